@@ -1,0 +1,1 @@
+"""Lading: know what your model is told, and what it costs."""

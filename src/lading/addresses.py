@@ -1,0 +1,71 @@
+"""Addresses of what left a request: ``artifact://tenant/session/kind/item``.
+
+Two kinds: ``log`` names raw entries by index (``log/17`` one entry, ``log/17-42`` a span with both ends,
+``log/17.2`` one part of an entry), ``blob`` names content by its sha256. An address is a name, never a
+file path: its pieces are checked against a small alphabet and looked up as values.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from lading.errors import AddressError
+
+SCHEME = "artifact://"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?")
+_BLOB_ITEM = re.compile(r"[0-9a-f]{64}")
+
+
+class Address(Struct, frozen=True):
+    """Where something can be read again; belongs to one tenant and one session."""
+
+    tenant: str
+    session: str
+    kind: str
+    item: str
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.tenant}/{self.session}/{self.kind}/{self.item}"
+
+    def log_span(self) -> tuple[int, int, int | None]:
+        """First entry, last entry (both included) and part index or None, of a ``log`` address."""
+        match = _LOG_ITEM.fullmatch(self.item)
+        if self.kind != "log" or match is None:
+            raise AddressError(f"{self} does not name log entries; expected .../log/N, log/N-M or log/N.P.")
+        first, last, part = match.groups()
+        return int(first), int(last or first), None if part is None else int(part)
+
+
+def parse(text: str) -> Address:
+    """The address a text spells. Raises AddressError for anything but a well-formed address."""
+    pieces = text.removeprefix(SCHEME).split("/") if text.startswith(SCHEME) else []
+    if len(pieces) != 4:
+        raise AddressError(f"{text[:200]!r} is not an address; expected {SCHEME}tenant/session/kind/item.")
+    tenant, session, kind, item = pieces
+    check_name(tenant, what="tenant")
+    check_name(session, what="session")
+    patterns = {"log": _LOG_ITEM, "blob": _BLOB_ITEM}
+    if kind not in patterns or not patterns[kind].fullmatch(item):
+        raise AddressError(
+            f"{text[:200]!r} is not an address: kind must be log or blob, with a fitting item."
+        )
+    return Address(tenant, session, kind, item)
+
+
+def check_name(name: str, *, what: str) -> str:
+    """The name itself when it may stand in an address: letters, digits, ``_ . -``, no ``..``."""
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise AddressError(
+            f"{name[:140]!r} cannot be the name of a {what}: use 1 to 128 of A-Z a-z 0-9 _ . -, "
+            "starting with a letter or digit, without '..'."
+        )
+    return name
+
+
+def name_from(text: str) -> str:
+    """A legal name made from any text, for sessions whose own id has other characters."""
+    cleaned = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:128]
+    return cleaned or "session"

@@ -1,0 +1,92 @@
+"""Every error Lading raises on purpose.
+
+    LadingError
+    ├── InputError              what was handed in cannot be used; the text says what to do
+    │   ├── WireError           a body is not of its wire's shape
+    │   ├── SourceError         a session file cannot be read at all
+    │   ├── AddressError        an artifact:// address is malformed or points nowhere
+    │   ├── ModelError          a model card is wrong
+    │   └── UnknownName         no such strategy, wire, source, counter
+    ├── PackError               the request cannot be built
+    │   ├── WindowExceeded      it does not fit; names the layer that cannot shrink
+    │   └── IllegalRequest      it breaks a provider rule; carries the violations
+    └── StoreError              the store cannot be used
+        ├── StoreFormatError    not a Lading store, damaged, or of a newer format
+        └── TamperedError       what was read is not what was written
+
+The docstring of an error is its default text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+
+class LadingError(Exception):
+    """Something went wrong in Lading."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text or inspect.getdoc(type(self)) or type(self).__name__)
+
+
+class InputError(LadingError):
+    """The input cannot be used."""
+
+
+class WireError(InputError):
+    """The body is not of the shape its wire format prescribes."""
+
+
+class SourceError(InputError):
+    """The session file cannot be read."""
+
+
+class AddressError(InputError):
+    """The artifact address is malformed or points nowhere."""
+
+
+class ModelError(InputError):
+    """The model card cannot be used."""
+
+
+class UnknownName(InputError):
+    """No entry of that name is registered."""
+
+
+class PackError(LadingError):
+    """The request cannot be built."""
+
+
+class WindowExceeded(PackError):
+    """The request does not fit the window and nothing that may shrink is left."""
+
+    def __init__(self, text: str = "", *, layer: str, counts: Mapping[str, int], room: int) -> None:
+        super().__init__(text)
+        self.layer = layer
+        """The layer that cannot shrink: system, tools or conversation."""
+        self.counts = dict(counts)
+        """Tokens by layer of the smallest request that was tried."""
+        self.room = room
+        """Tokens that were there: window less output reserve and margin."""
+
+
+class IllegalRequest(PackError):
+    """The request breaks a rule of its provider."""
+
+    def __init__(self, text: str = "", *, violations: tuple[Any, ...] = ()) -> None:
+        super().__init__(text)
+        self.violations = violations
+
+
+class StoreError(LadingError):
+    """The store cannot be used."""
+
+
+class StoreFormatError(StoreError):
+    """The file is not a Lading store, is damaged, or was written by a newer version."""
+
+
+class TamperedError(StoreError):
+    """What was read from the store is not what was written to it."""

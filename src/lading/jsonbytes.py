@@ -1,0 +1,61 @@
+"""JSON as bytes, the one way Lading writes it: compact, key order kept, lone surrogates escaped, no NaN.
+
+Real shell output holds lone surrogates, which UTF-8 cannot carry; inside a JSON string the escape
+``\\ud83d`` can. ``canonical`` is the named form under every checksum (``lading-canonical-1``): the same,
+with sorted keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+V = TypeVar("V")
+
+CANONICAL_FORM = "lading-canonical-1"
+
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
+
+def dump(value: Any) -> bytes:
+    """The value as JSON. Raises ValueError for a NaN or infinite number, TypeError for a non-JSON value."""
+    return _utf8(_compact.encode(value))
+
+
+def canonical(value: Any) -> bytes:
+    """The value as JSON with sorted keys: the form that checksums are taken over. Raises like ``dump``."""
+    return _utf8(_sorted.encode(value))
+
+
+def load(data: bytes | str) -> Any:
+    """The value that JSON bytes spell. Raises ValueError (with a position) for anything else."""
+    return json.loads(data)
+
+
+def dump_value(value: msgspec.Struct) -> bytes:
+    """A Struct as JSON; ``load_value`` reads it back equal."""
+    return dump(msgspec.to_builtins(value))
+
+
+def load_value(data: bytes, type_: type[V]) -> V:
+    """The Struct that ``dump_value`` wrote. Raises ValueError (msgspec.ValidationError included)."""
+    return msgspec.convert(load(data), type_)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Two neighbouring surrogates that form a pair read back as one character: join them first, so that
+        # what is read back gives the same bytes again. A lone one is spelled \udXXX, its escape in JSON.
+        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return joined.encode("utf-8", "backslashreplace")

@@ -1,0 +1,63 @@
+"""The log: everything that happened in a session, raw and append-only, and the frozen decisions about it.
+
+An ``Entry`` is a message as it arrived. An ``Edit`` says that from one call on, a span of entries is seen
+as other messages (or as none). The log is never rewritten; ``view.py`` shows it through its edits.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from lading.messages import Message
+
+EditKind: TypeAlias = Literal[
+    "repaired", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
+]
+
+
+class Entry(Struct, frozen=True, omit_defaults=True):
+    """One message of the log, as it arrived."""
+
+    index: int
+    message: Message
+    digest: str
+    """SHA-256 of the message as stored (``jsonbytes.dump_value``)."""
+    tokens: int
+    """Tokens of the raw message by the session's counter, framing included."""
+    round: int = 0
+    """Number of assistant messages before this entry, itself included when it is one."""
+    turn: int = 0
+    """Number of user messages before this entry, itself included when it is one."""
+    at_s: float | None = None
+    """When it happened, in seconds since 1970, where the source recorded it."""
+
+
+class Edit(Struct, frozen=True, omit_defaults=True):
+    """A decision, taken once and applied identically at each later call.
+
+    The entries ``first`` to ``last`` (both included) are seen as ``replacement``.
+    """
+
+    index: int
+    call: int
+    """The call from whose request on it applies."""
+    kind: EditKind
+    first: int
+    last: int
+    replacement: tuple[Message, ...]
+    replacement_tokens: tuple[int, ...]
+    """Tokens of each message of ``replacement``."""
+    tokens_before: int
+    """Tokens of what stood there in the view before."""
+    reason: str
+    forced_tokens: int = 0
+    """How many of the removed tokens had to go for the request to fit; the rest is voluntary."""
+    pointers: tuple[str, ...] = ()
+    """Addresses under which the removed bytes can be read again."""
+
+    @property
+    def tokens_after(self) -> int:
+        """Tokens of what stands there now."""
+        return sum(self.replacement_tokens)

@@ -1,0 +1,158 @@
+"""The vocabulary of a conversation: messages, their parts, tools, and the whole.
+
+Every wire decodes into these values and encodes from them. A value that came from a wire keeps a
+``template``: the provider's own object in its key order, unknown fields included, with the fields
+that live in the value cut out. Encoding to the same wire fills the template, so that decode followed
+by encode gives the same body; encoding to another wire ignores it.
+
+Words: a *block* is an assistant message with its tool calls and all their results (any other message
+is a block of its own); a *round* is one model call: an assistant message and what follows up to the
+next one; a *turn* reaches from one user message to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+Template: TypeAlias = dict[str, Any]
+"""A provider object in its key order. A known field holds a short code for how it was written (see the
+wire that made it); every other field holds the provider's own value, unread."""
+
+
+class Text(Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):
+    """Words, as the model reads or wrote them. May hold lone surrogates (real shells print them)."""
+
+    text: str
+    template: Template | None = None
+
+
+class Image(Struct, frozen=True, tag="image", tag_field="kind", omit_defaults=True):
+    """A picture, by address or inline."""
+
+    url: str = ""
+    """An http(s) address, or empty when the picture is inline."""
+    data: str = ""
+    """Base64 of the picture, or empty when it is given by address."""
+    media_type: str = ""
+    template: Template | None = None
+
+
+class File(Struct, frozen=True, tag="file", tag_field="kind", omit_defaults=True):
+    """A document (PDF and the like), by address, by provider id or inline."""
+
+    url: str = ""
+    data: str = ""
+    """Base64, or the text itself when ``media_type`` is text/plain."""
+    file_id: str = ""
+    media_type: str = ""
+    name: str = ""
+    template: Template | None = None
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind", omit_defaults=True):
+    """The model asks for a tool. ``arguments`` is the original string, invalid JSON included."""
+
+    id: str
+    name: str
+    arguments: str
+    template: Template | None = None
+
+
+class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
+    """The model's thinking. Providers check ``signature`` and ``data``: both go back exactly as issued."""
+
+    text: str = ""
+    signature: str | None = None
+    data: str | None = None
+    """Encrypted reasoning (Anthropic ``redacted_thinking``), unreadable and never altered."""
+    template: Template | None = None
+
+
+class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind"):
+    """A part of a type this version does not know, kept whole."""
+
+    value: Any
+
+
+ResultPart: TypeAlias = Text | Image | File | Opaque
+
+
+class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind", omit_defaults=True):
+    """What a tool answered to the call with the same id."""
+
+    call_id: str
+    parts: tuple[ResultPart, ...] = ()
+    is_error: bool = False
+    name: str = ""
+    template: Template | None = None
+
+    @property
+    def text(self) -> str:
+        """All text of the result, parts joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+Part: TypeAlias = Text | Image | File | ToolCall | ToolResult | Reasoning | Opaque
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One message: a role and its parts, in order."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+    origin: str = ""
+    """The wire this was decoded from; its templates mean something to that wire only. Empty: made here."""
+    template: Template | None = None
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of this message, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The tool results of this message, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    @property
+    def text(self) -> str:
+        """The plain text of this message (neither reasoning nor results), parts joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+    def with_parts(self, parts: tuple[Part, ...]) -> Message:
+        """The same message with other parts; everything else, its template included, stays."""
+        return replace(self, parts=parts)
+
+
+class Tool(Struct, frozen=True, omit_defaults=True):
+    """A tool the model may call. ``schema`` is None for a provider's own tool, kept whole in ``template``."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] | None = None
+    """JSON Schema of the arguments."""
+    synthetic: bool = False
+    """True for an open schema made here because the session recorded none."""
+    origin: str = ""
+    template: Template | None = None
+
+
+class Conversation(Struct, frozen=True, omit_defaults=True):
+    """What one request says: messages (system included, first), tools, and every other field of the body."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    origin: str = ""
+    template: Template | None = None
+    """The body in its key order: model, temperature and all else, with messages, system and tools cut out."""
+
+
+def user_text(text: str) -> Message:
+    """A user message made here, not by a person or a provider."""
+    return Message("user", (Text(text),))

@@ -1,0 +1,1 @@
+"""Model cards: dated rows and how a model name finds its row."""

@@ -1,0 +1,42 @@
+"""Tables of things that can be added: a short name leads to a dotted path, and any dotted path is accepted.
+
+A table is a plain mapping such as ``{"basic": "lading.compaction.basic:STRATEGY"}``. To add an entry,
+write one file and one line. Outsiders pass ``"their.module:NAME"`` or register an entry point in the
+group ``lading.<table>``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from lading.errors import UnknownName
+
+
+def lookup(table: Mapping[str, str], name: str, *, kind: str) -> Any:
+    """What ``name`` stands for: a short name of the table, an entry point, or a dotted path ``module:NAME``.
+
+    Raises UnknownName with the list of choices.
+    """
+    path = table.get(name) or _entry_point(name, kind) or name
+    module_name, separator, attribute = path.partition(":")
+    if not separator or not attribute.isidentifier():
+        choices = ", ".join(sorted(table))
+        raise UnknownName(
+            f"There is no {kind} named {name!r}. Choose one of: {choices}; or give module:NAME."
+        )
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UnknownName(
+            f"The {kind} {name!r} cannot be loaded: {error}. Check the module and the name."
+        ) from error
+
+
+def _entry_point(name: str, kind: str) -> str | None:
+    if ":" in name:
+        return None
+    found = entry_points(group=f"lading.{kind}", name=name)
+    return next((entry.value for entry in found), None)

@@ -1,0 +1,109 @@
+"""Where a history may be cut. Each invariant is a small object that forbids positions; strategies cut only
+at what all of them leave.
+
+A cut at position ``i`` drops messages before ``i`` and keeps those from ``i`` on. Wires add invariants of
+their own (``Wire.invariants``), such as an open reasoning loop that must stay whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from lading.messages import Message, Reasoning
+
+
+class Invariant(Protocol):
+    """One thing that must hold of a history after a cut."""
+
+    @property
+    def name(self) -> str:
+        """A short name for reports."""
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterable[int]:
+        """Positions at which a cut would break it."""
+
+
+class PairsWhole(Struct, frozen=True):
+    """A tool call and its results are kept or dropped together."""
+
+    name: str = "pairs_whole"
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
+        """Every position after a call up to and including its last result."""
+        for start, end in blocks(messages):
+            yield from range(start + 1, end)
+
+
+class NewestBlockWhole(Struct, frozen=True):
+    """What the model has not answered yet, and the call that led to it, stays."""
+
+    name: str = "newest_block_whole"
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
+        """Every position after the start of the newest block."""
+        yield from range(newest_block(messages) + 1, len(messages) + 1)
+
+
+class OpenLoopWhole(Struct, frozen=True):
+    """A tool loop that is still running and holds signed reasoning is kept whole (Anthropic A14 to A16)."""
+
+    name: str = "open_loop_whole"
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
+        """Every position inside the open loop: after its first assistant message."""
+        start = open_loop(messages)
+        if any(isinstance(part, Reasoning) for message in messages[start:] for part in message.parts):
+            yield from range(start + 1, len(messages) + 1)
+
+
+INVARIANTS: tuple[Invariant, ...] = (PairsWhole(), NewestBlockWhole())
+"""What holds on every wire."""
+
+
+def legal_cuts(messages: Sequence[Message], invariants: Sequence[Invariant] = ()) -> list[int]:
+    """The positions at which every invariant, the given ones and ``INVARIANTS``, allows a cut; ascending."""
+    barred = {position for item in (*INVARIANTS, *invariants) for position in item.forbidden(messages)}
+    return [position for position in range(len(messages)) if position not in barred]
+
+
+def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """The blocks of a history as half-open spans, in order: a call message with all its results, else one."""
+    start = 0
+    while start < len(messages):
+        end = start + 1
+        if messages[start].calls:
+            waiting = {call.id for call in messages[start].calls}
+            while end < len(messages) and _answers(messages[end], waiting):
+                end += 1
+        yield start, end
+        start = end
+
+
+def newest_block(messages: Sequence[Message]) -> int:
+    """Where the newest block starts: the last assistant message whose results are still unread, else the
+    first message after the last assistant message. Length of the history when there is none."""
+    position = len(messages)
+    while position and messages[position - 1].role != "assistant":
+        position -= 1
+    if position and position < len(messages) and messages[position - 1].calls:
+        return position - 1
+    return min(position, max(len(messages) - 1, 0))
+
+
+def open_loop(messages: Sequence[Message]) -> int:
+    """Where the running tool loop starts: the first message after the last real user message."""
+    position = len(messages)
+    while position and not _is_user_turn(messages[position - 1]):
+        position -= 1
+    return position
+
+
+def _answers(message: Message, waiting: set[str]) -> bool:
+    return any(result.call_id in waiting for result in message.results)
+
+
+def _is_user_turn(message: Message) -> bool:
+    return message.role == "user" and not message.results

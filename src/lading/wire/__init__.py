@@ -1,0 +1,81 @@
+"""Wire formats: a provider's body to our values and back, and whether a body is legal.
+
+One folder per format. Each gives a ``Wire``: plain functions over plain values. To add a format, write
+a module with such a value and one line in ``WIRES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from lading.messages import Conversation, Message
+from lading.models.card import Card
+from lading.tables import lookup
+from lading.validity import Invariant
+from lading.wire.checking import Checker, Rule, Violation, Walk
+
+WIRES: dict[str, str] = {
+    "anthropic": "lading.wire.anthropic:WIRE",
+    "openai_chat": "lading.wire.openai_chat:WIRE",
+}
+
+Body = dict[str, Any]
+
+
+class Wire(Struct, frozen=True):
+    """One wire format, as functions."""
+
+    name: str
+    decode: Callable[[Mapping[str, Any]], Conversation]
+    """A request body to our values, lossless. Raises WireError when it is not of this wire's shape."""
+    envelope: Callable[[Conversation], Body]
+    """Everything of the body but its messages (system included where the wire keeps it outside)."""
+    leading: Callable[[Sequence[Message]], int]
+    """How many of the first messages belong to the envelope."""
+    joins: Callable[[Message, Message, Card], bool]
+    """Whether two neighbouring messages share one wire message."""
+    encode_group: Callable[[Sequence[Message], Card], list[Body]]
+    """The wire messages of a run of messages that join."""
+    walk: Callable[[Body, Card], Walk]
+    """The state in which a check of a body with this envelope starts."""
+    rules: tuple[Rule, ...]
+    """The rules of this wire, by id."""
+    invariants: Callable[[Card], tuple[Invariant, ...]]
+    """The legality this wire adds to where a history may be cut."""
+
+
+def wire(name: str) -> Wire:
+    """The wire of that name, or at that dotted path. Raises UnknownName."""
+    found = lookup(WIRES, name, kind="wire")
+    assert isinstance(found, Wire)
+    return found
+
+
+def groups(messages: Sequence[Message], wire: Wire, card: Card) -> list[list[Message]]:
+    """The messages in runs that share one wire message."""
+    runs: list[list[Message]] = []
+    for message in messages:
+        if runs and wire.joins(runs[-1][-1], message, card):
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    return runs
+
+
+def encode(conversation: Conversation, wire: Wire, card: Card) -> Body:
+    """The provider's body. For a conversation decoded from a legal body of this wire: that same body."""
+    body = wire.envelope(conversation)
+    rest = conversation.messages[wire.leading(conversation.messages) :]
+    body["messages"] = [item for run in groups(rest, wire, card) for item in wire.encode_group(run, card)]
+    return body
+
+
+def check(body: Body, wire: Wire, card: Card, *, strict: bool = False) -> list[Violation]:
+    """What is wrong with a body. ``strict`` counts rules not yet verified as E, as tests do."""
+    checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
+    for message in body.get("messages") or ():
+        checker.feed(message)
+    return checker.violations()
