@@ -49,9 +49,7 @@ def parse(text: str) -> Address:
     check_name(session, what="session")
     patterns = {"log": _LOG_ITEM, "blob": _BLOB_ITEM}
     if kind not in patterns or not patterns[kind].fullmatch(item):
-        raise AddressError(
-            f"{text[:200]!r} is not an address: kind must be log or blob, with a fitting item."
-        )
+        raise AddressError(f"{text[:200]!r} is not an address: kind must be log or blob, with a fitting item.")
     return Address(tenant, session, kind, item)
 
 

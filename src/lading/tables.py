@@ -24,9 +24,7 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str) -> Any:
     module_name, separator, attribute = path.partition(":")
     if not separator or not attribute.isidentifier():
         choices = ", ".join(sorted(table))
-        raise UnknownName(
-            f"There is no {kind} named {name!r}. Choose one of: {choices}; or give module:NAME."
-        )
+        raise UnknownName(f"There is no {kind} named {name!r}. Choose one of: {choices}; or give module:NAME.")
     try:
         return getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:

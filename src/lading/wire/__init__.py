@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from lading.messages import Conversation, Message
 from lading.models.card import Card
+from lading.repair import Needs
 from lading.tables import lookup
 from lading.validity import Invariant
 from lading.wire.checking import Checker, Rule, Violation, Walk
@@ -43,6 +44,8 @@ class Wire(Struct, frozen=True):
     """The state in which a check of a body with this envelope starts."""
     rules: tuple[Rule, ...]
     """The rules of this wire, by id."""
+    needs: Callable[[Card], Needs]
+    """What messages must be mended for on their way in."""
     invariants: Callable[[Card], tuple[Invariant, ...]]
     """The legality this wire adds to where a history may be cut."""
 
