@@ -326,7 +326,7 @@ def reopen(settings: Settings, store: SessionStore) -> Engine:
     engine = Engine(settings, store)
     stored = store.load(settings.tenant, settings.session)
     engine.history.restore(stored.entries, stored.edits)
-    engine.resume(store.last_manifest(settings.tenant, settings.session))
+    engine.resume(stored.last_manifest)
     return engine
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from lading import jsonbytes
 from lading.compaction import Draft
 from lading.events import Event, Repaired
@@ -14,6 +16,7 @@ from lading.log import Edit, Entry
 from lading.manifest import log_chain
 from lading.messages import Message
 from lading.repair import Admitted, Border, Needs
+from lading.request import encoded
 from lading.view import View, rebuild
 
 CLOSING = "before the request: "
@@ -34,8 +37,12 @@ class History:
         self._round = self._turn = 0
 
     def append(self, message: Message, *, call: int, at_s: float | None = None) -> list[Event]:
-        """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on."""
-        digest = jsonbytes.digest(jsonbytes.dump_value(message))
+        """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on.
+
+        Raises IllegalRequest, before anything is taken in, for a NaN or infinite number.
+        """
+        data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
+        digest = jsonbytes.digest(data)
         entry = self._entry(message, digest, self._count(message), at_s)
         self._take(entry)
         admitted = self._border.admit(message)

@@ -54,7 +54,7 @@ class Request:
             return
         envelope = self._wire.envelope(Conversation(leading, tools, self._wire.name, template))
         envelope.pop("messages", None)
-        data = _encoded(envelope, path="body")
+        data = encoded(envelope, path="body")
         self._opened, self._leading = opened, len(leading)
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
@@ -85,18 +85,17 @@ class Request:
             messages = self._groups[-1] + messages
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(self._groups[-1]) - 1), *tokens]
             self._truncate(self._starts[-1])
-        position = self._length
+        position, taken = self._length, 0
         for run in groups(messages, self._wire, self._card):
-            self._take(run, sum(tokens[: len(run)]), position)
-            position += len(run)
-            tokens = tokens[len(run) :]
+            self._take(run, sum(tokens[taken : taken + len(run)]), position + taken)
+            taken += len(run)
 
     def _take(self, run: list[Message], tokens: int, position: int) -> None:
-        encoded = self._wire.encode_group(run, self._card)
-        unit = b",".join(_encoded(item, path=f"messages.{position}") for item in encoded)
+        wire_messages = self._wire.encode_group(run, self._card)
+        unit = b",".join(encoded(item, path=f"messages.{position}") for item in wire_messages)
         self._groups.append(run)
         self._starts.append(position)
-        self._wire_messages.append(encoded)
+        self._wire_messages.append(wire_messages)
         self._units.append(unit)
         self.chain.append(_link(self.chain[-1], unit))
         self.ends.append(self.ends[-1] + tokens)
@@ -123,7 +122,8 @@ class Request:
         return self._checker.violations()
 
 
-def _encoded(value: Any, *, path: str) -> bytes:
+def encoded(value: Any, *, path: str) -> bytes:
+    """A value as JSON. Raises IllegalRequest naming the path when it holds a NaN or infinite number."""
     try:
         return jsonbytes.dump(value)
     except ValueError as error:
