@@ -6,7 +6,7 @@ written to it, 1 for one that passes uncached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -112,3 +112,9 @@ class PrefixCache:
 def is_cold(*, idle_s: float | None, ttl_s: float | None) -> bool:
     """Whether the cache has certainly cooled before a call: idle for longer than its time to live."""
     return idle_s is not None and ttl_s is not None and idle_s > ttl_s
+
+
+def rates_for(read: float, write: Mapping[int, float], *, ttl_s: float) -> Rates:
+    """The rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``, 1 when none."""
+    covering = [price for lifetime, price in sorted(write.items()) if lifetime >= ttl_s]
+    return Rates(read, covering[0] if covering else max(write.values(), default=1.0))
