@@ -163,9 +163,7 @@ def _open_store(
 def _check_new(store: SessionStore | None, planned: dict[str, tuple[Recording, Plan]]) -> None:
     stored = {session for _, session in store.sessions()} if store else set()
     if taken := sorted(stored & set(planned)):
-        raise StoreError(
-            f"The store already holds the session {taken[0]}. Give another folder, or remove this one."
-        )
+        raise StoreError(f"The store already holds the session {taken[0]}. Give another folder.")
 
 
 def _calls(

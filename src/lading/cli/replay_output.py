@@ -14,7 +14,6 @@ from rich.table import Table
 
 from lading import jsonbytes
 from lading.cli import terminal
-from lading.economics import Rates
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.tally import Tally, tally
 from lading.log import Edit
@@ -32,11 +31,12 @@ class Report(Struct, frozen=True):
 
 def report(strategy: str, plans: Mapping[str, Plan], calls: Mapping[str, Sequence[Call]]) -> Report:
     """The figures of these calls. Sessions are priced each at its own rates."""
-    sessions = {session: tally(of_session, plans[session].settings.rates) for session, of_session in calls.items()}
-    rates = {plan.settings.rates for plan in plans.values()}
-    everything = [call for of_session in calls.values() for call in of_session]
-    total = tally(everything, rates.pop() if len(rates) == 1 else Rates(1.0, 1.0))
-    return Report(strategy, _settings(plans), total, sessions)
+    priced = {
+        session: [(call, plans[session].settings.rates) for call in of_session]
+        for session, of_session in calls.items()
+    }
+    total = tally([pair for pairs in priced.values() for pair in pairs])
+    return Report(strategy, _settings(plans), total, {session: tally(pairs) for session, pairs in priced.items()})
 
 
 def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:

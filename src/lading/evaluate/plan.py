@@ -14,7 +14,7 @@ from lading.models import find
 from lading.models.card import Card
 from lading.sources import Recording
 from lading.tokens import counter
-from lading.tokens.meter import Meter
+from lading.tokens.meter import Meter, meter
 from lading.wire import WIRES
 
 
@@ -79,4 +79,4 @@ def _template(recording: Recording, card: Card, wire_name: str, model: str) -> T
 
 
 def _meter(card: Card, name: str | None) -> Meter:
-    return Meter(counter(name)) if name else meter_for(card)
+    return Meter(counter(name)) if name else meter(card.tokens)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lading.economics import Rates, Usage
+from lading.economics import Rates
 from lading.errors import WindowExceeded
 from lading.evaluate.recorded import Call
 
@@ -44,15 +44,16 @@ class Tally(Struct, frozen=True):
     typed_errors: tuple[TypedError, ...]
 
 
-def tally(calls: Sequence[Call], rates: Rates) -> Tally:
-    """The figures of these calls at these rates."""
+def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
+    """The figures of these calls, each at its session's rates."""
+    calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
     tokens = sorted(call.pack.tokens for call in sent if call.pack)
     edits = [edit for call in calls for edit in call.edits]
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced = sum(edit.forced_tokens for edit in edits)
-    billed = sum((call.billed for call in calls), Usage()).cost(rates)
-    full = sum((call.append_only for call in calls), Usage()).cost(rates)
+    billed = sum(call.billed.cost(rates) for call, rates in priced)
+    full = sum(call.append_only.cost(rates) for call, rates in priced)
     full_tokens = sum(call.append_only_tokens for call in sent)
     return Tally(
         calls=len(calls),
