@@ -9,6 +9,7 @@ import pytest
 from msgspec import Struct
 
 from lading.models.card import Card, Conduct, Dialect, Limits, Prices, TokenFacts
+from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
 from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, Violation, WireMessage, counts, shown
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
@@ -94,6 +95,37 @@ def test_a_value_nested_too_deep_to_print_can_be_quoted() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert shown(deep) == "list"
+
+
+def not_asked(*arguments: Any) -> Any:
+    raise AssertionError(arguments)
+
+
+COUNTING = Wire(
+    name="counting",
+    decode=not_asked,
+    envelope=not_asked,
+    leading=not_asked,
+    joins=not_asked,
+    encode_group=not_asked,
+    walk=lambda *_: Count(),
+    rules=(UNVERIFIED, P_RULE),
+    invariants=not_asked,
+)
+
+
+@pytest.mark.parametrize("messages", [None, 5, "bad", {"bad": True}, True])
+def test_messages_that_are_no_list_are_not_walked(messages: object) -> None:
+    assert check({"messages": messages}, COUNTING, card("bedrock"), strict=True) == []
+    assert check({}, COUNTING, card("bedrock"), strict=True) == []
+
+
+def test_a_whole_body_is_checked_message_by_message() -> None:
+    found = check({"messages": [{}, {}, {"bad": True}]}, COUNTING, card("bedrock"), strict=True)
+    assert [(violation.rule, violation.path) for violation in found] == [
+        ("X2", "messages.2"),
+        ("A2", "messages"),
+    ]
 
 
 def page_rows() -> dict[str, tuple[str, bool]]:

@@ -84,7 +84,10 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "C2": {"two runs": (body(*LOOP, asks(call("b")), answer("b"), USER), PLAIN)},
     "C3": {"id of the run": (body(*LOOP), PLAIN)},
-    "C4": {"different ids": (body(*LOOP, asks(call("b")), answer("b")), PLAIN)},
+    "C4": {
+        "different ids": (body(*LOOP, asks(call("b")), answer("b")), PLAIN),
+        "id used again in a later run": (body(*LOOP, asks(call("a")), answer("a")), PLAIN),
+    },
     "C5": {"no tool_calls": (body(USER, said("assistant", tool_calls=None)), PLAIN)},
     "C6": {
         "null beside calls": (body(*LOOP), PLAIN),
@@ -153,7 +156,10 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "C4": {
         "right after": (body(*LOOP, answer("a")), PLAIN),
-        "in a later run": (body(*LOOP, asks(call("a")), answer("a")), PLAIN),
+        "not right after": (
+            body(USER, asks(call("a"), call("b")), answer("a"), answer("b"), answer("a")),
+            PLAIN,
+        ),
     },
     "C5": {"empty": (body(USER, said("assistant", tool_calls=[])), PLAIN)},
     "C6": {

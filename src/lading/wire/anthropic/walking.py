@@ -103,7 +103,7 @@ class AnthropicWalk(Struct):
     """Whether that message starts with thinking."""
     loop_calls: bool = False
     """Whether an assistant message since the last real user turn calls a tool."""
-    read_message: Any = None
+    read_from: Any = None
     reading: Reading | None = None
 
     @property
@@ -113,8 +113,8 @@ class AnthropicWalk(Struct):
 
     def read(self, message: WireMessage) -> Reading:
         """The next message as the rules see it; read once, however many rules ask."""
-        if self.reading is None or self.read_message is not message:
-            self.read_message, self.reading = message, read_message(self.here, message)
+        if self.reading is None or self.read_from is not message:
+            self.read_from, self.reading = message, read_message(self.here, message)
         return self.reading
 
     def unanswered(self) -> list[str]:
@@ -141,7 +141,7 @@ class AnthropicWalk(Struct):
         self.short_mark = self.short_mark or any(block.ttl == "5m" for block in reading.marked)
         self.last = reading
         self.position += 1
-        self.read_message = self.reading = None
+        self.read_from = self.reading = None
 
     def _advance_assistant(self, reading: Reading) -> None:
         self.server_calls = self.open_server_calls()

@@ -44,7 +44,7 @@ def answers_asked_for(walk: ChatWalk, message: WireMessage) -> Iterator[Finding]
 
 
 def answered_once(walk: ChatWalk, message: WireMessage) -> Iterator[Finding]:
-    """C4: an id is answered once in the whole request."""
+    """C4: an id is answered once in its run; a later run may use it again, as some models do."""
     if role_of(message) == "tool":
         call = message.get("tool_call_id")
         if isinstance(call, str) and call in walk.answers:
@@ -197,7 +197,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("C2", "E", "a tool message stands in the run after a call", at_message=answers_in_place),
     Rule("C3", "E", "a tool message names a call of its run", verified=False, at_message=answers_asked_for),
-    Rule("C4", "E", "an id is answered once", at_message=answered_once),
+    Rule("C4", "E", "an id is answered once in its run", at_message=answered_once),
     Rule("C5", "E", "tool_calls is never empty", verified=False, at_message=calls_not_empty),
     Rule("C6", "E", "content is there, unless calls are", at_message=contents),
     Rule("C7", "E", "ids of calls have at most 40 characters", at_message=ids_short),

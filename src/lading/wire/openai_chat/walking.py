@@ -32,7 +32,7 @@ class ChatWalk(Struct):
     waiting: dict[str, None] = {}
     """Those of them without an answer so far, in order."""
     answers: dict[str, int] = {}
-    """All ids answered so far, and the index of the message that did it."""
+    """The ids answered so far in this run, and the index of the message that did it."""
     speaker: str = ""
     """The last role among user, assistant and tool; system messages do not count."""
 
@@ -61,7 +61,7 @@ class ChatWalk(Struct):
         calls = calls_of(message) if role == "assistant" else []
         self.run = self.position if calls else None
         ids = [call["id"] for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
-        self.calls, self.waiting = set(ids), dict.fromkeys(ids)
+        self.calls, self.waiting, self.answers = set(ids), dict.fromkeys(ids), {}
 
 
 def walk(body: Mapping[str, Any], card: Card) -> ChatWalk:
