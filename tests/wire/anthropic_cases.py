@@ -60,9 +60,7 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
             BEFORE,
         )
     },
-    "A7": {
-        "text after the results": (body(user(), assistant(call("a")), user(result("a"), text("x"))), BEFORE)
-    },
+    "A7": {"text after the results": (body(user(), assistant(call("a")), user(result("a"), text("x"))), BEFORE)},
     "A8": {"different ids": (body(*LOOP, assistant(call("b")), user(result("b"))), BEFORE)},
     "A9": {
         "same message": (body(user(), assistant(search("s"), found("s"), text("x")), user()), BEFORE),
@@ -82,9 +80,7 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
             BEFORE,
         ),
     },
-    "A10": {
-        "all allowed characters": (body(user(), assistant(call("aZ_-9")), user(result("aZ_-9"))), BEFORE)
-    },
+    "A10": {"all allowed characters": (body(user(), assistant(call("aZ_-9")), user(result("aZ_-9"))), BEFORE)},
     "A11": {
         "empty final assistant message": (body(user(), said("assistant", "")), BEFORE),
         "no final assistant blocks": (body(user(), said("assistant", [])), BEFORE),

@@ -145,9 +145,7 @@ CONTENTS = st.one_of(
 ROLES: st.SearchStrategy[Any] = st.sampled_from(
     ["user", "assistant", "user", "assistant", "system", "tool", None, []]
 )
-MESSAGES = st.lists(
-    st.one_of(st.builds(said, ROLES, CONTENTS), st.sampled_from([None, "hi", [], {}])), max_size=8
-)
+MESSAGES = st.lists(st.one_of(st.builds(said, ROLES, CONTENTS), st.sampled_from([None, "hi", [], {}])), max_size=8)
 FIELDS = st.fixed_dictionaries(
     {},
     optional={
@@ -191,9 +189,7 @@ JSON = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(
-            st.sampled_from(
-                ["role", "content", "type", "text", "id", "tool_use_id", "cache_control", "input"]
-            ),
+            st.sampled_from(["role", "content", "type", "text", "id", "tool_use_id", "cache_control", "input"]),
             inner,
             max_size=4,
         ),
@@ -203,9 +199,7 @@ JSON = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.dictionaries(st.sampled_from(["model", "max_tokens", "messages", "system", "tools", "thinking"]), JSON)
-)
+@given(st.dictionaries(st.sampled_from(["model", "max_tokens", "messages", "system", "tools", "thinking"]), JSON))
 def test_any_json_gives_violations_and_no_exception(request: dict[str, Any]) -> None:
     found_wrong = check(request)
     assert all(violation.path and violation.detail for violation in found_wrong)

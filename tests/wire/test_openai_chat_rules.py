@@ -106,9 +106,7 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "spoken answer named by its id": (body(USER, {"role": "assistant", "audio": {"id": "x"}}), PLAIN),
         "empty string": (body(*LOOP[:2], answer("a", "")), PLAIN),
         "parts": (
-            body(
-                said("user", [{"type": "text", "text": ""}, {"type": "image_url", "image_url": {"url": "x"}}])
-            ),
+            body(said("user", [{"type": "text", "text": ""}, {"type": "image_url", "image_url": {"url": "x"}}])),
             PLAIN,
         ),
     },
@@ -337,9 +335,7 @@ JSON = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(
-            st.sampled_from(
-                ["role", "content", "type", "text", "id", "tool_calls", "tool_call_id", "function"]
-            ),
+            st.sampled_from(["role", "content", "type", "text", "id", "tool_calls", "tool_call_id", "function"]),
             inner,
             max_size=4,
         ),
