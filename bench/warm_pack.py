@@ -17,7 +17,7 @@ from lading.budget import Budget
 from lading.economics import Rates
 from lading.engine import Engine, Settings, reopen
 from lading.messages import Tool
-from lading.models import find
+from lading.models.catalog import find
 from lading.stores import SessionStore
 from lading.tokens import counter
 
