@@ -38,13 +38,16 @@ def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
     """The sessions of the file, each followed up to the end; in the order in which they start."""
     threads = _Threads()
     anthropic = wire("anthropic")
+    index = -1
     for line in lines:
         event = line.value
+        # In one JSON list all events stand on one line.
+        index = max(line.number - 1, index + 1)
         if not isinstance(event, dict):
             report(line.number, "Left out: not an object.")
         elif (thread := threads.of(event)) and _is_message(event):
             try:
-                thread.add(event, index=line.number - 1, wire=anthropic)
+                thread.add(event, index=index, wire=anthropic)
             except WireError as error:
                 report(line.number, f"The message was left out: {error}")
     yield from (thread.recording() for thread in threads.all if thread.messages)
