@@ -76,6 +76,7 @@ def encode(conversation: Conversation, wire: Wire, card: Card) -> Body:
 def check(body: Body, wire: Wire, card: Card, *, strict: bool = False) -> list[Violation]:
     """What is wrong with a body. ``strict`` counts rules not yet verified as E, as tests do."""
     checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
-    for message in body.get("messages") or ():
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else ():
         checker.feed(message)
     return checker.violations()
