@@ -71,7 +71,8 @@ def test_the_reply_becomes_the_last_message(tmp_path: Path, line: Any) -> None:
 def test_a_bare_reply_and_replies_that_are_none(tmp_path: Path) -> None:
     reply = {"role": "assistant", "content": "Hello."}
     assert read_one(write(tmp_path, [{**BODY, "response": reply}])).messages[2].text == "Hello."
-    for none in (None, "text", {}, {"choices": []}, {"choices": [{"message": 3}]}, {"role": "user"}):
+    nones: list[Any] = [None, "text", {}, {"choices": []}, {"choices": [{"message": 3}]}, {"role": "user"}]
+    for none in nones:
         recording = read_one(write(tmp_path, [{"request": BODY, "response": none}]))
         assert len(recording.messages) == 2
         assert recording.usage == ()

@@ -79,7 +79,17 @@ class TestEveryFormat:
         assert short[0].messages == whole[0].messages[:length]
 
     def test_hostile_values_never_raise(self, tmp_path: Path, name: str) -> None:
-        hostile = [None, 7, "x", [], {}, [[]], [{}], {"messages": None}, {"messages": [None, [], {}, 5]}]
+        hostile: list[Any] = [
+            None,
+            7,
+            "x",
+            [],
+            {},
+            [[]],
+            [{}],
+            {"messages": None},
+            {"messages": [None, [], {}, 5]},
+        ]
         values = [*SAMPLES[name][:3], *hostile]
         recordings, _ = read_all(write(tmp_path, values), format_name=name)
         assert all(isinstance(item, Recording) for item in recordings)
@@ -183,35 +193,26 @@ def test_arbitrary_bytes_raise_nothing_but_a_source_error(data: bytes, head: byt
     assert items
 
 
-KEYS = st.sampled_from(
-    [
-        "messages",
-        "role",
-        "content",
-        "type",
-        "text",
-        "id",
-        "name",
-        "tool_calls",
-        "function",
-        "arguments",
-        "tools",
-        "tools_observed",
-        "usage",
-        "message",
-        "uuid",
-        "parentUuid",
-        "sessionId",
-        "isSidechain",
-        "message_index",
-        "timestamp",
-        "tool_call_id",
-        "request",
-        "response",
-        "choices",
-        "system",
-        "model",
-    ]
+KEYS = (
+    st.sampled_from(
+        ("messages", "role", "content", "type", "text", "id", "name", "tool_calls", "function", "arguments")
+    )
+    | st.sampled_from(
+        (
+            "tools",
+            "tools_observed",
+            "usage",
+            "message",
+            "uuid",
+            "parentUuid",
+            "sessionId",
+            "isSidechain",
+            "system",
+        )
+    )
+    | st.sampled_from(
+        ("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model")
+    )
 )
 WORDS = st.sampled_from(["user", "assistant", "tool", "system", "text", "tool_use", "tool_result", "a", ""])
 VALUES = st.recursive(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.sources.written import read_all, read_one, write
 
-from lading.messages import Reasoning, Text, Tool, ToolCall, ToolResult, user_text
+from lading.messages import Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.sources import Usage, open_tool
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -72,7 +72,9 @@ def test_recorded_schemas(tmp_path: Path) -> None:
     assert recording.tools_recorded
 
 
-@pytest.mark.parametrize("tools", [[], "read", [{"type": "function"}, 7]])
+@pytest.mark.parametrize(
+    "tools", [[], "read", [{"type": "function", "function": {"name": "x", "parameters": 5}}, 7]]
+)
 def test_tools_that_are_none_leave_the_observed_ones(tmp_path: Path, tools: Any) -> None:
     recordings, problems = read_all(write(tmp_path, [{**SESSION, "tools": tools}]))
     assert [tool.name for tool in recordings[0].tools] == ["read"]
@@ -83,7 +85,7 @@ def test_tools_that_are_none_leave_the_observed_ones(tmp_path: Path, tools: Any)
 def test_names_alone_were_observed(tmp_path: Path) -> None:
     recording = read_one(write(tmp_path, [{**SESSION, "tools_observed": ["read", "Bash"]}]))
     assert recording.tools == (open_tool("read"), open_tool("Bash"))
-    assert all(isinstance(tool, Tool) and tool.synthetic for tool in recording.tools)
+    assert all(tool.synthetic for tool in recording.tools)
 
 
 def test_usage_in_both_shapes(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_other_agents_speak_as_users(tmp_path: Path) -> None:
         {"role": "assistant", "name": "Lead", "content": "Search."},
         {"role": "assistant", "name": "Searcher", "content": "Found."},
     ]
-    session = {"id": "w", "messages": messages, "tools": None, "tools_observed": {}}
+    session: dict[str, Any] = {"id": "w", "messages": messages, "tools": None, "tools_observed": {}}
     recording = read_one(write(tmp_path, [session]))
     assert recording.messages == tuple(
         user_text(text) for text in ("human: Find it.", "Lead: Search.", "Searcher: Found.")

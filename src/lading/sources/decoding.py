@@ -1,8 +1,8 @@
-"""Raw messages of a file through a wire, one by one, so that a bad message costs only itself."""
+"""Raw messages of a file through a wire, so that a bad one costs only itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lading.errors import WireError
@@ -12,26 +12,30 @@ from lading.wire import Wire
 
 
 def decode_message(raw: Any, wire: Wire) -> Message:
-    """The message. Raises WireError."""
-    if not isinstance(raw, Mapping):
-        raise WireError(f"messages.0: expected an object, found {type(raw).__name__}.")
+    """A message by itself. Raises WireError."""
     (message,) = wire.decode({"messages": [raw]}).messages
     return message
 
 
 def decode_messages(
     raw: Sequence[Any], wire: Wire, report: Report, *, line: int
-) -> tuple[list[Message], list[int]]:
+) -> tuple[tuple[Message, ...], tuple[int, ...]]:
     """The messages and, for each, its index in ``raw``. What is no message is reported and left out."""
-    messages: list[Message] = []
-    indices: list[int] = []
+    try:
+        return wire.decode({"messages": list(raw)}).messages, tuple(range(len(raw)))
+    except WireError:
+        sound = tuple(_sound(raw, wire, report, line=line))
+    return wire.decode({"messages": [raw[index] for index in sound]}).messages, sound
+
+
+def _sound(raw: Sequence[Any], wire: Wire, report: Report, *, line: int) -> Iterator[int]:
     for index, item in enumerate(raw):
         try:
-            messages.append(decode_message(item, wire))
-            indices.append(index)
+            decode_message(item, wire)
         except WireError as error:
             report(line, f"A message was left out: {_at(error, 'messages', index)}")
-    return messages, indices
+        else:
+            yield index
 
 
 def decode_tools(raw: Any, wire: Wire, report: Report, *, line: int) -> tuple[Tool, ...]:
