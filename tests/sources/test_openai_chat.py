@@ -64,8 +64,7 @@ def test_the_reply_becomes_the_last_message(tmp_path: Path, line: Any) -> None:
     assert recording.times_s == (None, None, 1763681630.0)
     assert recording.model == "gpt-4.1"
     assert recording.params is not None
-    assert "response" not in recording.params
-    assert "choices" not in recording.params
+    assert set(recording.params) == set(BODY)
 
 
 def test_a_bare_reply_and_replies_that_are_none(tmp_path: Path) -> None:
@@ -76,6 +75,11 @@ def test_a_bare_reply_and_replies_that_are_none(tmp_path: Path) -> None:
         recording = read_one(write(tmp_path, [{"request": BODY, "response": none}]))
         assert len(recording.messages) == 2
         assert recording.usage == ()
+
+
+def test_a_record_may_have_an_id(tmp_path: Path) -> None:
+    recordings, _ = read_all(write(tmp_path, [{"id": "x", "request": BODY}, {"id": 5, "request": BODY}]))
+    assert [recording.id for recording in recordings] == ["x", "session"]
 
 
 def test_the_model_of_the_reply_when_the_request_names_none(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Forms of one value: a body ``{"messages": [...], ...}``; the messages alone; ``{"request": body,
 "response": reply}``, where the reply is a provider's response or its message; a body that holds its own
-``response`` or ``choices``.
+``response`` or ``choices``. Each may carry an ``id``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from lading.sources.recording import Line, Recording, Report
 from lading.sources.times import seconds
 from lading.wire import Wire, wire
 
-_REPLY_FIELDS = ("response", "choices")
+# None of these is a field of a request on any wire.
+_RECORD_FIELDS = ("id", "response", "choices", "object", "created", "usage", "system_fingerprint")
 
 
 class Exchange(Struct, frozen=True):
@@ -29,6 +30,7 @@ class Exchange(Struct, frozen=True):
     """The request; holds a list of messages."""
     reply: Mapping[str, Any]
     """The response, empty where there is none."""
+    id: str = ""
 
 
 def exchange(value: Any) -> Exchange | None:
@@ -41,8 +43,8 @@ def exchange(value: Any) -> Exchange | None:
     if not isinstance(body.get("messages"), list):
         return None
     reply = value.get("response", value if "choices" in value else {})
-    kept = {key: field for key, field in body.items() if key not in _REPLY_FIELDS}
-    return Exchange(kept, reply if isinstance(reply, Mapping) else {})
+    kept = {key: field for key, field in body.items() if key not in _RECORD_FIELDS}
+    return Exchange(kept, reply if isinstance(reply, Mapping) else {}, _text(value.get("id")))
 
 
 def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Iterator[Recording]:
@@ -69,7 +71,7 @@ def _recording(call: Exchange, wire: Wire, report: Report, *, line: int) -> Reco
     )
     replied_s = seconds(call.reply.get("created"))
     return Recording(
-        id="",
+        id=call.id,
         messages=(*envelope.messages, *own_words(messages)),
         raw_indices=(*(-1 for _ in envelope.messages), *indices),
         tools=envelope.tools,

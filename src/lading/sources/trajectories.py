@@ -23,14 +23,19 @@ from lading.sources.times import seconds
 from lading.wire import Wire, wire
 
 _OWN_FIELDS = frozenset({"is_error", "timestamp"})
+_REPLY_FIELDS = frozenset({"response", "choices"})
 
 
 def recognises(values: Sequence[Any]) -> bool:
-    """Whether one of the values is a session with an id, or names the tools that were observed."""
+    """Whether one of the values is a session with an id (and not a request beside its reply), or names the
+    tools that were observed."""
     return any(
         isinstance(value, dict)
         and isinstance(value.get("messages"), list)
-        and (isinstance(value.get("id"), str) or "tools_observed" in value)
+        and (
+            (isinstance(value.get("id"), str) and _REPLY_FIELDS.isdisjoint(value))
+            or "tools_observed" in value
+        )
         for value in values
     )
 
