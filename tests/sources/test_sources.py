@@ -164,6 +164,15 @@ def test_what_is_no_session_file_is_refused_in_one_sentence(tmp_path: Path, data
     assert "session" in str(caught.value).lower()
 
 
+def test_a_file_without_end_is_given_up(tmp_path: Path) -> None:
+    late = b"x\n" * 3000 + json_lines([test_trajectories.SESSION])
+    with pytest.raises(SourceError, match="line 1"):
+        list(read(write(tmp_path, late)))
+    recordings, problems = read_all(write(tmp_path, late), format_name="trajectories")
+    assert len(recordings) == 1
+    assert len(problems) == 3000
+
+
 def test_the_known_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         list(read(write(tmp_path, [{"turns": []}])))

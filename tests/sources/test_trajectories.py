@@ -99,6 +99,7 @@ def test_usage_in_both_shapes(tmp_path: Path) -> None:
             "cacheRead": 5,
         },
         {"message_index": 4, "msg_id": "x", "input_tokens": 4, "cache_creation_input_tokens": 6},
+        {"message_index": 4, "input_tokens": 0},
     ]
     recording = read_one(write(tmp_path, [{**SESSION, "usage": usage}]))
     assert recording.usage == (
