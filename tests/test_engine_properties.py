@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engines import TOOLS, packs, run, settings
+from tests.histories import histories
 
 from lading import jsonbytes
 from lading.addresses import parse
@@ -20,8 +22,6 @@ from lading.pointers import as_text, resolve
 from lading.replay import verify
 from lading.stores import open_store
 from lading.wire import WIRES, check, wire
-from tests.engines import TOOLS, packs, run, settings
-from tests.histories import histories
 
 WINDOWS = st.integers(150, 1500)
 every_wire = pytest.mark.parametrize("wire_name", sorted(WIRES))
@@ -105,9 +105,7 @@ def test_nothing_is_removed_without_a_pointer_that_holds_it(
                     as_text(message) for message in history[first : last + 1]
                 ]
         shown = {id(item.message) for item in engine.history.view.items}
-        edited = {
-            index for edit in engine.history.edits for index in range(edit.first, edit.last + 1)
-        }
+        edited = {index for edit in engine.history.edits for index in range(edit.first, edit.last + 1)}
         for entry in engine.history.entries:
             assert id(entry.message) in shown or entry.index in edited
 

@@ -190,9 +190,7 @@ def read_bytes(data: bytes, *, format_name: str | None = None) -> list[Recording
         return list(read(write(Path(folder), data), format=format_name))
 
 
-@given(
-    st.binary(max_size=200), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\xff\xfe", b'{"messages": [', b"["])
-)
+@given(st.binary(max_size=200), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\xff\xfe", b'{"messages": [', b"["]))
 @settings(max_examples=150)
 def test_arbitrary_bytes_raise_nothing_but_a_source_error(data: bytes, head: bytes) -> None:
     try:
@@ -219,9 +217,7 @@ KEYS = (
             "system",
         )
     )
-    | st.sampled_from(
-        ("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model")
-    )
+    | st.sampled_from(("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model"))
 )
 WORDS = st.sampled_from(["user", "assistant", "tool", "system", "text", "tool_use", "tool_result", "a", ""])
 VALUES = st.recursive(

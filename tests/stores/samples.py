@@ -10,18 +10,12 @@ def entry(index: int, text: str = "") -> Entry:
     words = text or f"message {index}"
     message = (
         user_text(words),
-        Message(
-            "assistant", (Text(words), ToolCall(f"c{index}", "run", '{"cmd": broken')), origin="openai_chat"
-        ),
+        Message("assistant", (Text(words), ToolCall(f"c{index}", "run", '{"cmd": broken')), origin="openai_chat"),
         Message("tool", (ToolResult(f"c{index - 1}", (Text(words + " \ud83d"),), is_error=True),)),
-        Message(
-            "user", (Opaque({"type": "new", "z": [1, 2.5, None]}),), template={"extra": {"b": 1, "a": 2}}
-        ),
+        Message("user", (Opaque({"type": "new", "z": [1, 2.5, None]}),), template={"extra": {"b": 1, "a": 2}}),
     )[index % 4]
     digest = jsonbytes.digest(jsonbytes.dump_value(message))
-    return Entry(
-        index, message, digest, tokens=len(words), round=index // 2, turn=index // 4, at_s=index + 0.5
-    )
+    return Entry(index, message, digest, tokens=len(words), round=index // 2, turn=index // 4, at_s=index + 0.5)
 
 
 def entries(start: int, end: int) -> tuple[Entry, ...]:

@@ -25,8 +25,7 @@ BLOB = b"y" * 50_000
 def snapshot(folder: Path) -> dict[str, bytes | None]:
     """Every path below a folder and its bytes."""
     return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
     }
 
 

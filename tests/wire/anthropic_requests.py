@@ -90,9 +90,7 @@ CLAUDE_CODE_NEW: Body = {
                 {
                     "type": "web_search_tool_result",
                     "tool_use_id": "srvtoolu_1",
-                    "content": [
-                        {"type": "web_search_result", "url": "https://a.b", "encrypted_content": "E"}
-                    ],
+                    "content": [{"type": "web_search_result", "url": "https://a.b", "encrypted_content": "E"}],
                 },
                 {
                     "type": "text",

@@ -18,9 +18,7 @@ json_values: Draw = st.recursive(
 
 
 @st.composite
-def objects(
-    draw: st.DrawFn, fields: dict[str, Draw], optional: dict[str, Draw] | None = None
-) -> dict[str, Any]:
+def objects(draw: st.DrawFn, fields: dict[str, Draw], optional: dict[str, Draw] | None = None) -> dict[str, Any]:
     """An object with these fields, some of the optional ones and some unknown ones, in any order."""
     found = {key: draw(value) for key, value in fields.items()}
     for key, value in (optional or {}).items():
@@ -97,10 +95,7 @@ _image_url = objects(
 )
 _file = objects(
     {"type": _kind("file")},
-    {
-        "file": objects({}, {"file_data": words | _data_url, "file_id": words, "filename": words})
-        | json_values
-    },
+    {"file": objects({}, {"file_data": words | _data_url, "file_id": words, "filename": words}) | json_values},
 )
 _written = st.sampled_from(["", "{", '{"a": 1}', "[]", "null"]) | words
 _function = objects({"name": words, "arguments": _written})

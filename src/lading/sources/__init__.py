@@ -132,9 +132,7 @@ def _identified(recordings: Iterable[Recording], name: str, problems: deque[Prob
             identity = f"{wanted}-{taken[wanted]}"
         taken[identity] = 1
         if recording.id and identity != recording.id:
-            problems.append(
-                Problem(name, 0, f"The id {recording.id!r} was taken; it is read as {identity!r}.")
-            )
+            problems.append(Problem(name, 0, f"The id {recording.id!r} was taken; it is read as {identity!r}."))
         yield recording if identity == recording.id else replace(recording, id=identity)
 
 

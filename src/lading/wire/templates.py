@@ -66,9 +66,7 @@ def empty(code: Any, *, otherwise: Any) -> Any:
     return copied(_EMPTY[code], code)
 
 
-def read_content(
-    value: Any, path: str, read_part: Callable[[Any, str], P]
-) -> tuple[tuple[P | Text, ...], str]:
+def read_content(value: Any, path: str, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:
     """The parts of a content (string, list or null) and its code. Raises WireError."""
     if value is None or isinstance(value, str):
         return ((Text(value),) if value else ()), code_of(value, path)

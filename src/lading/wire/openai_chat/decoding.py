@@ -103,9 +103,7 @@ def _reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) -> tupl
     return () if value is None else (Reasoning(value),)
 
 
-def _calls(
-    source: dict[str, Any], path: str, codes: dict[str, Any], *, old_style_id: str
-) -> tuple[ToolCall, ...]:
+def _calls(source: dict[str, Any], path: str, codes: dict[str, Any], *, old_style_id: str) -> tuple[ToolCall, ...]:
     calls: tuple[ToolCall, ...] = ()
     if "tool_calls" in source:
         calls, codes["tool_calls"] = read_list(source["tool_calls"], f"{path}.tool_calls", _call)
