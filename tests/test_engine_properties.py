@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 
 import msgspec
@@ -75,7 +76,7 @@ def test_between_epochs_a_request_is_the_previous_one_plus_new_messages(
 ) -> None:
     _, outcomes = run(settings(window, wire=wire_name), history)
     sent = packs(outcomes)
-    for earlier, later in zip(sent, sent[1:], strict=False):
+    for earlier, later in itertools.pairwise(sent):
         prefix = later.manifest.prefix
         kept = later.body.startswith(earlier.body[: -len(b"]}")])
         assert kept == (prefix.first_changed == "")

@@ -83,7 +83,7 @@ def print_tables(reports: Sequence[Report]) -> None:
             terminal.out.print(text, soft_wrap=True, markup=False)
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
             terminal.out.print(
-                f"{item.strategy}: and {more} more runs of calls without a request (--json lists them)"
+                f"{item.strategy}: {more} more runs of calls without a request (--json lists them)"
             )
 
 
