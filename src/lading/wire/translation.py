@@ -23,6 +23,11 @@ def left_out(what: str) -> str:
     return f"[{what} left out]"
 
 
+def system_words(text: str) -> str:
+    """A system message as words of a user message, for a wire that takes it no other way there."""
+    return f"<system>\n{text}\n</system>"
+
+
 def type_of(part: Opaque) -> str:
     """The provider's word for an unknown part, shortened."""
     kind = part.value.get("type") if isinstance(part.value, dict) else None

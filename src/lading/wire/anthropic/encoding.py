@@ -8,11 +8,11 @@ from typing import Any
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.wire.anthropic.decoding import NAME
-from lading.wire.anthropic.grouping import in_list, leading, native
+from lading.wire.anthropic.grouping import in_list, is_native, leading
 from lading.wire.anthropic.parts import write_foreign, write_part
 from lading.wire.shapes import copied
 from lading.wire.templates import ABSENT, Piece, empty, fill, write_content, written
-from lading.wire.translation import translated
+from lading.wire.translation import system_words, translated
 
 PARAMETERS = {
     "model": "model",
@@ -69,7 +69,7 @@ def _closing_systems(messages: Sequence[Message]) -> int:
 def _system(messages: Sequence[Message], code: Any) -> Any:
     if not messages:
         return empty(code, otherwise=ABSENT)
-    alone = messages[0] if len(messages) == 1 and native(messages[0]) else None
+    alone = messages[0] if len(messages) == 1 and is_native(messages[0]) else None
     pieces = [piece for message in messages for piece in _pieces(message, "system")]
     template = (alone.template if alone else None) or {}
     return write_content(pieces, template.get("system"), otherwise=ABSENT)
@@ -77,7 +77,7 @@ def _system(messages: Sequence[Message], code: Any) -> Any:
 
 def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
     pieces = [piece for message in messages for piece in _pieces(message, role)]
-    alone = len(messages) == 1 and native(messages[0])
+    alone = len(messages) == 1 and is_native(messages[0])
     if role == "user" and not alone:
         pieces.sort(key=lambda piece: not _is_result(piece))
     template = _merged(messages)
@@ -92,7 +92,7 @@ def _merged(messages: Sequence[Message]) -> Template:
     """The templates of the list's messages that were decoded here, as one; the first one's fields first."""
     merged: Template = {}
     for message in messages:
-        if native(message) and "role" in (message.template or ()):
+        if is_native(message) and "role" in (message.template or ()):
             for key, code in (message.template or {}).items():
                 merged.setdefault(key, code)
     return merged
@@ -106,12 +106,12 @@ def _pieces(message: Message, role: str) -> Iterator[Piece]:
     """The message's parts in this wire's form, for a wire message of that role."""
     for part in message.parts:
         piece: Piece | None
-        if native(message):
+        if is_native(message):
             piece = write_part(part, native=True)
         else:
             piece = write_foreign(part, media=message.role not in ("assistant", "system"))
         if message.role == "system" and role == "user" and isinstance(piece, str):
-            piece = f"<system>\n{piece}\n</system>"
+            piece = system_words(piece)
         if piece is not None:
             yield piece
 

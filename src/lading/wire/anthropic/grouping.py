@@ -9,14 +9,14 @@ from lading.models.card import Card
 from lading.wire.anthropic.decoding import NAME
 
 
-def native(message: Message) -> bool:
+def is_native(message: Message) -> bool:
     """Whether the message was decoded from this wire."""
     return message.origin == NAME
 
 
 def in_list(message: Message) -> bool:
     """Whether it is a system message that was decoded from within the list of messages."""
-    return message.role == "system" and native(message) and "role" in (message.template or ())
+    return message.role == "system" and is_native(message) and "role" in (message.template or ())
 
 
 def leading(messages: Sequence[Message]) -> int:
@@ -35,7 +35,7 @@ def joins(before: Message, after: Message, card: Card) -> bool:
     """
     if in_list(before) or in_list(after) or _side(before) != _side(after):
         return False
-    return not (native(before) and native(after)) or card.conduct.dialect in ("bedrock", "strict")
+    return not (is_native(before) and is_native(after)) or card.conduct.dialect in ("bedrock", "strict")
 
 
 def _side(message: Message) -> str:

@@ -6,7 +6,8 @@ from lading.models.card import Card
 from lading.validity import Invariant
 from lading.wire import Wire
 from lading.wire.openai_chat.decoding import NAME, decode
-from lading.wire.openai_chat.encoding import encode_group, envelope, joins, leading
+from lading.wire.openai_chat.encoding import encode_group, envelope
+from lading.wire.openai_chat.grouping import joins, leading
 from lading.wire.openai_chat.rules import RULES, walk
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lading.messages import (
@@ -21,6 +21,7 @@ from lading.messages import (
 )
 from lading.models.card import Card
 from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES
+from lading.wire.openai_chat.grouping import flat, is_native, movable, moved, runs
 from lading.wire.openai_chat.media import write_file, write_image
 from lading.wire.shapes import copied
 from lading.wire.templates import ABSENT, Piece, empty, fill, write_content, written
@@ -51,62 +52,28 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
     return fill(template, {"tools": tools or empty(code, otherwise=ABSENT), "messages": []})
 
 
-def leading(messages: Sequence[Message]) -> int:
-    """None: the system message stands in the list of messages."""
-    del messages
-    return 0
-
-
-def joins(before: Message, after: Message, card: Card) -> bool:
-    """Whether two messages share one encoding.
-
-    Results of one assistant message that were not all decoded here do, so that pictures in them can follow
-    the last of them. So do neighbours of one role where the model's chat template takes no two in a row.
-    """
-    if before.results and after.results:
-        return not (_native(before) and _native(after))
-    if not _flat(card) or before.calls or after.results:
-        return False
-    return after.role == ("user" if list(_moved(before)) else before.role)
-
-
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
-    """The wire messages of a run that joins: its tool results first, then what else is said, in one."""
+    """The wire messages of a group that joins."""
+    return [item for run in runs(messages, card) for item in _run(run, card)]
+
+
+def _run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
+    """A run's tool results, then what else is said, in one message."""
     items = [_result(message, result) for message in messages for result in message.results]
-    moved = [part for message in messages for part in _moved(message)]
+    shown = [part for message in messages for part in moved(message)]
     speakers = [message for message in messages if not message.results or _says_more(message)]
-    if speakers or moved:
-        items.append(_spoken(speakers, moved, card))
+    if speakers or shown:
+        items.append(_spoken(speakers, shown, card))
     return items
-
-
-def _native(message: Message) -> bool:
-    return message.origin == NAME
-
-
-def _flat(card: Card) -> bool:
-    """Whether content should be one string and turns alternate, as chat templates want it."""
-    return card.conduct.dialect in ("chat_template", "strict")
 
 
 def _says_more(message: Message) -> bool:
     return any(not isinstance(part, ToolResult) for part in message.parts)
 
 
-def _moved(message: Message) -> Iterator[Image | File]:
-    """What a tool message cannot hold and a user message after it can."""
-    if not _native(message):
-        for result in message.results:
-            yield from (part for part in result.parts if isinstance(part, Image | File) and _movable(part))
-
-
-def _movable(part: Image | File) -> bool:
-    return isinstance(part, Image) or (bool(part.data) and part.media_type != "text/plain")
-
-
 def _result(message: Message, result: ToolResult) -> dict[str, Any]:
     template = _template(message, "tool") if len(message.parts) == 1 else {}
-    native, old_style = _native(message), template.get("role") == "function"
+    native, old_style = is_native(message), template.get("role") == "function"
     if native:
         pieces = [_piece(part, native=True, media=True) for part in result.parts]
     else:
@@ -125,7 +92,7 @@ def _result(message: Message, result: ToolResult) -> dict[str, Any]:
 
 
 def _words(part: Part) -> str:
-    if isinstance(part, Image | File) and _movable(part):
+    if isinstance(part, Image | File) and movable(part):
         kind = "image" if isinstance(part, Image) else "document"
         return f"[{kind}: see the next user message]"
     piece = _piece(part, native=False, media=False)
@@ -133,20 +100,20 @@ def _words(part: Part) -> str:
     return piece
 
 
-def _spoken(speakers: Sequence[Message], moved: Sequence[Part], card: Card) -> dict[str, Any]:
-    """One message of the speakers' role that holds what was moved out of tool results, then their words."""
+def _spoken(speakers: Sequence[Message], shown: Sequence[Part], card: Card) -> dict[str, Any]:
+    """One message of the speakers' role: what is shown out of tool results, then their own parts."""
     role = speakers[-1].role if speakers else "user"
     role = "user" if role == "tool" else role
     template = next(filter(None, (_template(message, role) for message in speakers)), {})
-    pieces: list[Piece] = [_piece(part, native=False, media=True) for part in moved]
+    pieces: list[Piece] = [_piece(part, native=False, media=True) for part in shown]
     for message in speakers:
         pieces += (
-            _piece(part, native=_native(message), media=role == "user" or _native(message))
+            _piece(part, native=is_native(message), media=role == "user" or is_native(message))
             for part in message.parts
             if not isinstance(part, ToolCall | ToolResult | Reasoning)
         )
-    alone = len(speakers) == 1 and _native(speakers[0])
-    if _flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
+    alone = len(speakers) == 1 and is_native(speakers[0])
+    if flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
     calls = [(message, call) for message in speakers for call in message.calls]
     otherwise: Any = None if calls else ""
@@ -165,7 +132,7 @@ def _spoken(speakers: Sequence[Message], moved: Sequence[Part], card: Card) -> d
 
 def _template(message: Message, role: str) -> Template:
     """The message's template where it is one of this wire and for this role."""
-    template = message.template if _native(message) and message.template else {}
+    template = message.template if is_native(message) and message.template else {}
     return template if ROLES.get(template.get("role", "")) == role else {}
 
 
@@ -195,7 +162,7 @@ def _calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dic
         call = calls[0][1]
         fields["function_call"] = fill(call.template, {"name": call.name, "arguments": call.arguments})
     else:
-        items = [_call(call, native=_native(message)) for message, call in calls]
+        items = [_call(call, native=is_native(message)) for message, call in calls]
     return {"tool_calls": items or empty(template.get("tool_calls"), otherwise=ABSENT)} | fields
 
 
