@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from scripts.check_limits import breaches, main
 
 from scripts import check_limits
+from scripts.check_limits import breaches, main
 
 ROOT = Path(__file__).resolve().parent.parent
 DOC = '"""What it holds."""\n'
