@@ -16,14 +16,14 @@ is_new_enough() {
 make_environment() {
     if command -v uv >/dev/null 2>&1 &&
         uv venv --quiet --clear --python "$1" "$folder" &&
-        uv pip install --quiet --python "$folder/bin/python" --editable . --group dev; then
+        uv pip install -qq --python "$folder/bin/python" --editable . --group dev; then
         return 0
     fi
     rm -rf "$folder"
     "$1" -m venv "$folder" || return 1
     # Groups of pyproject.toml are known to pip from 25.1 on.
-    "$folder/bin/python" -m pip install --quiet --upgrade 'pip>=25.1' || return 1
-    "$folder/bin/python" -m pip install --quiet --editable . --group dev
+    "$folder/bin/python" -m pip install -qq --upgrade 'pip>=25.1' || return 1
+    "$folder/bin/python" -m pip install -qq --editable . --group dev
 }
 
 cd "$(dirname "$0")/.."
