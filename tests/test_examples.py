@@ -132,10 +132,8 @@ def test_a_step_records_what_its_tools_answered(tmp_path: Path) -> None:
         "find": {"line": r"^ *(\d+)\tthree"},
     }
     told = play(tmp_path, {"user": "Go on."}, write, look, {"say": "It stands in line <<line>>."})
-    assert [message["role"] for message in told] == ["user", "assistant", *["tool"] * 1, "assistant"] + [
-        *["tool"] * 3,
-        "assistant",
-    ]
+    roles = "".join(message["role"][0] for message in told)
+    assert roles == "uatattta"
     assert [(message["content"], message["is_error"]) for message in told if message["role"] == "tool"] == [
         ("Wrote a/b.txt (14 characters).", False),
         ("     2\ttwo\n     3\tthree", False),
@@ -170,7 +168,7 @@ def test_a_step_can_be_played_for_each_of_several_values(tmp_path: Path) -> None
 def test_a_story_that_did_not_happen_is_not_recorded(
     tmp_path: Path, step: dict[str, Any], complaint: str
 ) -> None:
-    with pytest.raises(RecordingError, match=f"step 1 .*{complaint}"):
+    with pytest.raises(RecordingError, match=f"(?s)step 1 .*{complaint}"):
         play(tmp_path, step)
 
 
