@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
 
-WORDS = st.text(alphabet=st.sampled_from("ab c\n\"\\{é中🙂\ud83d"), max_size=12)
+WORDS = st.text(alphabet=st.sampled_from('ab c\n"\\{é中🙂\ud83d'), max_size=12)
 LONG = st.integers(0, 400).map(lambda times: "word \n"[: 1 + times % 5] + "tool output line\n" * times)
 IDS = st.sampled_from(["c1", "c2", "c3", "call-with-a-rather-long-identifier-of-some-provider", ""])
 PICTURE = Image(data="aGVsbG8=", media_type="image/png")

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.histories import answered
 
 from lading import jsonbytes
 from lading.log import Edit, Entry
 from lading.messages import Message, ToolCall, user_text
+from tests.histories import answered
 
 EDIT = Edit(
     index=2,

@@ -22,6 +22,7 @@ from lading.manifest import (
     Decision,
     Frame,
     Manifest,
+    Place,
     Prefix,
     Seen,
     Sent,
@@ -43,9 +44,7 @@ FRAME = Frame(
 DECISION = Decision(3, "c" * 64, "dropped", "the window is full", 9_000, 60, 200, ("artifact://t/s/log/2-9",))
 MANIFEST = Manifest(
     format=FORMAT,
-    tenant="t",
-    session="s",
-    call=7,
+    place=Place("t", "s", 7, 1_700_000_000.5),
     parent="d" * 64,
     seen=Seen(31, 4, "e" * 64),
     counts=COUNTS,
@@ -54,10 +53,9 @@ MANIFEST = Manifest(
     tool_detail="types",
     decisions=(DECISION,),
     account=0.125,
-    at_s=1_700_000_000.5,
     frame=FRAME,
 )
-DELTA = replace(MANIFEST, frame=None, decisions=(), account=0.0, at_s=None, tool_detail="full")
+DELTA = replace(MANIFEST, place=Place("t", "s", 8), frame=None, decisions=(), account=0.0, tool_detail="full")
 SEALED, STORED = seal(MANIFEST)
 
 
@@ -78,7 +76,8 @@ def test_whole_numbers_and_odd_text_survive_as_well(
     account: float, at_s: float | None, price: float, why: str, call: int
 ) -> None:
     prefix = replace(MANIFEST.prefix, price=price, why=why)
-    sealed, stored = seal(replace(MANIFEST, account=account, at_s=at_s, prefix=prefix, call=call))
+    place = Place("t", "s", call, at_s)
+    sealed, stored = seal(replace(MANIFEST, place=place, account=account, prefix=prefix))
     assert unseal(stored) == sealed
 
 
@@ -109,14 +108,14 @@ def rewritten(**fields: Any) -> bytes:
 @pytest.mark.parametrize(
     "data",
     [
-        rewritten(call=8),
+        rewritten(place={"tenant": "t", "session": "s", "call": 8}),
         rewritten(account=0.25),
         rewritten(parent=""),
         rewritten(counts={**COUNTS, "tools": 341}),
         rewritten(checksum=""),
         rewritten(checksum=None),
         rewritten(unknown="field"),
-        rewritten(call="seven"),
+        rewritten(place={"tenant": "t", "session": "s", "call": "seven"}),
         rewritten(tool_detail="everything"),
         STORED.replace(b'"account":0.125', b'"account":NaN'),
         STORED.replace(b'"account":0.125', b'"account":1e999'),

@@ -3,10 +3,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given, settings
-from tests.histories import histories
 
 from lading import jsonbytes
 from lading.messages import Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
+from tests.histories import histories
 
 
 def test_a_message_tells_its_calls_results_and_text_apart() -> None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from tests.histories import answered, called, histories, said
-from tests.views import paired
 
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.validity import (
@@ -13,6 +11,8 @@ from lading.validity import (
     newest_block,
     open_loop,
 )
+from tests.histories import answered, called, histories, said
+from tests.views import paired
 
 
 def latest_cut(history: list[Message]) -> int:

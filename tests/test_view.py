@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.histories import answered, called, said
-from tests.views import count, entries_of
 
 from lading.log import Edit, EditKind, Entry
 from lading.messages import Message, Text, ToolResult, user_text
 from lading.view import View, rebuild
+from tests.histories import answered, called, said
+from tests.views import count, entries_of
 
 MESSAGES = st.sampled_from(
     [

@@ -63,7 +63,7 @@ class History:
         Of what it frees, as much counts as forced as the view stood above ``room_tokens``.
         """
         start, end = self.view.span(draft.first, draft.last)
-        before = self.view.tokens_before(end) - self.view.tokens_before(start)
+        before = sum(item.tokens for item in self.view.items[start:end])
         tokens = tuple(self._count(message) for message in draft.replacement)
         overflow = max(self.view.tokens - room_tokens, 0)
         edit = Edit(
@@ -113,9 +113,11 @@ class History:
         self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
 
     def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:
-        if not admitted.repairs or shown == (self.entries[-1].message,):
+        if shown == (self.entries[-1].message,):
             return [Repaired(item.rule, len(self.entries) - 1, item.detail) for item in admitted.repairs]
         entry = self.entries[-1].index
-        reason = when + ", ".join(dict.fromkeys(item.rule for item in admitted.repairs))
+        # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
+        rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+        reason = when + ", ".join(rules)
         self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]

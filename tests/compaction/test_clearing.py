@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.histories import answered, called, histories, said, tool_loop
-from tests.views import address, admitted, count, paired, pairing_faults, pressure
 
 from lading.addresses import parse
 from lading.compaction.clearing import clear, consumed_before, worth_clearing
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.view import View
+from tests.histories import answered, called, histories, said, tool_loop
+from tests.views import address, admitted, count, paired, pairing_faults, pressure
 
 WORDS = "word " * 200
 
@@ -75,7 +75,7 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
 
 
 def test_a_note_that_would_be_longer_than_the_result_is_not_made() -> None:
-    view = shown(answered("a", "word " * 70), said("ok"))
+    view = shown(answered("a", "word " * 60), said("ok"))
     assert worth_clearing(view.items[0])
     far = pressure(address=lambda item: f"artifact://{'t' * 128}/{'s' * 128}/log/{item}")
     assert clear(view, view.items, "test", far) == []
@@ -107,13 +107,8 @@ def test_nothing_is_consumed_before_anything_was_said() -> None:
 
 def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
-    history = [*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS)]
-    view = shown(*history)
-    consumed = view.items[: consumed_before(view)]
-    cleared = clear(view, consumed, "test", pressure())
-    assert [draft.first for draft in cleared] == []
-    large = shown(*tool_loop(2, result_words=100), *history[-3:])
-    cleared = clear(large, large.items[: consumed_before(large)], "test", pressure())
+    view = shown(*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS))
+    cleared = clear(view, view.items[: consumed_before(view)], "test", pressure())
     assert [draft.first for draft in cleared] == [3, 5]
 
 

@@ -5,13 +5,13 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.histories import answered, called
-from tests.views import address, admitted, count, pressure
 
 from lading.compaction import Draft
 from lading.compaction.clipping import clip
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
 from lading.view import View
+from tests.histories import answered, called
+from tests.views import address, admitted, count, pressure
 
 NOTE = re.compile(
     r"\[([\d,]+) of ([\d,]+) characters(?: and (\d+) parts that are no text)? left out here "

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.histories import answered, called, histories, said, tool_loop
-from tests.views import address, admitted, count, paired, pairing_faults, pressure
 
 from lading.addresses import parse
 from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points
 from lading.messages import Message, Text, ToolCall, user_text
 from lading.validity import OpenLoopWhole, legal_cuts
+from tests.histories import answered, called, histories, said, tool_loop
+from tests.views import address, admitted, count, paired, pairing_faults, pressure
 
 
 def count_bytes(message: Message) -> int:

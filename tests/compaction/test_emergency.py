@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.histories import histories, tool_loop
-from tests.views import admitted, paired, pairing_faults, pressure
 
 from lading.compaction.cutting import cut, cut_points
 from lading.compaction.emergency import emergency
 from lading.messages import Message, user_text
+from tests.histories import histories, tool_loop
+from tests.views import admitted, paired, pairing_faults, pressure
 
 
 @settings(max_examples=150, deadline=None)

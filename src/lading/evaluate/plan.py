@@ -10,8 +10,8 @@ from lading.engine import Settings
 from lading.evaluate.recorded import Plan
 from lading.events import Event
 from lading.messages import Template
-from lading.models import find
 from lading.models.card import Card
+from lading.models.catalog import find
 from lading.sources import Recording
 from lading.tokens import counter
 from lading.tokens.meter import Meter, meter
