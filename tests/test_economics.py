@@ -235,6 +235,9 @@ def test_the_cache_bills_as_one_that_looks_at_every_prefix(
 
 
 def test_a_prompt_below_the_minimum_is_never_cached() -> None:
+    exact = PrefixCache(min_prefix_tokens=1024)
+    assert exact.bill(["a"], [1024]) == Usage(written_tokens=1024)
+    assert exact.bill(["a"], [1024]) == Usage(read_tokens=1024)
     cache = PrefixCache(min_prefix_tokens=1024)
     assert cache.bill(["a"], [1023]) == Usage(fresh_tokens=1023)
     assert cache.bill(["a", "b"], [1023, 2000]) == Usage(written_tokens=2000)

@@ -120,6 +120,11 @@ def test_the_head_stands_when_the_first_assistant_message_is_cut() -> None:
     assert [message.text for message in view.messages] == ["task", "stub", "done", "more"]
 
 
+def test_a_tail_of_nothing_starts_at_the_end() -> None:
+    view = grown(entries_of([user_text("task"), said("done")]))
+    assert [view.position_with_tail(tail) for tail in (-5, 0, view.items[1].tokens, 10**9)] == [2, 2, 1, 0]
+
+
 def test_without_an_assistant_message_everything_is_head() -> None:
     view = grown(entries_of([user_text("one"), user_text("two")]))
     assert view.head == len(view) == 2
