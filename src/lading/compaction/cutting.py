@@ -11,13 +11,25 @@ from lading.validity import legal_cuts
 from lading.view import View
 
 STUB_TOKENS = 120
-"""About what a stub takes; it is held below 200."""
+"""About what a stub takes."""
+MOST_STUB_TOKENS = 200
+"""A stub that would take more, because of odd tool names, leaves the names out."""
 
 
 def cut_points(view: View, pressure: Pressure) -> list[int]:
+<<<<<<< HEAD
     """The positions after the head at which the history may be cut, ascending: legal, and between entries."""
     legal = legal_cuts(view.messages, pressure.invariants)
     return [position for position in legal if position > view.head and view.starts_entry(position)]
+=======
+    """The positions after the head at which the history may be cut, ascending.
+
+    An entry shown as several messages goes or stays as one, for edits name whole entries.
+    """
+    head, items = view.head, view.items
+    legal = legal_cuts(view.messages, pressure.invariants)
+    return [here for here in legal if here > head and items[here].entry != items[here - 1].entry]
+>>>>>>> pure
 
 
 def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:
@@ -27,15 +39,20 @@ def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(view.head)
     messages = [item.message for item in view.items[view.head : position]]
-    stub = user_text(_stub(first, last, tokens, messages, pointer))
+    stub = user_text(_stub(first, last, tokens, _tools_called(messages), pointer))
+    if pressure.count(stub) >= MOST_STUB_TOKENS:
+        stub = user_text(_stub(first, last, tokens, "", pointer))
     return Draft("dropped", first, last, (stub,), reason, (pointer,))
 
 
-def _stub(first: int, last: int, tokens: int, messages: Sequence[Message], pointer: str) -> str:
+def _tools_called(messages: Sequence[Message]) -> str:
     calls = Counter(call.name[:40] for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
-    what = f" Tools called there: {tools}." if tools else ""
+    return f" Tools called there: {tools}." if tools else ""
+
+
+def _stub(first: int, last: int, tokens: int, tools_called: str, pointer: str) -> str:
     return (
         f"[{last - first + 1} earlier messages ({tokens:,} tokens as last shown) were taken out of view "
-        f"to fit the window.{what} Kept unchanged at {pointer}]"
+        f"to fit the window.{tools_called} Kept unchanged at {pointer}]"
     )
