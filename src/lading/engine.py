@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from lading.addresses import Address, check_name
-from lading.compaction import Compaction, Draft, Pressure, strategy
+from lading.compaction import Arrival, Compaction, Draft, Pressure, strategy
 from lading.compaction.emergency import emergency
 from lading.economics import is_cold
 from lading.errors import IllegalRequest, LadingError, PackError
@@ -143,7 +143,7 @@ class Engine:
     def _decide(self, pressure: Pressure) -> float:
         view = self.history.view
         for position in range(min(pressure.sent_items, len(view)), len(view)):
-            draft = self._strategy.admit(view.items[position], view, pressure)
+            draft = self._strategy.admit(Arrival(view.items[position], view), pressure)
             if draft is not None:
                 self._apply(draft, pressure)
         compaction = self._guarded(view, pressure)

@@ -14,7 +14,7 @@ NOTE_TOKENS = 40
 """About what a note takes: a result must be well above it to be worth clearing."""
 
 
-def clear(view: View, items: Iterable[Item], reason: str, pressure: Pressure) -> list[Draft]:
+def clear(view: View, items: Iterable[Item], *, reason: str, pressure: Pressure) -> list[Draft]:
     """A draft for each entry among the items whose results are worth clearing and get shorter by it."""
     entries = dict.fromkeys(item.entry for item in items if worth_clearing(item))
     drafts = [_cleared(view, entry, reason, pressure) for entry in entries]
