@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import parse
-from lading.errors import PackError, StoreFormatError, TamperedError
+from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
 from lading.manifest import Frame, Manifest, decision, log_chain, unseal
 from lading.messages import Template, Tool
@@ -44,6 +45,7 @@ class Rebuilder:
         self._edits: tuple[Edit, ...] = stored.edits
         self._view = View()
         self._shown_entries = self._shown_edits = 0
+        self._call = 0
         self._log = self._checksum = ""
         self._frame: Frame | None = None
         self._tools: tuple[Tool, ...] = ()
@@ -61,13 +63,17 @@ class Rebuilder:
             raise TamperedError(f"A manifest of {place.tenant}/{place.session} stands in this session.")
         if manifest.parent != self._checksum:
             raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
-        self._checksum = manifest.checksum
+        if place.call != self._call + 1:
+            raise TamperedError(f"The manifest says call {place.call} where call {self._call + 1} comes next.")
+        self._checksum, self._call = manifest.checksum, place.call
+        if "tools" not in manifest.counts:
+            raise TamperedError("The manifest does not say what the tools take.")
         request = self._framed(manifest)
         self._grow(manifest, request)
         tools = reduce_tools(self._tools, manifest.tool_detail)
         request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
         request.show(self._view)
-        if request.chain[-1] != manifest.sent.digest:
+        if request.chain[-1] != manifest.sent.digest or len(request.body()) != manifest.sent.body_bytes:
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
         return manifest, request
 
@@ -77,8 +83,11 @@ class Rebuilder:
             if frame.encoder != ENCODER:
                 raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
             self._frame = frame
-            self._tools = tools_from(self._blob(frame.tools))
-            self._template = jsonbytes.load(self._blob(frame.template))
+            try:
+                self._tools = tools_from(self._blob(frame.tools))
+                self._template = msgspec.convert(jsonbytes.load(self._blob(frame.template)), Template | None)
+            except ValueError as error:
+                raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
             self._request = Request(wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
@@ -101,6 +110,9 @@ class Rebuilder:
         if tuple(map(decision, edits)) != manifest.decisions:
             raise TamperedError("The edits are not those the manifest names.")
         for edit in edits:
+            in_log = 0 <= edit.first <= edit.last < seen.entries
+            if not in_log or len(edit.replacement) != len(edit.replacement_tokens):
+                raise TamperedError(f"Edit {edit.index} is not one that Lading makes.")
             request.forget(self._view.apply(edit))
             self._check_pointers(edit)
         self._shown_entries, self._shown_edits = seen.entries, seen.edits
@@ -126,7 +138,7 @@ def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
         for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
             manifest, _ = rebuilder.step(data)
             yield Outcome(tenant, session, manifest.place.call)
-    except (TamperedError, StoreFormatError, PackError) as error:
+    except (TamperedError, StoreFormatError, PackError, InputError) as error:
         yield Outcome(tenant, session, call, str(error))
 
 

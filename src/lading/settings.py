@@ -33,6 +33,7 @@ def settings_for(
     *,
     window_tokens: int | None = None,
     output_reserve_tokens: int | None = None,
+    margin_tokens: int | None = None,
     wire: str = "openai_chat",
     strategy: str = "basic",
     session: str = "session",
@@ -46,7 +47,12 @@ def settings_for(
     return Settings(
         card,
         Meter(counter_named(counter)) if counter else meter(card.tokens),
-        allocate(card, window_tokens=window_tokens, output_reserve_tokens=output_reserve_tokens),
+        allocate(
+            card,
+            window_tokens=window_tokens,
+            output_reserve_tokens=output_reserve_tokens,
+            margin_tokens=margin_tokens,
+        ),
         rates_for(card.prices.read, card.prices.write, ttl_s=card.cache.ttl_s),
         wire=wire,
         strategy=strategy,

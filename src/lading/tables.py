@@ -14,22 +14,25 @@ from typing import Any
 from lading.errors import UnknownName
 
 
-def lookup(table: Mapping[str, str], name: str, *, kind: str) -> Any:
+def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Any] = object) -> Any:
     """What ``name`` stands for: a short name of the table, an entry point, or a dotted path ``module:NAME``.
 
-    Raises UnknownName with the list of choices.
+    ``type_`` is what it must be an instance of. Raises UnknownName with the list of choices.
     """
+    choices = f"Choose one of: {', '.join(sorted(table))}; or give module:NAME."
     path = table.get(name) or _entry_point(name, kind) or name
     module_name, separator, attribute = path.partition(":")
     if not separator or not attribute.isidentifier() or module_name.startswith("."):
-        choices = ", ".join(sorted(table))
-        raise UnknownName(f"There is no {kind} named {name!r}. Choose one of: {choices}; or give module:NAME.")
+        raise UnknownName(f"There is no {kind} named {name!r}. {choices}")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
+        found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise UnknownName(
             f"The {kind} {name!r} cannot be loaded: {error}. Check the module and the name."
         ) from error
+    if not isinstance(found, type_):
+        raise UnknownName(f"What {name!r} leads to is no {kind}. {choices}")
+    return found
 
 
 def _entry_point(name: str, kind: str) -> str | None:

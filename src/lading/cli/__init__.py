@@ -6,6 +6,8 @@ import importlib
 
 import click
 
+from lading.cli import terminal
+
 COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",
     "replay": "build the request of every call of recorded sessions, and price it",
@@ -26,6 +28,16 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what cannot be used of its arguments or written of its output is said in one
+        paragraph, like any other bad input."""
+        with terminal.clear_errors():
+            try:
+                return super().invoke(ctx)
+            except click.UsageError as error:
+                where = error.ctx.command_path if error.ctx else ctx.command_path
+                terminal.fail(f"{error.format_message().rstrip('.')}. See {where} --help.")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,13 +16,17 @@ from lading.addresses import name_from
 from lading.cli import terminal
 from lading.cli.replay_output import Emitter, print_tables, report
 from lading.economics import Rates
-from lading.errors import IllegalRequest, StoreError
+from lading.errors import IllegalRequest, InputError, StoreError
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, Plan, replay
 from lading.events import UnknownModel
 from lading.sources import Problem, Recording, read
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
+from lading.stores.sqlite_file import FILE_NAME
+
+_MOST_TOKENS = 10**9
+"""No window is larger; the yardstick of the replay is."""
 
 
 def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Rates | None:
@@ -31,15 +37,38 @@ def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: s
     except ValueError as error:
         raise click.BadParameter("give two numbers such as .10/1.25: cached read / cache write") from error
     if not 0 <= read_price <= write_price < 1000:
-        raise click.BadParameter("the read price must not be negative nor above the write price")
+        raise click.BadParameter(
+            "give two numbers such as .10/1.25, the read price not negative and not above the write price"
+        )
     return Rates(read_price, write_price)
+
+
+def _parse_tokens(_context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    least = 0 if parameter.default == "0" else 1
+    if value is None:
+        return None
+    if not value.isdecimal() or not least <= int(value[:20]) <= _MOST_TOKENS:
+        raise click.BadParameter(f"give a whole number of tokens from {least} to {_MOST_TOKENS:,}, such as 32000")
+    return int(value)
+
+
+def _parse_seconds(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter("give a number of seconds from 0 on, such as 300")
+    return value
+
+
+def _parse_path(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value == "":
+        raise click.BadParameter(f"it is empty; give {parameter.make_metavar(_context)}")
+    return value
 
 
 @click.command("replay")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
-@click.option("--window", type=click.IntRange(1), metavar="N", help="Window in tokens; default: the card's.")
-@click.option("--output-reserve", type=click.IntRange(0), default=0, show_default=True, metavar="N")
+@click.option("--window", callback=_parse_tokens, metavar="N", help="Window in tokens; default: the card's.")
+@click.option("--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N")
 @click.option(
     "--strategy", "strategies", multiple=True, default=("basic",), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",
@@ -50,9 +79,13 @@ def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: s
     "--prices", callback=_parse_prices, metavar="R/W",
     help="Cached read / cache write relative to base input, e.g. .10/1.25; default: the card's.",
 )  # fmt: skip
-@click.option("--ttl", type=click.FloatRange(0), metavar="S", help="The cache cools after S idle seconds.")
-@click.option("--store", "folder", metavar="DIR", help="Keep log, edits and manifests there.")
-@click.option("--emit", "emit_path", metavar="OUT.jsonl", help="Write each request, one JSON object a line.")
+@click.option(
+    "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The cache cools after S idle seconds."
+)
+@click.option("--store", "folder", callback=_parse_path, metavar="DIR", help="Keep log, edits and manifests there.")
+@click.option("--emit", "emit_path", callback=_parse_path, metavar="OUT.jsonl",
+    help="Write each request, one JSON object a line.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def command(
     files: tuple[str, ...],
@@ -82,8 +115,7 @@ def command(
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy basic --strategy append-only --store ./store
     """
-    if emit_path and len(strategies) > 1:
-        terminal.fail("--emit writes the requests of one strategy. Give --strategy once.")
+    _check_strategies(strategies, emit_path)
     options = Options(
         model=model,
         window_tokens=window,
@@ -94,12 +126,10 @@ def command(
         ttl_s=ttl,
     )
     with terminal.clear_errors(), ExitStack() as stack:
+        emitter = stack.enter_context(Emitter(_emit_target(emit_path, files, folder))) if emit_path else None
         recordings, problems = _read_all(files)
         plans = [_plans(recordings, replace(options, strategy=name)) for name in strategies]
-        stores = [_open_store(stack, folder, name, strategies) for name in strategies]
-        for store, planned in zip(stores, plans, strict=True):
-            _check_new(store, planned)
-        emitter = stack.enter_context(Emitter(Path(emit_path))) if emit_path else None
+        stores = _open_stores(stack, _store_places(folder, strategies, plans))
         reports = []
         total = sum(len(recording.messages) for recording in recordings) * len(strategies)
         with terminal.progress("replaying", total) as advance:
@@ -151,19 +181,52 @@ def _plans(recordings: list[Recording], options: Options) -> dict[str, tuple[Rec
     return planned
 
 
-def _open_store(
-    stack: ExitStack, folder: str | None, name: str, strategies: tuple[str, ...]
-) -> SessionStore | None:
+def _check_strategies(strategies: tuple[str, ...], emit_path: str | None) -> None:
+    if emit_path and len(strategies) > 1:
+        terminal.fail("--emit writes the requests of one strategy. Give --strategy once.")
+    if len(set(strategies)) < len(strategies):
+        terminal.fail("A strategy is named twice. Name each --strategy once.")
+
+
+def _emit_target(emit_path: str, files: tuple[str, ...], folder: str | None) -> Path:
+    """Where ``--emit`` writes. Raises InputError when that is a file this run reads or keeps."""
+    for used in (*files, *([os.path.join(folder, FILE_NAME)] if folder else ())):
+        if os.path.exists(emit_path) and os.path.exists(used) and os.path.samefile(emit_path, used):
+            raise InputError(f"--emit would overwrite {used}, which this replay uses. Give another OUT.jsonl.")
+    return Path(emit_path)
+
+
+def _store_places(
+    folder: str | None, strategies: tuple[str, ...], plans: Sequence[Mapping[str, object]]
+) -> Sequence[Path | None]:
+    """The store folder of each strategy. Several stand side by side in ``folder``, which is made.
+
+    Raises StoreError, before anything is made, when one is no folder or holds a session already.
+    """
     if folder is None:
-        return None
-    place = Path(folder) / name_from(name) if len(strategies) > 1 else Path(folder)
-    return stack.enter_context(open_sqlite(place, durability="normal"))
+        return [None for _ in strategies]
+    root = Path(folder)
+    places = [root / name_from(name) for name in strategies] if len(strategies) > 1 else [root]
+    for place, planned in zip(places, plans, strict=True):
+        for path in (root, place):
+            if path.exists() and not path.is_dir():
+                raise StoreError(f"{path} is a file; give a folder to keep the store in.")
+        if (place / FILE_NAME).exists():
+            with open_sqlite(place, create=False) as store:
+                taken = sorted({session for _, session in store.sessions()} & set(planned))
+            if taken:
+                raise StoreError(f"The store in {place} already holds the session {taken[0]}. Give another folder.")
+    if len(places) > 1:
+        if not root.parent.is_dir():
+            raise StoreError(f"The folder {root.parent} does not exist; make it first, or choose another.")
+        root.mkdir(mode=0o700, exist_ok=True)
+    return places
 
 
-def _check_new(store: SessionStore | None, planned: dict[str, tuple[Recording, Plan]]) -> None:
-    stored = {session for _, session in store.sessions()} if store else set()
-    if taken := sorted(stored & set(planned)):
-        raise StoreError(f"The store already holds the session {taken[0]}. Give another folder.")
+def _open_stores(stack: ExitStack, places: Sequence[Path | None]) -> list[SessionStore | None]:
+    return [
+        None if place is None else stack.enter_context(open_sqlite(place, durability="normal")) for place in places
+    ]
 
 
 def _calls(

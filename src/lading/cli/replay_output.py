@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,9 +13,11 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct
 from rich.table import Table
+from rich.text import Text
 
 from lading import jsonbytes
 from lading.cli import terminal
+from lading.errors import InputError
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.tally import Tally, TypedError, tally
 from lading.log import Edit
@@ -75,12 +79,12 @@ def print_tables(reports: Sequence[Report]) -> None:
     for item in reports:
         table.add_row(item.strategy, *_cells(item.total))
     terminal.out.print(table)
-    terminal.out.print(f"[dim]{settings}[/]", soft_wrap=True)
+    terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
     for item in reports:
         for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
             calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
             text = f"{item.strategy}: {run[0].session} {calls}: {run[0].text}"
-            terminal.out.print(text, soft_wrap=True, markup=False)
+            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
             terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
 
@@ -130,12 +134,26 @@ def _cells(figures: Tally) -> list[str]:
 
 
 class Emitter:
-    """Writes ``--emit``: one line a call, under another name until all is written."""
+    """Writes ``--emit``: one line a call, under another name until all is written.
+
+    Raises InputError when the place cannot be written. A file that stands there is replaced at the end, or
+    left as it is when anything fails before.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._part = path.with_name(path.name + ".part")
-        self._file = self._part.open("wb")
+        self._path = Path(os.path.realpath(path))
+        if self._path.is_dir():
+            raise InputError(f"{path} is a folder. Name the file to write, for example {path}/requests.jsonl.")
+        if not self._path.parent.is_dir():
+            raise InputError(f"The folder {self._path.parent} does not exist. Make it first, or choose another.")
+        if self._path.exists() and not self._path.is_file():
+            raise InputError(f"{path} is not a regular file. Name a file that may be replaced when all is written.")
+        with self._reported():
+            descriptor, name = tempfile.mkstemp(
+                prefix=f".{self._path.name[:100]}-", suffix=".part", dir=self._path.parent
+            )
+        self._part = Path(name)
+        self._file = os.fdopen(descriptor, "wb")
 
     def __enter__(self) -> Self:
         return self
@@ -143,28 +161,45 @@ class Emitter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        if error is None:
-            os.replace(self._part, self._path)
-        else:
+        try:
+            if error is None:
+                with self._reported():
+                    self._file.close()
+                    os.replace(self._part, self._path)
+        finally:
+            with suppress(OSError):
+                self._file.close()
             self._part.unlink(missing_ok=True)
 
     def write(self, call: Call, plan: Plan) -> None:
-        """The line of one call (docs/reference/emit.md)."""
-        place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
-        if call.pack is None:
-            error = {"type": type(call.error).__name__, "text": str(call.error)}
-            self._file.write(jsonbytes.dump({**place, "error": error, **_EXTRA}) + b"\n")
-            return
-        counts = call.pack.manifest.counts
-        facts = {
-            "tokens": {"counted": call.pack.tokens, "by_layer": counts},
-            "edits": [_emitted(edit) for edit in call.edits],
-            "manifest": msgspec.to_builtins(call.pack.manifest),
-            **_EXTRA,
-        }
-        opening, closing = jsonbytes.dump(place)[:-1], jsonbytes.dump(facts)[1:]
-        self._file.write(opening + b',"request":' + call.pack.body + b"," + closing + b"\n")
+        """The line of one call (docs/reference/emit.md). Raises InputError when it cannot be written."""
+        with self._reported():
+            self._file.write(_line(call, plan))
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"{self._path} cannot be written: {error.strerror}. Check permissions and free space, or choose "
+                "another place; nothing was written there."
+            ) from error
+
+
+def _line(call: Call, plan: Plan) -> bytes:
+    place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
+    if call.pack is None:
+        error = {"type": type(call.error).__name__, "text": str(call.error)}
+        return jsonbytes.dump({**place, "error": error, **_EXTRA}) + b"\n"
+    facts = {
+        "tokens": {"counted": call.pack.tokens, "by_layer": call.pack.manifest.counts},
+        "edits": [_emitted(edit) for edit in call.edits],
+        "manifest": msgspec.to_builtins(call.pack.manifest),
+        **_EXTRA,
+    }
+    opening, closing = jsonbytes.dump(place)[:-1], jsonbytes.dump(facts)[1:]
+    return opening + b',"request":' + call.pack.body + b"," + closing + b"\n"
 
 
 _EXTRA = {"extra_input_tokens": 0, "extra_cached_input_tokens": 0, "extra_output_tokens": 0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from lading.cli import terminal
@@ -30,4 +32,9 @@ def command(address: str, folder: str, as_json: bool) -> None:
     for entry in entries:
         if len(entries) > 1:
             click.echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)")
-        click.echo(as_text(entry.message).encode("utf-8", "backslashreplace"))
+        text = as_text(entry.message)
+        if sys.stdout.isatty():
+            # What a tool once printed must not move the cursor or rename the window now.
+            click.echo(terminal.printable(text.replace("\t", "    ")))
+        else:
+            click.echo(text.encode("utf-8", "backslashreplace"))

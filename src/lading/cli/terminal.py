@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import click
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from lading.errors import LadingError
 
@@ -41,19 +43,21 @@ def clear_errors() -> Iterator[None]:
     except UnicodeEncodeError as error:
         fail(f"An argument or name holds bytes that are no text ({error.reason}). Rename the file and try again.")
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # Whoever reads our output has read enough; click ends quietly.
         place = f"{error.filename}: " if error.filename else ""
         fail(f"{place}{error.strerror or error}. Check that it exists, is readable, and has space left.")
 
 
 def fail(text: str) -> NoReturn:
     """Say what is wrong in one paragraph and end with exit code 2."""
-    err.print(f"[bold red]error:[/] {_safe(text)}", soft_wrap=True)
+    err.print(Text.assemble(("error:", "bold red"), " ", _one_line(text)), soft_wrap=True)
     sys.exit(BAD_INPUT)
 
 
 def warn(text: str) -> None:
     """One line on stderr."""
-    err.print(f"[yellow]note:[/] {_safe(text)}", soft_wrap=True)
+    err.print(Text.assemble(("note:", "yellow"), " ", _one_line(text)), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -75,7 +79,12 @@ def existing_files(paths: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(map(Path, paths))
 
 
-def _safe(text: str) -> str:
-    """Text from files may hold markup of the terminal library or control characters; show it as it is."""
-    shown = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
-    return shown.replace("[", "\\[")
+def printable(text: str) -> str:
+    """The text as any terminal can show it: control characters, lone surrogates and what the terminal's
+    encoding lacks are replaced. Newlines stay. It may still hold markup of the terminal library."""
+    shown = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+    return shown.encode(out.encoding, "replace").decode(out.encoding)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split("\n"))

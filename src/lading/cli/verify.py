@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
+from rich.text import Text
 
 from lading.cli import terminal
 from lading.replay import Outcome, verify
@@ -36,7 +37,8 @@ def command(folder: str, as_json: bool) -> None:
     else:
         for outcome in wrong:
             place = f"{outcome.tenant}/{outcome.session} call {outcome.call}"
-            terminal.out.print(f"[red]differs[/] {place}: {outcome.problem}", soft_wrap=True)
+            found = terminal.printable(f"{place}: {outcome.problem}")
+            terminal.out.print(Text.assemble(("differs", "red"), " ", found), soft_wrap=True)
         good = len(outcomes) - len(wrong)
         terminal.out.print(
             f"{good} of {len(outcomes)} manifests of {len(sessions)} sessions rebuild byte for byte."

@@ -87,6 +87,6 @@ class Strategy(Struct, frozen=True):
 
 def strategy(name: str) -> Strategy:
     """The strategy of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(STRATEGIES, name, kind="strategy")
+    found = lookup(STRATEGIES, name, kind="strategy", type_=Strategy)
     assert isinstance(found, Strategy)
     return found

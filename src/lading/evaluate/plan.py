@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction import strategy
 from lading.economics import Rates, rates_for
 from lading.evaluate.recorded import Plan
 from lading.events import Event
@@ -13,7 +14,7 @@ from lading.models.card import Card
 from lading.models.catalog import find
 from lading.settings import settings_for
 from lading.sources import Recording
-from lading.wire import WIRES
+from lading.wire import WIRES, wire
 
 
 class Options(Struct, frozen=True):
@@ -40,18 +41,20 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     model = options.model or recording.model
     card, events = find(model)
     wire_name = options.wire or _recorded_wire(recording)
+    strategy(options.strategy)
+    wire(wire_name)
     settings = settings_for(
         card,
         window_tokens=options.window_tokens,
         output_reserve_tokens=options.output_reserve_tokens,
+        margin_tokens=0,
         wire=wire_name,
         strategy=options.strategy,
         counter=options.counter,
     )
-    prices, ttl_s = card.prices, options.ttl_s or card.cache.ttl_s
+    prices, ttl_s = card.prices, card.cache.ttl_s if options.ttl_s is None else options.ttl_s
     settings = replace(
         settings,
-        budget=replace(settings.budget, margin_tokens=0),
         rates=options.rates or rates_for(prices.read, prices.write, ttl_s=ttl_s),
         cache_ttl_s=options.ttl_s,
         strict=options.strict,

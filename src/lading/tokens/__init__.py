@@ -6,7 +6,7 @@ counter, write a module with such a value and one line in ``COUNTERS``.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lading.tables import lookup
 
@@ -17,6 +17,7 @@ COUNTERS: dict[str, str] = {
 }
 
 
+@runtime_checkable
 class Counter(Protocol):
     """Counts the tokens of a text. The same text gives the same figure on every machine."""
 
@@ -33,5 +34,5 @@ def counter(name: str) -> Counter:
 
     Its tables are loaded at the first count, not here.
     """
-    found: Counter = lookup(COUNTERS, name, kind="counter")
+    found: Counter = lookup(COUNTERS, name, kind="counter", type_=Counter)
     return found

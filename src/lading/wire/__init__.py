@@ -57,7 +57,7 @@ class Wire(Struct, frozen=True):
 
 def wire(name: str) -> Wire:
     """The wire of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(WIRES, name, kind="wire")
+    found = lookup(WIRES, name, kind="wire", type_=Wire)
     assert isinstance(found, Wire)
     return found
 
