@@ -101,6 +101,8 @@ class Rebuilder:
         seen = manifest.seen
         if seen.entries > len(self._entries) or seen.edits > len(self._edits):
             raise TamperedError("The log holds less than the manifest saw.")
+        if seen.entries < self._shown_entries or seen.edits < self._shown_edits:
+            raise TamperedError("The manifest saw less than the one before it.")
         for entry in self._entries[self._shown_entries : seen.entries]:
             self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
             self._log = log_chain(self._log, entry.digest)
