@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from lading.messages import Message
 
-EditKind: TypeAlias = Literal[
-    "repaired", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
-]
+EditKind: TypeAlias = Literal["repaired", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"]
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from lading.messages import Conversation, Message
 from lading.models.card import Card
+from lading.repair import Needs
 from lading.tables import lookup
 from lading.validity import Invariant
 from lading.wire.checking import Checker, Rule, Violation, Walk
@@ -23,6 +24,11 @@ WIRES: dict[str, str] = {
 }
 
 Body = dict[str, Any]
+
+
+def alternation(card: Card) -> Needs:
+    """Roles must alternate where the card's dialect says so."""
+    return Needs(alternation=card.conduct.dialect != "first_party")
 
 
 class Wire(Struct, frozen=True):
@@ -45,6 +51,8 @@ class Wire(Struct, frozen=True):
     """The rules of this wire, by id."""
     invariants: Callable[[Card], tuple[Invariant, ...]]
     """The legality this wire adds to where a history may be cut."""
+    needs: Callable[[Card], Needs] = alternation
+    """What messages must be mended for on their way in."""
 
 
 def wire(name: str) -> Wire:
@@ -76,6 +84,7 @@ def encode(conversation: Conversation, wire: Wire, card: Card) -> Body:
 def check(body: Body, wire: Wire, card: Card, *, strict: bool = False) -> list[Violation]:
     """What is wrong with a body. ``strict`` counts rules not yet verified as E, as tests do."""
     checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
-    for message in body.get("messages") or ():
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else ():
         checker.feed(message)
     return checker.violations()

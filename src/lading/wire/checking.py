@@ -68,7 +68,7 @@ class Checker:
     """The check of one growing request: feed it messages, ask at any time what is wrong."""
 
     def __init__(self, rules: Sequence[Rule], walk: Walk, card: Card, *, strict: bool = False) -> None:
-        """``strict`` counts rules not yet verified as E, as tests do; otherwise they are lint and left out."""
+        """``strict`` counts rules not yet verified as E, as tests do; else they are lint and left out."""
         counted = [rule for rule in rules if counts(rule, card, strict=strict)]
         self._walk = walk
         self._at_message = [(rule, rule.at_message) for rule in counted if rule.at_message]
@@ -95,6 +95,13 @@ def counts(rule: Rule, card: Card, *, strict: bool) -> bool:
         dialect = card.conduct.dialect
         return dialect == "strict" or rule.id in PORTABILITY[dialect]
     return rule.level == "E" and (rule.verified or strict)
+
+
+def shown(value: object) -> str:
+    """A value of a hostile body as a detail may quote it: short, and safe for any type and any depth."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:60] + "...")
+    return type(value).__name__
 
 
 def _violation(rule: Rule, finding: Finding) -> Violation:

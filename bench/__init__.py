@@ -1,0 +1,1 @@
+"""Benchmarks: ``make bench`` prints every number that the README quotes."""

@@ -1,0 +1,32 @@
+"""Print the numbers: ``python -m bench [NAME...]``. Medians and ratios; machines are noisy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+
+from bench import footprint, sessions, warm_pack
+from bench.figures import Figure, table
+
+BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
+    "warm-pack": warm_pack.run,
+    "sessions": sessions.run,
+    "footprint": footprint.run,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, all without names."""
+    console = Console()
+    if unknown := [name for name in names if name not in BENCHMARKS]:
+        console.print(f"There is no benchmark {unknown[0]!r}. Choose from: {', '.join(BENCHMARKS)}.")
+        return 2
+    for name in names or list(BENCHMARKS):
+        console.print(table(name, BENCHMARKS[name]()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

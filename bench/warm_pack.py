@@ -1,0 +1,99 @@
+"""A warm pack (one new block: append, pack, body bytes, check, delta manifest; no fsync) and a cold reopen."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from bench.figures import Figure, below, plain
+from bench.histories import head, rounds
+from lading.budget import Budget
+from lading.economics import Rates
+from lading.engine import Engine, Settings, reopen
+from lading.messages import Tool
+from lading.models.catalog import find
+from lading.stores import SessionStore
+from lading.stores.sqlite import open_sqlite
+from lading.tokens import counter
+from lading.tokens.meter import Meter
+
+TOOLS = (Tool("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
+CASES = (
+    ("50k tokens inside 200k", 50_000, 200_000),
+    ("1M-token log behind 200k", 1_000_000, 200_000),
+    ("0.9M tokens inside 1M", 900_000, 1_000_000),
+)
+PACKS = 200
+OPENS = 7
+
+
+def run() -> list[Figure]:
+    """The warm packs at three sizes, their ratio, and the cold reopen at 1M tokens."""
+    figures: list[Figure] = []
+    medians: list[float] = []
+    for name, log_tokens, window in CASES:
+        with tempfile.TemporaryDirectory() as folder, open_sqlite(Path(folder), durability="off") as store:
+            engine, number = _grown(store, log_tokens, window)
+            times = _warm(engine, number)
+            medians.append(times[len(times) // 2])
+            figures.append(below(f"warm pack, {name}: p50", medians[-1], 10, unit="ms"))
+            figures.append(below(f"warm pack, {name}: p99", times[int(0.99 * len(times))], 30, unit="ms"))
+            if log_tokens == CASES[1][1]:
+                figures.append(
+                    below("cold reopen and pack, 1M-token log", _reopened(engine, store), 400, unit="ms")
+                )
+    for (name, _, _), median in zip(CASES[1:], medians[1:], strict=True):
+        allowed = max(medians[0] * 1.5, medians[0] + 0.5)
+        figures.append(
+            below(f"p50 of {name} (1.5 x that of 50k, or 0.5 ms more)", median, round(allowed, 3), unit="ms")
+        )
+    return [*figures, plain("packs measured in each case", str(PACKS))]
+
+
+def _settings(window: int) -> Settings:
+    card, _ = find("claude-sonnet-4-5")
+    budget = Budget(window, 0, 0)
+    return Settings(card, Meter(counter("cl100k")), budget, Rates(0.1, 1.25), session="bench")
+
+
+def _grown(store: SessionStore, log_tokens: int, window: int) -> tuple[Engine, int]:
+    """A session whose log holds about so many tokens, with a request made every fifty rounds."""
+    engine = Engine(_settings(window), store)
+    engine.append(head())
+    number = 0
+    for number, (call, result) in enumerate(rounds()):
+        engine.append([call, result])
+        if number % 50 == 49:
+            engine.pack(tools=TOOLS)
+        if sum(entry.tokens for entry in engine.history.entries[-2:]) * (number + 2) > log_tokens:
+            break
+    engine.pack(tools=TOOLS)
+    return engine, number + 1
+
+
+def _warm(engine: Engine, number: int) -> list[float]:
+    """Times of single packs in milliseconds, ascending. New blocks are small: what most steps append."""
+    new = rounds(number, lines=40)
+    times: list[float] = []
+    gc.collect()
+    for _ in range(PACKS):
+        call, result = next(new)
+        started = time.perf_counter()
+        engine.append([call, result])
+        engine.pack(tools=TOOLS)
+        times.append((time.perf_counter() - started) * 1000)
+    return sorted(times)
+
+
+def _reopened(engine: Engine, store: SessionStore) -> float:
+    """Median time in milliseconds from a stored session to its next request."""
+    times: list[float] = []
+    for _ in range(OPENS):
+        gc.collect()
+        started = time.perf_counter()
+        reopen(engine.settings, store).pack(tools=TOOLS)
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)

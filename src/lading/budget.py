@@ -1,0 +1,46 @@
+"""How the window is divided: what is reserved, what is fixed, what is left for the conversation. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lading.errors import InputError
+from lading.models.card import Card
+
+
+class Budget(Struct, frozen=True):
+    """The sizes that every request of a session keeps to, in tokens."""
+
+    window_tokens: int
+    output_reserve_tokens: int
+    margin_tokens: int
+
+    @property
+    def room_tokens(self) -> int:
+        """What system, tools and messages may take together."""
+        return self.window_tokens - self.output_reserve_tokens - self.margin_tokens
+
+
+def allocate(
+    card: Card,
+    *,
+    window_tokens: int | None = None,
+    output_reserve_tokens: int | None = None,
+    margin_tokens: int | None = None,
+) -> Budget:
+    """The budget for a model; what is not given comes from its card.
+
+    The reserve is absolute and capped by the card's max output (default: the max output, at most a quarter
+    of the window). Raises InputError when nothing is left for input.
+    """
+    window = card.limits.window_tokens if window_tokens is None else window_tokens
+    most = card.limits.max_output_tokens
+    reserve = min(most, window // 4) if output_reserve_tokens is None else min(output_reserve_tokens, most)
+    margin = int(card.tokens.margin * window) if margin_tokens is None else margin_tokens
+    budget = Budget(window, reserve, margin)
+    if window <= 0 or reserve < 0 or margin < 0 or budget.room_tokens <= 0:
+        raise InputError(
+            f"A window of {window} tokens with an output reserve of {reserve} and a margin of {margin} leaves "
+            "no room for input. Give a larger window or a smaller reserve."
+        )
+    return budget

@@ -1,0 +1,41 @@
+"""The command line: ``lading inspect``, ``replay``, ``verify``, ``show``."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+COMMANDS = {
+    "inspect": "where the tokens and the money of recorded sessions went",
+    "replay": "build the request of every call of recorded sessions, and price it",
+    "verify": "build every recorded request again and compare",
+    "show": "read what an artifact:// address points to",
+}
+"""Each command lives in a module of its name, loaded when it is called."""
+
+
+class _Commands(click.Group):
+    """Loads a command's module only when that command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="lading")
+def main() -> None:
+    """Know what your model is told, and what it costs.
+
+    \b
+    Examples:
+      lading inspect ~/.claude/projects/*/*.jsonl
+      lading replay session.jsonl --window 32000 --strategy basic --strategy append-only
+      lading replay session.jsonl --window 32000 --store ./store && lading verify ./store
+    """

@@ -1,0 +1,185 @@
+"""What ``lading replay`` prints and emits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct
+from rich.table import Table
+
+from lading import jsonbytes
+from lading.cli import terminal
+from lading.evaluate.recorded import Call, Plan
+from lading.evaluate.tally import Tally, TypedError, tally
+from lading.log import Edit
+
+_SHOWN_ERRORS = 12
+
+
+class Report(Struct, frozen=True):
+    """The figures of one strategy over all sessions."""
+
+    strategy: str
+    settings: dict[str, Any]
+    """What applied, where it was the same for all sessions; else the list of what applied."""
+    total: Tally
+    sessions: dict[str, Tally]
+
+
+def report(strategy: str, plans: Mapping[str, Plan], calls: Mapping[str, Sequence[Call]]) -> Report:
+    """The figures of these calls. Sessions are priced each at its own rates."""
+    priced = {
+        session: [(call, plans[session].settings.rates) for call in of_session]
+        for session, of_session in calls.items()
+    }
+    total = tally([pair for pairs in priced.values() for pair in pairs])
+    return Report(strategy, _settings(plans), total, {session: tally(pairs) for session, pairs in priced.items()})
+
+
+def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
+    facts = [
+        {
+            "model": plan.settings.card.name,
+            "wire": plan.settings.wire,
+            "counter": plan.settings.meter.counter.name,
+            "multiplier": plan.settings.meter.multiplier,
+            "prices": f"{plan.settings.rates.read:g}/{plan.settings.rates.write:g}",
+            "window": plan.settings.budget.window_tokens,
+            "output_reserve": plan.settings.budget.output_reserve_tokens,
+            "margin": plan.settings.budget.margin_tokens,
+            "ttl_s": plan.settings.cache_ttl_s,
+        }
+        for plan in plans.values()
+    ]
+    values = {key: list(dict.fromkeys(fact[key] for fact in facts)) for key in (facts[0] if facts else ())}
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items()}
+
+
+def print_tables(reports: Sequence[Report]) -> None:
+    """One table for each strategy's sessions when there are several, and the totals side by side."""
+    for item in reports:
+        if len(item.sessions) > 1:
+            table = _table(f"{item.strategy}, by session", "session")
+            for session, figures in item.sessions.items():
+                table.add_row(session, *_cells(figures))
+            terminal.out.print(table)
+    settings = ", ".join(
+        f"{key} {_listed(value)}" for key, value in reports[0].settings.items() if value is not None
+    )
+    table = _table("total", "strategy")
+    for item in reports:
+        table.add_row(item.strategy, *_cells(item.total))
+    terminal.out.print(table)
+    terminal.out.print(f"[dim]{settings}[/]", soft_wrap=True)
+    for item in reports:
+        for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
+            calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
+            text = f"{item.strategy}: {run[0].session} {calls}: {run[0].text}"
+            terminal.out.print(text, soft_wrap=True, markup=False)
+        if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
+            terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
+
+
+def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
+    """Typed errors in runs of neighbouring calls of one session."""
+    runs: list[list[TypedError]] = []
+    for error in errors:
+        if runs and runs[-1][-1].session == error.session and runs[-1][-1].call == error.call - 1:
+            runs[-1].append(error)
+        else:
+            runs.append([error])
+    return runs
+
+
+def _listed(value: Any) -> str:
+    return (
+        "/".join(map(str, value[:4])) + ("/..." if len(value) > 4 else "")
+        if isinstance(value, list)
+        else str(value)
+    )
+
+
+def _table(title: str, first: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column(first, overflow="fold")
+    for name in ("calls", "tokens mean", "p95", "peak", "of append-only", "cost", "forced", "voluntary"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("errors", justify="right", no_wrap=True)
+    table.add_column("violations", justify="right")
+    return table
+
+
+def _cells(figures: Tally) -> list[str]:
+    return [
+        f"{figures.calls:,}",
+        f"{figures.tokens_mean:,.0f}",
+        f"{figures.tokens_p95:,}",
+        f"{figures.tokens_peak:,}",
+        f"{figures.append_only_share:.3f}",
+        f"{figures.cost_ratio:.3f}",
+        f"{figures.forced_edits:,}",
+        f"{figures.voluntary_edits:,}",
+        f"{len(figures.typed_errors):,}",
+        ", ".join(f"{rule} {times}x" for rule, times in figures.violations.items()) or "0",
+    ]
+
+
+class Emitter:
+    """Writes ``--emit``: one line a call, under another name until all is written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(path.name + ".part")
+        self._file = self._part.open("wb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None:
+            os.replace(self._part, self._path)
+        else:
+            self._part.unlink(missing_ok=True)
+
+    def write(self, call: Call, plan: Plan) -> None:
+        """The line of one call (docs/reference/emit.md)."""
+        place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
+        if call.pack is None:
+            error = {"type": type(call.error).__name__, "text": str(call.error)}
+            self._file.write(jsonbytes.dump({**place, "error": error, **_EXTRA}) + b"\n")
+            return
+        counts = call.pack.manifest.counts
+        facts = {
+            "tokens": {"counted": call.pack.tokens, "by_layer": counts},
+            "edits": [_emitted(edit) for edit in call.edits],
+            "manifest": msgspec.to_builtins(call.pack.manifest),
+            **_EXTRA,
+        }
+        opening, closing = jsonbytes.dump(place)[:-1], jsonbytes.dump(facts)[1:]
+        self._file.write(opening + b',"request":' + call.pack.body + b"," + closing + b"\n")
+
+
+_EXTRA = {"extra_input_tokens": 0, "extra_cached_input_tokens": 0, "extra_output_tokens": 0}
+"""Model calls of the strategy's own: the strategies of this version make none."""
+
+
+def _emitted(edit: Edit) -> dict[str, Any]:
+    return {
+        "edit": edit.index,
+        "kind": edit.kind,
+        "first": edit.first,
+        "last": edit.last,
+        "reason": edit.reason,
+        "tokens_before": edit.tokens_before,
+        "tokens_after": edit.tokens_after,
+        "forced_tokens": edit.forced_tokens,
+        "pointers": list(edit.pointers),
+    }

@@ -1,0 +1,81 @@
+"""What all commands share at the terminal: where output goes, progress, and how errors end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lading.errors import LadingError
+
+Advance: TypeAlias = Callable[[int], None]
+"""Moves a progress bar on by so many steps."""
+
+BAD_INPUT = 2
+"""Exit code for input, arguments or a store that cannot be used."""
+
+FOUND = 1
+"""Exit code when a command found what it looks for: a violation, a manifest that does not verify."""
+
+_PIPED_WIDTH = 140
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn an error of ours, or of the file system, into one paragraph on stderr and exit code 2."""
+    try:
+        yield
+    except LadingError as error:
+        fail(str(error))
+    except UnicodeEncodeError as error:
+        fail(f"An argument or name holds bytes that are no text ({error.reason}). Rename the file and try again.")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        fail(f"{place}{error.strerror or error}. Check that it exists, is readable, and has space left.")
+
+
+def fail(text: str) -> NoReturn:
+    """Say what is wrong in one paragraph and end with exit code 2."""
+    err.print(f"[bold red]error:[/] {_safe(text)}", soft_wrap=True)
+    sys.exit(BAD_INPUT)
+
+
+def warn(text: str) -> None:
+    """One line on stderr."""
+    err.print(f"[yellow]note:[/] {_safe(text)}", soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """The value as indented JSON on stdout, and nothing else there."""
+    click.echo(json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True))
+
+
+@contextmanager
+def progress(description: str, total: int | None) -> Iterator[Advance]:
+    """A progress bar on stderr where that is a terminal; yields a function that moves it on."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def existing_files(paths: tuple[str, ...]) -> tuple[Path, ...]:
+    """The arguments as paths."""
+    return tuple(map(Path, paths))
+
+
+def _safe(text: str) -> str:
+    """Text from files may hold markup of the terminal library or control characters; show it as it is."""
+    shown = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
+    return shown.replace("[", "\\[")

@@ -1,0 +1,44 @@
+"""``lading verify``: build every recorded request again and compare it with what was sent."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from lading.cli import terminal
+from lading.replay import Outcome, verify
+from lading.stores.sqlite import open_sqlite
+
+
+@click.command("verify")
+@click.argument("folder", metavar="STORE")
+@click.option("--json", "as_json", is_flag=True, help="Print every outcome as JSON.")
+def command(folder: str, as_json: bool) -> None:
+    """Rebuild each request of STORE from manifest, log and edits, and compare the bytes.
+
+    Exit code 0: all agree. 1: some do not. 2: the store cannot be read.
+
+    \b
+    Example:
+      lading verify ./store
+    """
+    outcomes: list[Outcome] = []
+    with terminal.clear_errors(), open_sqlite(folder, create=False) as store:
+        sessions = store.sessions()
+        with terminal.progress("verifying", len(sessions)) as advance:
+            for tenant, session in sessions:
+                outcomes += verify(store, tenant, session)
+                advance(1)
+    wrong = [outcome for outcome in outcomes if outcome.problem]
+    if as_json:
+        terminal.print_json({"manifests": len(outcomes), "wrong": len(wrong), "outcomes": outcomes})
+    else:
+        for outcome in wrong:
+            place = f"{outcome.tenant}/{outcome.session} call {outcome.call}"
+            terminal.out.print(f"[red]differs[/] {place}: {outcome.problem}", soft_wrap=True)
+        good = len(outcomes) - len(wrong)
+        terminal.out.print(
+            f"{good} of {len(outcomes)} manifests of {len(sessions)} sessions rebuild byte for byte."
+        )
+    sys.exit(terminal.FOUND if wrong else 0)

@@ -1,0 +1,85 @@
+"""Strategies: each turns (view, pressure) into drafts of edits. One file per strategy.
+
+To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the
+view and never changes it; the engine turns its drafts into frozen edits, checks the outcome, and overrules
+a strategy whose drafts break a rule or do not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from lading.economics import Rates
+from lading.log import EditKind
+from lading.messages import Message
+from lading.tables import lookup
+from lading.validity import Invariant
+from lading.view import Item, View
+
+STRATEGIES: dict[str, str] = {
+    "append-only": "lading.compaction.append_only:STRATEGY",
+    "basic": "lading.compaction.basic:STRATEGY",
+}
+
+
+class Pressure(Struct, frozen=True):
+    """What presses on a view at this call, and the tools to answer it."""
+
+    room_tokens: int
+    """What the view may take: window less reserve, margin and tool schemas."""
+    sent_items: int
+    """How many first items of the view stood in the last request; they are in the provider's cache."""
+    rates: Rates
+    account: float
+    """Rent paid since the last edit, in base input tokens (``economics.rent``)."""
+    cache_cold: bool
+    count: Callable[[Message], int]
+    """Tokens of a message, framing included."""
+    address: Callable[[str], str]
+    """The address of a log item: ``"17"`` or ``"17-42"``."""
+    invariants: tuple[Invariant, ...] = ()
+    """The legality the wire adds (``validity.legal_cuts``)."""
+
+
+class Draft(Struct, frozen=True):
+    """An edit as a strategy proposes it; the fields are those of ``log.Edit``."""
+
+    kind: EditKind
+    first: int
+    last: int
+    replacement: tuple[Message, ...]
+    reason: str
+    pointers: tuple[str, ...]
+
+
+class Compaction(Struct, frozen=True):
+    """What a strategy decides at one call."""
+
+    drafts: tuple[Draft, ...] = ()
+    rent: float = 0.0
+    """What this call pays for tokens the strategy would remove if it were cheaper."""
+
+
+def keep(_item: Item, _view: View, _pressure: Pressure) -> None:
+    """Admit every message as it is."""
+
+
+class Strategy(Struct, frozen=True):
+    """A compaction strategy, as functions."""
+
+    name: str
+    compact: Callable[[View, Pressure], Compaction]
+    """Drafts for what stands in the view. Must leave head and newest block in place."""
+    admit: Callable[[Item, View, Pressure], Draft | None] = keep
+    """A draft for a message that was never sent, before anything else is decided."""
+    changes_requests: bool = True
+    """False: the strategy never changes anything, so the tool ladder must not either."""
+
+
+def strategy(name: str) -> Strategy:
+    """The strategy of that name, or at that dotted path. Raises UnknownName."""
+    found = lookup(STRATEGIES, name, kind="strategy")
+    assert isinstance(found, Strategy)
+    return found

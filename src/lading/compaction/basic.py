@@ -1,0 +1,88 @@
+"""The plain good strategy: clip the enormous once, clear consumed results in batches, cut at legal points.
+
+Nothing is edited while nothing presses. A voluntary edit happens when the rent paid for carrying
+consumed results has reached the price of clearing them; a forced one when the window is full, and then
+deep enough that the next is far away. The newest part of the history stays verbatim either way.
+"""
+
+from __future__ import annotations
+
+from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
+from lading.compaction.clipping import clip
+from lading.compaction.cutting import STUB_TOKENS, cut, cut_points
+from lading.economics import due, edit_price, rent
+from lading.view import Item, View
+
+ADMISSION_SHARE = 0.8
+"""A single result above this share of the room is clipped before it is sent."""
+VERBATIM_SHARE = 0.6
+"""Results within this share of the room, counted from the newest message back, are never cleared."""
+CLEARED_ENOUGH_SHARE = 0.6
+"""When clearing alone brings a full view below this share of the room, nothing is cut."""
+CUT_TO_SHARE = 0.5
+"""A cut goes down to this share of the room."""
+
+
+def admit(item: Item, view: View, pressure: Pressure) -> Draft | None:
+    """Clip results above the admission cap."""
+    if not item.message.results:
+        return None
+    room = pressure.room_tokens - view.tokens_before(view.head)
+    return clip(view, item, max(int(room * ADMISSION_SHARE), NOTE_TOKENS), pressure)
+
+
+def compact(view: View, pressure: Pressure) -> Compaction:
+    """Forced edits when the view exceeds the room, voluntary ones when they are due, otherwise none."""
+    room = pressure.room_tokens - view.tokens_before(view.head)
+    clear_to = min(view.position_with_tail(int(room * VERBATIM_SHARE)), consumed_before(view))
+    if view.tokens > pressure.room_tokens:
+        return Compaction(tuple(_make_room(view, pressure, clear_to, room)))
+    start = view.first_clearable(view.head)
+    removable = view.clearable_before(max(clear_to, view.head)) - view.clearable_before(view.head)
+    if start >= clear_to or removable <= 0:
+        return Compaction()
+    due_rent = rent(pressure.rates, removable_tokens=removable)
+    if pressure.cache_cold or due(pressure.account + due_rent, _price(view, start, clear_to, pressure)):
+        drafts = clear(view, view.items[start:clear_to], "the rent reached the price of the edit", pressure)
+        return Compaction(tuple(drafts))
+    return Compaction(rent=due_rent)
+
+
+def _price(view: View, start: int, clear_to: int, pressure: Pressure) -> float:
+    sent = min(pressure.sent_items, len(view))
+    kept_after = view.tokens_before(max(sent, start)) - view.tokens_before(start)
+    removed = view.clearable_before(clear_to) - view.clearable_before(start)
+    return edit_price(
+        pressure.rates, cached_suffix_tokens=max(kept_after - removed, 0), inserted_tokens=NOTE_TOKENS
+    )
+
+
+def _make_room(view: View, pressure: Pressure, clear_to: int, room: int) -> list[Draft]:
+    clearing = [item for item in view.items[view.head : max(clear_to, view.head)] if worth_clearing(item)]
+    freed = {id(item): item.clearable_tokens - NOTE_TOKENS for item in clearing}
+    conversation = view.tokens - view.tokens_before(view.head)
+    if conversation - sum(freed.values()) <= room * CLEARED_ENOUGH_SHARE:
+        return clear(view, clearing, "the window is full", pressure)
+    position = _cut_position(view, pressure, freed, room)
+    if position is None:
+        return clear(view, clearing, "the window is full", pressure)
+    kept = {id(item) for item in view.items[position:]}
+    drafts = clear(view, [item for item in clearing if id(item) in kept], "the window is full", pressure)
+    return [cut(view, position, "the window is full", pressure), *drafts]
+
+
+def _cut_position(view: View, pressure: Pressure, freed: dict[int, int], room: int) -> int | None:
+    """The earliest legal cut that reaches the target; the latest legal one when none does."""
+    points = cut_points(view, pressure)
+    target = room * CUT_TO_SHARE
+    remaining: dict[int, int] = {}
+    tokens = STUB_TOKENS
+    for position in range(len(view) - 1, view.head, -1):
+        item = view.items[position]
+        tokens += item.tokens - freed.get(id(item), 0)
+        remaining[position] = tokens
+    return next((point for point in points if remaining[point] <= target), points[-1] if points else None)
+
+
+STRATEGY = Strategy("basic", compact, admit=admit)

@@ -1,0 +1,54 @@
+"""Clearing consumed tool results: the call stays, the result becomes a short note with a pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from lading.compaction import Draft, Pressure
+from lading.messages import Message, Part, Text, ToolResult
+from lading.view import Item, View
+
+NOTE_TOKENS = 40
+"""About what a note takes: a result must be well above it to be worth clearing."""
+
+
+def clear(view: View, items: Iterable[Item], reason: str, pressure: Pressure) -> list[Draft]:
+    """A draft for each entry among the items whose results are worth clearing."""
+    entries = dict.fromkeys(item.entry for item in items if worth_clearing(item))
+    return [_cleared(view, entry, reason, pressure) for entry in entries]
+
+
+def worth_clearing(item: Item) -> bool:
+    """Whether clearing frees at least as much as the note costs."""
+    return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
+
+
+def consumed_before(view: View) -> int:
+    """The position before which every result was followed by an assistant message."""
+    position = len(view)
+    while position and view.items[position - 1].message.role != "assistant":
+        position -= 1
+    return max(position - 1, 0)
+
+
+def _cleared(view: View, entry: int, reason: str, pressure: Pressure) -> Draft:
+    pointer = pressure.address(str(entry))
+    start, end = view.span(entry, entry)
+    messages = tuple(
+        _noted(item, pointer) if worth_clearing(item) else item.message for item in view.items[start:end]
+    )
+    return Draft("cleared", entry, entry, messages, reason, (pointer,))
+
+
+def _noted(item: Item, pointer: str) -> Message:
+    several = len(item.message.results) > 1
+    parts: list[Part] = []
+    for part in item.message.parts:
+        if isinstance(part, ToolResult):
+            of = f" of {part.name}" if part.name else ""
+            size = "a result" if several else f"{item.clearable_tokens:,} tokens"
+            part = replace(part, parts=(Text(f"[Cleared after use: {size}{of}. Kept at {pointer}]"),))
+        parts.append(part)
+    return item.message.with_parts(tuple(parts))

@@ -1,0 +1,66 @@
+"""Clipping one enormous tool result before it is ever sent: head, tail, an honest note, a pointer."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from lading.compaction import Draft, Pressure
+from lading.messages import Message, Part, Text, ToolResult
+from lading.view import Item, View
+
+HEAD_SHARE = 0.7
+"""Share of what is kept that comes from the start of the result; the rest comes from its end."""
+
+
+def clip(view: View, item: Item, cap_tokens: int, pressure: Pressure) -> Draft | None:
+    """A draft that brings every result of the message above ``cap_tokens`` down to it; None when there is none."""
+    parts: list[Part] = []
+    pointers: list[str] = []
+    for part in item.message.parts:
+        clipped = part
+        if isinstance(part, ToolResult) and _tokens(part, pressure) > cap_tokens:
+            pointer = pressure.address(str(item.entry))
+            clipped = _clipped(part, cap_tokens, pointer, pressure)
+            pointers.append(pointer)
+        parts.append(clipped)
+    if not pointers:
+        return None
+    reason = f"a result above the admission cap of {cap_tokens} tokens"
+    message = item.message.with_parts(tuple(parts))
+    start, end = view.span(item.entry, item.entry)
+    shown = tuple(message if sibling is item else sibling.message for sibling in view.items[start:end])
+    return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
+
+
+def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressure) -> ToolResult:
+    """The longest head and tail that fit, found by bisection over the share of characters kept."""
+    text, total = result.text, _tokens(result, pressure)
+    low, high = 0, len(text)
+    while high - low > max(len(text) // 256, 16):
+        kept = (low + high) // 2
+        candidate = _cut(result, text, kept, total, pointer)
+        low, high = (kept, high) if _tokens(candidate, pressure) <= cap_tokens else (low, kept)
+    return _cut(result, text, low, total, pointer)
+
+
+def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> ToolResult:
+    head = _to_line_end(text[: int(kept * HEAD_SHARE)])
+    tail = _from_line_start(text[len(text) - (kept - int(kept * HEAD_SHARE)) :] if kept else "")
+    missing = len(text) - len(head) - len(tail)
+    note = f"[{missing:,} of {len(text):,} characters left out here ({total:,} tokens in all). Whole: {pointer}]"
+    shown = "\n".join(piece for piece in (head, note, tail) if piece)
+    return replace(result, parts=(Text(shown),))
+
+
+def _to_line_end(head: str) -> str:
+    cut = head.rfind("\n")
+    return head[:cut] if cut > len(head) * 0.8 else head
+
+
+def _from_line_start(tail: str) -> str:
+    cut = tail.find("\n")
+    return tail[cut + 1 :] if 0 <= cut < len(tail) * 0.2 else tail
+
+
+def _tokens(result: ToolResult, pressure: Pressure) -> int:
+    return pressure.count(Message("tool", (result,)))

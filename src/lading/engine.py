@@ -1,0 +1,343 @@
+"""The line every request follows: admit, compact, allocate, assemble, encode, record.
+
+An ``Engine`` is one session's line. It holds the log, its view and the growing request; a call costs what
+is new since the last one. Messages go in with ``append``, a request comes out of ``pack``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from lading.addresses import Address, check_name
+from lading.budget import Budget
+from lading.compaction import Draft, Pressure, strategy
+from lading.compaction.emergency import emergency
+from lading.economics import Rates, is_cold
+from lading.errors import IllegalRequest, LadingError, PackError
+from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
+from lading.history import History
+from lading.log import Edit
+from lading.manifest import (
+    FORMAT,
+    KEYFRAME_EVERY,
+    Frame,
+    Manifest,
+    Place,
+    Prefix,
+    Seen,
+    Sent,
+    decision,
+    seal,
+    unseal,
+)
+from lading.messages import Message, Template, Tool
+from lading.models.card import Card
+from lading.offer import Offer
+from lading.pack import Pack, layer_counts, window_exceeded
+from lading.request import ENCODER, Request
+from lading.stores import SessionStore
+from lading.tokens.meter import Meter
+from lading.toolset import LADDER, Detail
+from lading.view import View, rebuild
+from lading.wire import wire
+from lading.wire.checking import Violation
+
+
+class Settings(Struct, frozen=True):
+    """What a session's line is set to."""
+
+    card: Card
+    meter: Meter
+    budget: Budget
+    rates: Rates
+    wire: str = "openai_chat"
+    strategy: str = "basic"
+    tenant: str = "default"
+    session: str = "session"
+    cache_ttl_s: float | None = None
+    """Idle for longer, the prompt cache is taken for cold; None: it is always warm."""
+    strict: bool = False
+    """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
+
+
+class Engine:
+    """One session's line from messages to requests."""
+
+    def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
+        """``store`` None: nothing is kept beyond the process. A stored session is continued by ``reopen``."""
+        check_name(settings.tenant, what="tenant")
+        check_name(settings.session, what="session")
+        self.settings = settings
+        self.history = History(wire(settings.wire).needs(settings.card), settings.meter.count_message)
+        self._store = store
+        self._wire = wire(settings.wire)
+        self._strategy = strategy(settings.strategy)
+        self._request = Request(self._wire, settings.card, strict=settings.strict)
+        self._offer = Offer((), None, settings.meter)
+        self._detail: Detail = "full"
+        self._events: list[Event] = []
+        self._last = Last()
+        self._account = 0.0
+        self._saved_entries = self._saved_edits = 0
+
+    @property
+    def call(self) -> int:
+        """Number of the next call, from 1."""
+        return self._last.call + 1
+
+    def resume(self, manifest: bytes | None) -> None:
+        """Go on after the last recorded request (None: there was none). For ``reopen``."""
+        history = self.history
+        self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
+        if manifest is None:
+            return
+        last = unseal(manifest)
+        self._account, self._detail = last.account, last.tool_detail
+        items, _ = history.view.span(last.seen.entries, last.seen.entries)
+        sent, place = last.seen, last.place
+        self._last = Last(
+            place.call, last.checksum, items=items, entries=sent.entries, edits=sent.edits, at_s=place.at_s
+        )
+
+    def append(self, messages: Iterable[Message], *, at_s: float | None = None) -> None:
+        """Admit messages to the log, in order, as they happened."""
+        for message in messages:
+            self._events += self.history.append(message, call=self.call, at_s=at_s)
+
+    def pack(
+        self, *, tools: tuple[Tool, ...] = (), template: Template | None = None, at_s: float | None = None
+    ) -> Pack:
+        """The request for the next call, recorded.
+
+        ``template`` holds the body's other fields (model, temperature). ``at_s`` is when the call is made,
+        for prompt caches that cool. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
+        PackError, StoreError; after an error the log stands and no edit of this call remains.
+        """
+        self._events += self.history.close(call=self.call)
+        if not self.history.view.items or self.history.view.items[-1].message.role == "system":
+            raise PackError("There is no message to answer yet. Append a user message first.")
+        self._offer = self._offer.changed(tools, template)
+        mark = len(self.history.edits)
+        try:
+            account = self._compact(at_s)
+            violations = self._assemble(mark)
+        except LadingError:
+            self._take_back(mark)
+            self._save(None, {})
+            raise
+        self._account = account
+        return self._record(violations, at_s)
+
+    def _compact(self, at_s: float | None) -> float:
+        """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
+        mark = len(self.history.edits)
+        rungs = LADDER[LADDER.index(self._detail) :] if self._strategy.changes_requests else (self._detail,)
+        for detail in rungs:
+            room = self.settings.budget.room_tokens - self._offer.tokens(detail)
+            account = self._decide(self._pressure(room, at_s))
+            if self.history.view.tokens <= room:
+                self._reduce(detail)
+                return account
+            tools_tokens = self._offer.tokens(detail)
+            counts = layer_counts(self.history.view, tools_tokens=tools_tokens, budget=self.settings.budget)
+            self._take_back(mark)
+        raise window_exceeded(counts, self.settings.budget, strategy=self.settings.strategy)
+
+    def _pressure(self, room_tokens: int, at_s: float | None) -> Pressure:
+        settings, last = self.settings, self._last
+        idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
+        return Pressure(
+            room_tokens=room_tokens,
+            sent_items=last.items,
+            rates=settings.rates,
+            account=self._account,
+            cache_cold=is_cold(idle_s=idle_s, ttl_s=settings.cache_ttl_s),
+            count=settings.meter.count_message,
+            address=lambda item: str(Address(settings.tenant, settings.session, "log", item)),
+            invariants=self._wire.invariants(settings.card),
+        )
+
+    def _decide(self, pressure: Pressure) -> float:
+        view = self.history.view
+        for position in range(min(pressure.sent_items, len(view)), len(view)):
+            draft = self._strategy.admit(view.items[position], view, pressure)
+            if draft is not None:
+                self._apply(draft, pressure)
+        compaction = self._strategy.compact(view, pressure)
+        for draft in compaction.drafts:
+            self._apply(draft, pressure)
+        if view.tokens > pressure.room_tokens and self._strategy.changes_requests:
+            rescue = emergency(view, pressure)
+            if rescue is not None:
+                self._overrule("they did not fit the window")
+                self._apply(rescue, pressure)
+        return 0.0 if compaction.drafts else pressure.account + compaction.rent
+
+    def _apply(self, draft: Draft, pressure: Pressure) -> None:
+        changed = self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens)
+        self._request.forget(changed)
+
+    def _assemble(self, mark: int) -> list[Violation]:
+        """Encode what is new and check it; a strategy whose edits broke a rule is overruled."""
+        violations = self._encode(self._request, self.history.view)
+        if not violations or len(self.history.edits) == mark or not self._made_worse(violations, mark):
+            return violations
+        if self.settings.strict:
+            raise IllegalRequest(
+                f"The strategy {self.settings.strategy} made an illegal request: {violations[0].rule} at "
+                f"{violations[0].path}: {violations[0].detail}.",
+                violations=tuple(violations),
+            )
+        self._take_back(mark)
+        self._overrule(f"they broke rule {violations[0].rule}")
+        room = self.settings.budget.room_tokens - self._offer.tokens(self._detail)
+        if self.history.view.tokens > room:
+            pressure = self._pressure(room, None)
+            rescue = emergency(self.history.view, pressure)
+            if rescue is None:
+                raise IllegalRequest(violations=tuple(violations))
+            self._apply(rescue, pressure)
+        return self._encode(self._request, self.history.view)
+
+    def _made_worse(self, violations: Sequence[Violation], mark: int) -> bool:
+        """Whether the same history without the edits since ``mark`` breaks fewer rules."""
+        plain = Request(self._wire, self.settings.card, strict=self.settings.strict)
+        view = rebuild(self.history.entries, self.history.edits[:mark])
+        return len(self._encode(plain, view)) < len(violations)
+
+    def _encode(self, request: Request, view: View) -> list[Violation]:
+        tools, tools_tokens = self._offer.at(self._detail), self._offer.tokens(self._detail)
+        request.open(view, tools=tools, tools_tokens=tools_tokens, template=self._offer.template)
+        request.show(view)
+        return request.violations()
+
+    def _record(self, violations: list[Violation], at_s: float | None) -> Pack:
+        chain, ends, body = tuple(self._request.chain), tuple(self._request.ends), self._request.body()
+        history, last = self.history, self._last
+        frame = self._frame()
+        is_keyframe = frame != last.frame or last.call % KEYFRAME_EVERY == 0
+        decided = history.edits[last.edits :]
+        manifest, data = seal(
+            Manifest(
+                format=FORMAT,
+                place=Place(self.settings.tenant, self.settings.session, self.call, at_s),
+                parent=last.checksum,
+                seen=Seen(len(history.entries), len(history.edits), history.log),
+                counts=self._counts(),
+                prefix=self._prefix(chain, ends, decided),
+                sent=Sent(chain[-1], len(body)),
+                tool_detail=self._detail,
+                decisions=tuple(map(decision, decided)),
+                account=self._account,
+                frame=frame if is_keyframe else None,
+            )
+        )
+        self._save(data, self._offer.blobs if is_keyframe else {})
+        events = (*self._events, *(_applied(edit) for edit in decided if edit.kind != "repaired"))
+        self._events = []
+        shown = (len(history.view), len(history.entries), len(history.edits))
+        self._last = Last(self.call, manifest.checksum, chain, ends, *shown, frame, at_s)
+        return Pack(body, manifest, chain, ends, tuple(violations), events)
+
+    def _counts(self) -> dict[str, int]:
+        tools_tokens = self._offer.tokens(self._detail)
+        return layer_counts(self.history.view, tools_tokens=tools_tokens, budget=self.settings.budget)
+
+    def _frame(self) -> Frame:
+        settings, meter = self.settings, self.settings.meter
+        return Frame(
+            wire=settings.wire,
+            strategy=settings.strategy,
+            encoder=ENCODER,
+            card=settings.card,
+            counter=meter.counter.name,
+            multiplier=meter.multiplier,
+            budget=settings.budget,
+            tools=self._offer.tools_digest,
+            template=self._offer.template_digest,
+        )
+
+    def _prefix(self, chain: tuple[str, ...], ends: tuple[int, ...], decided: list[Edit]) -> Prefix:
+        last = self._last
+        shared = _shared_links(chain, last.chain)
+        tokens = ends[shared - 1] if shared else 0
+        if shared == len(last.chain):
+            return Prefix(shared, tokens)
+        first_new, _ = self.history.view.span(last.entries, last.entries)
+        new_tokens = self.history.view.tokens - self.history.view.tokens_before(first_new)
+        rates = self.settings.rates
+        price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
+        reasons = dict.fromkeys(edit.reason for edit in decided)
+        why = "; ".join(reasons) if shared and reasons else "tools, system or other fields changed"
+        return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
+
+    def _reduce(self, detail: Detail) -> None:
+        if detail != self._detail:
+            before, after = self._offer.tokens(self._detail), self._offer.tokens(detail)
+            self._events.append(ToolsReduced(self.call, detail, before, after))
+            self._detail = detail
+
+    def _overrule(self, why: str) -> None:
+        self._events.append(StrategyOverruled(self.call, self.settings.strategy, why))
+
+    def _take_back(self, mark: int) -> None:
+        if len(self.history.edits) > mark:
+            self.history.take_back(mark)
+            self._request.forget(0)
+
+    def _save(self, manifest: bytes | None, blobs: Mapping[str, bytes]) -> None:
+        if self._store is None:
+            return
+        entries, edits = self.history.entries, self.history.edits
+        self._store.append(
+            self.settings.tenant,
+            self.settings.session,
+            entries=entries[self._saved_entries :],
+            edits=edits[self._saved_edits :],
+            manifest=manifest,
+            blobs=blobs,
+        )
+        self._saved_entries, self._saved_edits = len(entries), len(edits)
+
+
+class Last(Struct, frozen=True):
+    """What the next call must know of the one before."""
+
+    call: int = 0
+    checksum: str = ""
+    chain: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
+    items: int = 0
+    entries: int = 0
+    edits: int = 0
+    frame: Frame | None = None
+    at_s: float | None = None
+
+
+def reopen(settings: Settings, store: SessionStore) -> Engine:
+    """The line of a stored session where it stopped: same log, same edits, and so the same bytes.
+
+    Raises StoreError when the store has no such session, TamperedError when it was changed.
+    """
+    engine = Engine(settings, store)
+    stored = store.load(settings.tenant, settings.session)
+    engine.history.restore(stored.entries, stored.edits)
+    engine.resume(stored.last_manifest)
+    return engine
+
+
+def _shared_links(chain: tuple[str, ...], earlier: tuple[str, ...]) -> int:
+    """How many first links two chains share; each link covers all before it, so bisection finds it."""
+    low, high = 0, min(len(chain), len(earlier))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if chain[middle - 1] == earlier[middle - 1] else (low, middle - 1)
+    return low
+
+
+def _applied(edit: Edit) -> CompactionApplied:
+    return CompactionApplied(
+        edit.call, edit.index, edit.kind, edit.reason, edit.tokens_before, edit.tokens_after, edit.forced_tokens
+    )

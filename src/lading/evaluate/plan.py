@@ -1,0 +1,82 @@
+"""How a recorded session is to be replayed: its model's card, then what the caller overrides."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lading.budget import allocate
+from lading.economics import Rates, rates_for
+from lading.engine import Settings
+from lading.evaluate.recorded import Plan
+from lading.events import Event
+from lading.messages import Template
+from lading.models.card import Card
+from lading.models.catalog import find
+from lading.sources import Recording
+from lading.tokens import counter
+from lading.tokens.meter import Meter, meter
+from lading.wire import WIRES
+
+
+class Options(Struct, frozen=True):
+    """What the caller overrides; None leaves it to the card or the recording."""
+
+    model: str | None = None
+    window_tokens: int | None = None
+    output_reserve_tokens: int = 0
+    strategy: str = "basic"
+    wire: str | None = None
+    counter: str | None = None
+    rates: Rates | None = None
+    ttl_s: float | None = None
+    """Idle for longer by the recorded times, the cache is cold; None: always warm."""
+    strict: bool = False
+
+
+def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event, ...]]:
+    """The plan for one recording, and what its model's name gave rise to.
+
+    The margin is 0: nothing is generated, so nothing may overrun. Raises InputError when the window leaves
+    no room, UnknownName for a strategy, wire or counter that does not exist.
+    """
+    model = options.model or recording.model
+    card, events = find(model)
+    budget = allocate(
+        card,
+        window_tokens=options.window_tokens,
+        output_reserve_tokens=options.output_reserve_tokens,
+        margin_tokens=0,
+    )
+    wire_name = options.wire or _recorded_wire(recording)
+    settings = Settings(
+        card=card,
+        meter=_meter(card, options.counter),
+        budget=budget,
+        rates=options.rates
+        or rates_for(card.prices.read, card.prices.write, ttl_s=options.ttl_s or card.cache.ttl_s),
+        wire=wire_name,
+        strategy=options.strategy,
+        cache_ttl_s=options.ttl_s,
+        strict=options.strict,
+    )
+    template = _template(recording, card, wire_name, model)
+    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), events
+
+
+def _recorded_wire(recording: Recording) -> str:
+    origins = {message.origin for message in recording.messages} & set(WIRES)
+    return min(origins, default="openai_chat")
+
+
+def _template(recording: Recording, card: Card, wire_name: str, model: str) -> Template:
+    if recording.params is not None and _recorded_wire(recording) == wire_name:
+        return recording.params
+    if wire_name == "anthropic":
+        # The provider caches only where it is asked to; the simulated bill assumes that it was.
+        cache = {"cache_control": {"type": "ephemeral"}}
+        return {"model": model, "max_tokens": card.limits.max_output_tokens, **cache}
+    return {"model": model}
+
+
+def _meter(card: Card, name: str | None) -> Meter:
+    return Meter(counter(name)) if name else meter(card.tokens)

@@ -1,0 +1,94 @@
+"""One recorded session, replayed: for each recorded reply, the request built from what was known by then.
+
+The yardstick is the unbounded append-only replay of the same session with the same tools: what the bill
+would be if nothing were ever removed and no window ended. A call that ends in a typed error is charged at
+that price in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.budget import Budget
+from lading.economics import PrefixCache, Usage
+from lading.engine import Engine, Settings
+from lading.errors import PackError
+from lading.events import Event
+from lading.log import Edit
+from lading.messages import Template
+from lading.pack import Pack
+from lading.sources import Recording, ToolsSoFar
+from lading.stores import SessionStore
+
+UNBOUNDED = Budget(window_tokens=2**40, output_reserve_tokens=0, margin_tokens=0)
+"""The window of the yardstick."""
+
+
+class Call(Struct, frozen=True):
+    """One model call of a replayed session."""
+
+    session: str
+    call: int
+    """From 1, errors counted."""
+    upto: int
+    """Index in the raw list of the recorded reply; nothing from there on was used."""
+    pack: Pack | None
+    error: PackError | None
+    edits: tuple[Edit, ...]
+    """Decided at this call; repairs are not among them."""
+    billed: Usage
+    append_only: Usage
+    append_only_tokens: int
+
+
+class Plan(Struct, frozen=True):
+    """How sessions are replayed."""
+
+    settings: Settings
+    """Card, counter, budget, wire, strategy; ``session`` is set for each recording."""
+    template: Template
+    """The body's fields besides messages, system and tools."""
+    min_prefix_tokens: int = 0
+    """The provider caches no shorter prefix."""
+
+
+def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStore | None = None) -> Iterator[Call]:
+    """The calls of a recorded session, in order. Manifests go to ``store``."""
+    settings = replace(plan.settings, session=session)
+    line = Engine(settings, store)
+    yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
+    caches = [_cache(plan), _cache(plan)]
+    tools = ToolsSoFar(recording)
+    had_user = False
+    number = 0
+    for position, message in enumerate(recording.messages):
+        at_s = recording.times_s[position] if recording.times_s else None
+        if message.role == "assistant" and had_user:
+            number += 1
+            offer, edits_before = tools.at(position), len(line.history.edits)
+            full = yardstick.pack(tools=offer, template=plan.template, at_s=at_s)
+            append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
+            pack, error, billed = None, None, append_only
+            try:
+                pack = line.pack(tools=offer, template=plan.template, at_s=at_s)
+                billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
+            except PackError as failure:
+                error = failure
+            edits = tuple(edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired")
+            upto = recording.raw_indices[position]
+            yield Call(session, number, upto, pack, error, edits, billed, append_only, full.tokens)
+        had_user = had_user or message.role == "user"
+        line.append([message], at_s=at_s)
+        yardstick.append([message], at_s=at_s)
+
+
+def _cache(plan: Plan) -> PrefixCache:
+    return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)
+
+
+def events_of(call: Call) -> tuple[Event, ...]:
+    """What happened at the call."""
+    return call.pack.events if call.pack else ()

@@ -1,0 +1,85 @@
+"""What the calls of a replay add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from lading.economics import Rates
+from lading.errors import WindowExceeded
+from lading.evaluate.recorded import Call
+
+
+class TypedError(Struct, frozen=True):
+    """A call for which no request could be built."""
+
+    session: str
+    call: int
+    upto: int
+    error: str
+    layer: str
+    text: str
+
+
+class Tally(Struct, frozen=True):
+    """The figures of a replay; token figures are over the calls that have a request."""
+
+    calls: int
+    tokens_mean: float
+    tokens_p95: int
+    tokens_peak: int
+    append_only_share: float
+    """Tokens sent as a share of the unbounded append-only replay's, over the same calls."""
+    cost_ratio: float
+    """Input cost relative to the unbounded append-only replay, typed errors charged alike in both."""
+    forced_edits: int
+    voluntary_edits: int
+    forced_tokens: int
+    voluntary_tokens: int
+    """Removed beyond what the window demanded, by any edit."""
+    violations: dict[str, int]
+    """How often each rule was broken, by calls."""
+    typed_errors: tuple[TypedError, ...]
+
+
+def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
+    """The figures of these calls, each at its session's rates."""
+    calls = [call for call, _ in priced]
+    sent = [call for call in calls if call.pack is not None]
+    tokens = sorted(call.pack.tokens for call in sent if call.pack)
+    edits = [edit for call in calls for edit in call.edits]
+    removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
+    forced = sum(edit.forced_tokens for edit in edits)
+    billed = sum(call.billed.cost(rates) for call, rates in priced)
+    full = sum(call.append_only.cost(rates) for call, rates in priced)
+    full_tokens = sum(call.append_only_tokens for call in sent)
+    return Tally(
+        calls=len(calls),
+        tokens_mean=sum(tokens) / len(tokens) if tokens else 0.0,
+        tokens_p95=quantile(tokens, 0.95),
+        tokens_peak=tokens[-1] if tokens else 0,
+        append_only_share=sum(tokens) / full_tokens if full_tokens else 1.0,
+        cost_ratio=billed / full if full else 1.0,
+        forced_edits=sum(edit.forced_tokens > 0 for edit in edits),
+        voluntary_edits=sum(edit.forced_tokens == 0 for edit in edits),
+        forced_tokens=forced,
+        voluntary_tokens=removed - forced,
+        violations=dict(Counter(rule for call in sent for rule in _rules(call))),
+        typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
+    )
+
+
+def quantile(ordered: Sequence[int], share: float) -> int:
+    """The value below which ``share`` of an ascending sequence lies (nearest rank); 0 for an empty one."""
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
+
+
+def _rules(call: Call) -> set[str]:
+    return {violation.rule for violation in call.pack.violations} if call.pack else set()
+
+
+def _typed_error(call: Call) -> TypedError:
+    layer = call.error.layer if isinstance(call.error, WindowExceeded) else ""
+    return TypedError(call.session, call.call, call.upto, type(call.error).__name__, layer, str(call.error))

@@ -1,0 +1,121 @@
+"""A session's log at work: raw entries, frozen edits, and the view they give, kept in step.
+
+Messages enter through the border (``repair``); edits enter as drafts and leave counted and numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from lading import jsonbytes
+from lading.compaction import Draft
+from lading.events import Event, Repaired
+from lading.log import Edit, Entry
+from lading.manifest import log_chain
+from lading.messages import Message
+from lading.repair import Admitted, Border, Needs
+from lading.request import encoded
+from lading.view import View, rebuild
+
+CLOSING = "before the request: "
+"""Starts the reason of a repair that was made when a request was due, not when a message came."""
+
+
+class History:
+    """Entries, edits and view of one session. Append-only but for edits that were never sent."""
+
+    def __init__(self, needs: Needs, count: Callable[[Message], int]) -> None:
+        self._border = Border(needs)
+        self._count = count
+        self.entries: list[Entry] = []
+        self.edits: list[Edit] = []
+        self.view = View()
+        self.log = ""
+        """Chain digest over the entries (``manifest.log_chain``)."""
+        self._round = self._turn = 0
+
+    def append(self, message: Message, *, call: int, at_s: float | None = None) -> list[Event]:
+        """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on.
+
+        Raises IllegalRequest, before anything is taken in, for a NaN or infinite number.
+        """
+        data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
+        digest = jsonbytes.digest(data)
+        entry = self._entry(message, digest, self._count(message), at_s)
+        self._take(entry)
+        admitted = self._border.admit(message)
+        return self._repaired(admitted, admitted.messages, "", call)
+
+    def close(self, *, call: int) -> list[Event]:
+        """Mend what a request made now would break: calls without results, an assistant message at the end."""
+        admitted = self._border.close()
+        if not admitted.messages:
+            return []
+        start, end = self.view.span(len(self.entries) - 1, len(self.entries) - 1)
+        shown = tuple(item.message for item in self.view.items[start:end])
+        return self._repaired(admitted, (*shown, *admitted.messages), CLOSING, call)
+
+    def apply(self, draft: Draft, *, call: int, room_tokens: int) -> int:
+        """Make a draft a frozen edit of the view; returns the first position that changed.
+
+        Of what it frees, as much counts as forced as the view stood above ``room_tokens``.
+        """
+        start, end = self.view.span(draft.first, draft.last)
+        before = sum(item.tokens for item in self.view.items[start:end])
+        tokens = tuple(self._count(message) for message in draft.replacement)
+        overflow = max(self.view.tokens - room_tokens, 0)
+        edit = Edit(
+            index=len(self.edits),
+            call=call,
+            kind=draft.kind,
+            first=draft.first,
+            last=draft.last,
+            replacement=draft.replacement,
+            replacement_tokens=tokens,
+            tokens_before=before,
+            reason=draft.reason,
+            forced_tokens=max(min(before - sum(tokens), overflow), 0),
+            pointers=draft.pointers,
+        )
+        self.edits.append(edit)
+        return self.view.apply(edit)
+
+    def take_back(self, edits: int) -> None:
+        """Forget the edits from number ``edits`` on; they must not have been sent."""
+        if len(self.edits) > edits:
+            del self.edits[edits:]
+            self.view = rebuild(self.entries, self.edits)
+
+    def restore(self, entries: Sequence[Entry], edits: Sequence[Edit]) -> None:
+        """Stand where a stored session stood: same view, same border, without counting anything again."""
+        closed = {edit.first for edit in edits if edit.kind == "repaired" and edit.reason.startswith(CLOSING)}
+        for entry in entries:
+            self._border.admit(entry.message)
+            if entry.index in closed:
+                self._border.close()
+            self.entries.append(entry)
+            self.log = log_chain(self.log, entry.digest)
+        if entries:
+            self._round, self._turn = entries[-1].round, entries[-1].turn
+        self.edits.extend(edits)
+        self.view = rebuild(self.entries, self.edits)
+
+    def _entry(self, message: Message, digest: str, tokens: int, at_s: float | None) -> Entry:
+        self._round += message.role == "assistant"
+        self._turn += message.role == "user" and not message.results
+        return Entry(len(self.entries), message, digest, tokens, self._round, self._turn, at_s)
+
+    def _take(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.log = log_chain(self.log, entry.digest)
+        self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+
+    def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:
+        if not admitted.repairs or shown == (self.entries[-1].message,):
+            return [Repaired(item.rule, len(self.entries) - 1, item.detail) for item in admitted.repairs]
+        entry = self.entries[-1].index
+        reason = when + ", ".join(dict.fromkeys(item.rule for item in admitted.repairs))
+        self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
+        return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]

@@ -1,0 +1,177 @@
+"""The receipt of a pack: what was sent, what was left out and why, and how to build the same bytes again.
+
+A manifest is a delta on its parent, the session's previous manifest: it names how much of the log and how
+many edits the request shows, what was decided at this call, and the request's digest. The frame (model
+card, counter, budget, tools) is written in a keyframe and whenever it changes. Checksums form a chain over
+the canonical form, so that no manifest can be changed, dropped or exchanged unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.budget import Budget
+from lading.errors import StoreFormatError, TamperedError
+from lading.log import Edit
+from lading.models.card import Card
+from lading.toolset import Detail
+
+FORMAT = 1
+"""Version of the manifest's form. Every version once released stays readable."""
+
+KEYFRAME_EVERY = 64
+"""Calls between two keyframes."""
+
+
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """One edit that applies from this request on."""
+
+    edit: int
+    digest: str
+    """SHA-256 of the edit as stored."""
+    kind: str
+    reason: str
+    tokens_before: int
+    tokens_after: int
+    forced_tokens: int = 0
+    pointers: tuple[str, ...] = ()
+
+
+class Prefix(Struct, frozen=True, omit_defaults=True):
+    """What this request shares with the previous one."""
+
+    units: int
+    """Units, envelope included, with equal bytes at the start."""
+    tokens: int
+    """Their tokens: what the provider can read from its cache."""
+    first_changed: str = ""
+    """The first unit of the previous request that is gone, ``envelope`` or ``messages.N``; empty: none."""
+    why: str = ""
+    price: float = 0.0
+    """What the divergence costs once, in base input tokens: (w - r) x the cached tokens behind it."""
+
+
+class Frame(Struct, frozen=True):
+    """Everything about a request that seldom changes."""
+
+    wire: str
+    strategy: str
+    encoder: str
+    card: Card
+    counter: str
+    multiplier: float
+    budget: Budget
+    tools: str
+    """Digest of the stored tools."""
+    template: str
+    """Digest of the stored body fields besides messages, system and tools."""
+
+
+class Place(Struct, frozen=True, omit_defaults=True):
+    """Which request this is."""
+
+    tenant: str
+    session: str
+    call: int
+    """From 1."""
+    at_s: float | None = None
+    """When the caller said the request is made, in seconds since 1970."""
+
+
+class Seen(Struct, frozen=True):
+    """How much of the session the request shows."""
+
+    entries: int
+    edits: int
+    log: str
+    """Chain digest over the digests of these entries."""
+
+
+class Sent(Struct, frozen=True):
+    """The request itself."""
+
+    digest: str
+    """``Request.digest``: equal digests mean equal bytes."""
+    body_bytes: int
+
+
+class Manifest(Struct, frozen=True, omit_defaults=True):
+    """The receipt of one request."""
+
+    format: int
+    place: Place
+    parent: str
+    """Checksum of the previous manifest; empty for the first."""
+    seen: Seen
+    counts: dict[str, int]
+    """Tokens by layer; ``slack`` is what was left of the room."""
+    prefix: Prefix
+    sent: Sent
+    tool_detail: Detail = "full"
+    decisions: tuple[Decision, ...] = ()
+    account: float = 0.0
+    """Rent paid since the last edit, in base input tokens."""
+    frame: Frame | None = None
+    checksum: str = ""
+
+
+def seal(manifest: Manifest) -> tuple[Manifest, bytes]:
+    """The manifest with its checksum, and its bytes as they are stored."""
+    sealed = replace(manifest, checksum=_checksum(manifest))
+    return sealed, jsonbytes.canonical(msgspec.to_builtins(sealed))
+
+
+def unseal(data: bytes) -> Manifest:
+    """The manifest that the bytes hold.
+
+    Raises StoreFormatError for another format, TamperedError when the checksum does not fit.
+    """
+    try:
+        raw = jsonbytes.load(data)
+        found = raw.get("format")
+        if found != FORMAT:
+            raise StoreFormatError(
+                f"The manifest is of format {found!r}, this version reads {FORMAT}. Use the Lading that wrote it."
+            )
+        manifest = msgspec.convert(raw, Manifest, strict=False)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise TamperedError(f"A manifest cannot be read: {error}.") from error
+    if manifest.checksum != _checksum(manifest):
+        place = manifest.place
+        where = f"{place.tenant}/{place.session} call {place.call}"
+        raise TamperedError(f"The manifest of {where} does not match its checksum: it was changed after writing.")
+    return manifest
+
+
+def decision(edit: Edit) -> Decision:
+    """The decision that an edit records."""
+    return Decision(
+        edit.index,
+        jsonbytes.digest(jsonbytes.dump_value(edit)),
+        edit.kind,
+        edit.reason,
+        edit.tokens_before,
+        edit.tokens_after,
+        edit.forced_tokens,
+        edit.pointers,
+    )
+
+
+def log_chain(previous: str, entry_digest: str) -> str:
+    """The next link of the chain over a log's entries."""
+    return jsonbytes.digest(f"{previous}{entry_digest}".encode())
+
+
+def totals(counts: Mapping[str, int]) -> int:
+    """Tokens of the whole request: all layers but slack."""
+    return sum(tokens for layer, tokens in counts.items() if layer != "slack")
+
+
+def _checksum(manifest: Manifest) -> str:
+    content = msgspec.to_builtins(replace(manifest, checksum=""))
+    return jsonbytes.digest(jsonbytes.canonical(content))

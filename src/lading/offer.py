@@ -1,0 +1,47 @@
+"""What a call offers besides the conversation: its tools, at a level of detail, and the body's other fields."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lading import jsonbytes
+from lading.messages import Template, Tool
+from lading.tokens.meter import Meter
+from lading.toolset import Detail, reduce_tools
+
+
+class Offer:
+    """Tools and other body fields of a call; reduced, counted and digested once."""
+
+    def __init__(self, tools: tuple[Tool, ...], template: Template | None, meter: Meter) -> None:
+        self.tools = tools
+        self.template = template
+        self._meter = meter
+        self._levels: dict[Detail, tuple[tuple[Tool, ...], int]] = {}
+        tools_blob, template_blob = jsonbytes.dump(msgspec.to_builtins(tools)), jsonbytes.dump(template)
+        self.tools_digest, self.template_digest = jsonbytes.digest(tools_blob), jsonbytes.digest(template_blob)
+        self.blobs = {self.tools_digest: tools_blob, self.template_digest: template_blob}
+
+    def changed(self, tools: tuple[Tool, ...], template: Template | None) -> Offer:
+        """This offer when nothing changed, else a new one."""
+        same = tools == self.tools and template == self.template
+        return self if same else Offer(tools, template, self._meter)
+
+    def at(self, detail: Detail) -> tuple[Tool, ...]:
+        """The tools at a level of detail."""
+        return self._level(detail)[0]
+
+    def tokens(self, detail: Detail) -> int:
+        """What the tools take at a level of detail."""
+        return self._level(detail)[1]
+
+    def _level(self, detail: Detail) -> tuple[tuple[Tool, ...], int]:
+        if detail not in self._levels:
+            tools = reduce_tools(self.tools, detail)
+            self._levels[detail] = tools, self._meter.count_tools(tools)
+        return self._levels[detail]
+
+
+def tools_from(blob: bytes) -> tuple[Tool, ...]:
+    """The tools that a stored blob holds."""
+    return msgspec.convert(jsonbytes.load(blob), tuple[Tool, ...])

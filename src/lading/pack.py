@@ -1,0 +1,79 @@
+"""The pack: one request with everything known about it, and the ladder it climbs when it does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.budget import Budget
+from lading.errors import WindowExceeded
+from lading.events import Event
+from lading.manifest import Manifest, totals
+from lading.view import View
+from lading.wire.checking import Violation
+
+
+class Pack(Struct, frozen=True):
+    """The request for one call."""
+
+    body: bytes
+    """The provider's body."""
+    manifest: Manifest
+    chain: tuple[str, ...] | list[str]
+    """Links of the request digest, envelope first: the prefixes a provider can cache."""
+    ends: tuple[int, ...] | list[int]
+    """Tokens of the prefix that ends with each link."""
+    violations: tuple[Violation, ...] = ()
+    """Rules the caller's own input breaks; the strategy's edits never add any."""
+    events: tuple[Event, ...] = ()
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body as a plain dict of its own, safe to change."""
+        body: dict[str, Any] = jsonbytes.load(self.body)
+        return body
+
+    @property
+    def tokens(self) -> int:
+        """Input tokens, by the session's counter."""
+        return totals(self.manifest.counts)
+
+
+def layer_counts(view: View, *, tools_tokens: int, budget: Budget) -> dict[str, int]:
+    """Tokens by layer of the request that shows this view."""
+    system = 0
+    while system < len(view) and view.items[system].message.role == "system":
+        system += 1
+    system_tokens = view.tokens_before(system)
+    total = view.tokens + tools_tokens
+    return {
+        "system": system_tokens,
+        "tools": tools_tokens,
+        "conversation": view.tokens - system_tokens,
+        "slack": budget.room_tokens - total,
+    }
+
+
+def window_exceeded(counts: dict[str, int], budget: Budget, *, strategy: str) -> WindowExceeded:
+    """The error that names the layer which cannot shrink, and says what to do."""
+    room = budget.room_tokens
+    fixed = counts["system"] + counts["tools"]
+    layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
+    needed = totals(counts)
+    advice = {
+        "conversation": "The head and the newest block cannot be shortened"
+        if strategy != "append-only"
+        else "The strategy append-only never shortens the history; choose another",
+        "system": "Shorten the system prompt",
+        "tools": "Offer fewer tools",
+    }[layer]
+    return WindowExceeded(
+        f"The request needs {needed:,} tokens and has room for {room:,} "
+        f"(system {counts['system']:,}, tools {counts['tools']:,}, conversation {counts['conversation']:,}). "
+        f"{advice}, or use a model with a larger window.",
+        layer=layer,
+        counts=counts,
+        room=room,
+    )

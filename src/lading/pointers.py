@@ -1,0 +1,39 @@
+"""What an address points to: the raw entries of a log, read back from a store."""
+
+from __future__ import annotations
+
+from lading.addresses import Address, parse
+from lading.errors import AddressError
+from lading.log import Entry
+from lading.messages import Message, Text, ToolCall, ToolResult
+from lading.stores import SessionStore
+
+
+def resolve(store: SessionStore, address: str | Address) -> tuple[Entry, ...]:
+    """The entries that a ``log`` address names, checked against their digests.
+
+    Raises AddressError for a malformed address or one that points past the log, StoreError when the store
+    has no such session, TamperedError when an entry is not what was written.
+    """
+    place = parse(address) if isinstance(address, str) else address
+    first, last, _ = place.log_span()
+    entries = store.load(place.tenant, place.session, verify=True).entries
+    if not first <= last < len(entries):
+        raise AddressError(f"{place} points past the log, which holds entries 0 to {len(entries) - 1}.")
+    return entries[first : last + 1]
+
+
+def as_text(message: Message) -> str:
+    """A message as a person reads it: its texts, calls and results, nothing shortened."""
+    pieces: list[str] = []
+    for part in message.parts:
+        match part:
+            case Text():
+                pieces.append(part.text)
+            case ToolCall():
+                pieces.append(f"{part.name}({part.arguments})")
+            case ToolResult():
+                pieces.append(part.text)
+            case _:
+                pieces.append(f"[{type(part).__name__.lower()}]")
+    return "\n".join(pieces)

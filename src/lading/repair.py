@@ -1,0 +1,193 @@
+"""What is mended on a message's way into the view, by named and reported rules.
+
+A ``Border`` looks at each raw message once, in order, and says how it is shown. What it decided is never
+decided again: duplicate ids are renamed from their second occurrence on, a call found unanswered keeps its
+synthetic result even when the real one arrives late (that one is then shown as text).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
+
+UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
+CONTINUE = "[Continue.]"
+EMPTY = "[empty message]"
+_LONGEST_ID = 40
+
+RULES: dict[str, str] = {
+    "duplicate_id": "a tool-call id that was used before is renamed, with its result",
+    "unanswered_call": "a call without a result gets a synthetic error result that says so",
+    "orphan_result": "a result without an open call is shown as text of the user turn",
+    "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
+    "same_role_run": "neighbours of the same role are joined where the wire's dialect demands alternation",
+    "ends_with_assistant": "a request that would end with an assistant message gets a user turn after it",
+}
+"""Every rule by name, in a sentence."""
+
+
+class Needs(Struct, frozen=True):
+    """What a wire demands beyond pairing."""
+
+    alternation: bool = False
+    """Neighbouring messages of one role are joined; the border reports each."""
+    no_empty_texts: bool = False
+    """An empty text is illegal even beside other parts."""
+
+
+class Repair(Struct, frozen=True):
+    """One rule applied to one message."""
+
+    rule: str
+    detail: str
+
+
+class Admitted(Struct, frozen=True):
+    """How a raw message is shown, and which rules made it so. No repairs: as it came."""
+
+    messages: tuple[Message, ...]
+    repairs: tuple[Repair, ...] = ()
+
+
+class Border:
+    """The fold over a session's raw messages. Feed it each message once, and ``close`` before a request."""
+
+    def __init__(self, needs: Needs | None = None) -> None:
+        self._needs = needs or Needs()
+        self._seen: set[str] = set()
+        self._open: dict[str, list[str]] = {}
+        """Ids shown of calls not answered yet, by original id."""
+        self._calls_origin = ""
+        self._late: list[Message] = []
+        self._last_role = ""
+
+    def admit(self, message: Message) -> Admitted:
+        """How the next message is shown."""
+        repairs: list[Repair] = []
+        answers = [part for part in message.results if part.call_id in self._open]
+        continues_results = bool(answers) or (bool(message.results) and bool(self._open))
+        before = () if continues_results else self._close_calls(repairs)
+        shown = self._shown(message, repairs)
+        messages = [*before, *shown]
+        if continues_results and self._open and _says_more(message):
+            messages = [_with_results(messages[0], self._synthetic(repairs)), *messages[1:]]
+        if not self._open:
+            messages += self._late
+            self._late = []
+        self._report_runs(messages, repairs)
+        return Admitted(tuple(messages), tuple(repairs))
+
+    def close(self) -> Admitted:
+        """What must follow the last message for a request to be made now; nothing when all is well."""
+        repairs: list[Repair] = []
+        messages = list(self._close_calls(repairs))
+        last_role = messages[-1].role if messages else self._last_role
+        if last_role == "assistant":
+            repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
+            messages.append(user_text(CONTINUE))
+        if messages:
+            self._last_role = messages[-1].role
+        return Admitted(tuple(messages), tuple(repairs))
+
+    def _shown(self, message: Message, repairs: list[Repair]) -> list[Message]:
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                parts.append(self._call(part, message, repairs))
+            elif isinstance(part, ToolResult):
+                answer = self._answer(part, message, repairs)
+                parts += [answer] if answer else []
+            else:
+                parts.append(part)
+        kept = self._without_empty_texts(parts, message, repairs)
+        if message.parts and not parts:
+            return []
+        unchanged = len(kept) == len(message.parts) and all(map(_is, kept, message.parts))
+        return [message if unchanged else message.with_parts(tuple(kept))]
+
+    def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
+        kept = [part for part in parts if not (isinstance(part, Text) and not part.text.strip())]
+        if parts == [] and message.results:
+            return parts
+        if kept and (len(kept) == len(parts) or not self._needs.no_empty_texts):
+            return parts
+        repairs.append(Repair("empty_text", f"empty text in a message of role {message.role}"))
+        return kept or [Text(EMPTY)]
+
+    def _call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
+        self._calls_origin = message.origin
+        shown = self._fresh_id(call.id)
+        self._seen.add(shown)
+        self._open.setdefault(call.id, []).append(shown)
+        if shown == call.id:
+            return call
+        repairs.append(Repair("duplicate_id", f"{call.id} was used before; shown as {shown}"))
+        return replace(call, id=shown)
+
+    def _fresh_id(self, call_id: str) -> str:
+        shown, number = call_id, 1
+        while shown in self._seen or not shown:
+            number += 1
+            shown = f"{call_id or 'call'}_{number}"
+            if len(shown) > _LONGEST_ID:
+                shown = "call_" + hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        return shown
+
+    def _answer(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
+        waiting = self._open.get(result.call_id)
+        if waiting is None:
+            repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id}; shown as text"))
+            self._late.append(_as_text(result, message))
+            return None
+        shown = waiting.pop(0)
+        if not waiting:
+            del self._open[result.call_id]
+        if shown == result.call_id:
+            return result
+        repairs.append(Repair("duplicate_id", f"the result of {result.call_id} follows its call to {shown}"))
+        return replace(result, call_id=shown)
+
+    def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
+        results = self._synthetic(repairs)
+        # A wire writes ids of its own as they are: the result must say that it belongs to such a call.
+        messages = tuple(Message("tool", (result,), origin=self._calls_origin) for result in results)
+        late, self._late = tuple(self._late), []
+        return (*messages, *late)
+
+    def _synthetic(self, repairs: list[Repair]) -> list[ToolResult]:
+        waiting = [shown for ids in self._open.values() for shown in ids]
+        repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
+        self._open.clear()
+        return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
+
+    def _report_runs(self, messages: Sequence[Message], repairs: list[Repair]) -> None:
+        for message in messages:
+            if self._needs.alternation and message.role == self._last_role != "tool":
+                repairs.append(Repair("same_role_run", f"two {message.role} messages in a row are joined"))
+            self._last_role = message.role
+
+
+def _says_more(message: Message) -> bool:
+    return message.role != "tool" and any(not isinstance(part, ToolResult) for part in message.parts)
+
+
+def _with_results(message: Message, results: Sequence[ToolResult]) -> Message:
+    own = [part for part in message.parts if isinstance(part, ToolResult)]
+    rest = [part for part in message.parts if not isinstance(part, ToolResult)]
+    return message.with_parts((*own, *results, *rest))
+
+
+def _as_text(result: ToolResult, message: Message) -> Message:
+    name = f" of {result.name}" if result.name else ""
+    pictures = tuple(part for part in result.parts if isinstance(part, Image))
+    note = Text(f"[A tool result{name} whose call is not in the history, or came too late:]\n{result.text}")
+    return Message("user", (note, *pictures), origin=message.origin if pictures else "")
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other

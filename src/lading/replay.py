@@ -1,0 +1,140 @@
+"""Building a request again from manifest, log and edits, and comparing it with what was sent.
+
+Decisions are replayed, never code: no strategy runs here, no token is counted. The log and the edits give
+the view, the frame gives tools, other fields and the wire, the encoder gives the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.addresses import parse
+from lading.errors import PackError, StoreFormatError, TamperedError
+from lading.log import Edit, Entry
+from lading.manifest import Frame, Manifest, decision, log_chain, unseal
+from lading.messages import Template, Tool
+from lading.offer import tools_from
+from lading.request import ENCODER, Request
+from lading.stores import SessionStore
+from lading.toolset import reduce_tools
+from lading.view import View
+from lading.wire import wire
+
+
+class Outcome(Struct, frozen=True):
+    """What comparing one manifest with its rebuilt request gave."""
+
+    tenant: str
+    session: str
+    call: int
+    problem: str = ""
+    """What does not agree; empty when all does."""
+
+
+class Rebuilder:
+    """Builds the requests of one stored session again, in call order, at the cost of what is new in each."""
+
+    def __init__(self, store: SessionStore, tenant: str, session: str) -> None:
+        self._store, self._tenant, self._session = store, tenant, session
+        stored = store.load(tenant, session, verify=True)
+        self._entries: tuple[Entry, ...] = stored.entries
+        self._edits: tuple[Edit, ...] = stored.edits
+        self._view = View()
+        self._shown_entries = self._shown_edits = 0
+        self._log = self._checksum = ""
+        self._frame: Frame | None = None
+        self._tools: tuple[Tool, ...] = ()
+        self._template: Template | None = None
+        self._request: Request | None = None
+
+    def step(self, data: bytes) -> tuple[Manifest, Request]:
+        """The next manifest, from its stored bytes, and its request as rebuilt.
+
+        Raises TamperedError when anything that leads to the request is not what the manifest says.
+        """
+        manifest = unseal(data)
+        place = manifest.place
+        if (place.tenant, place.session) != (self._tenant, self._session):
+            raise TamperedError(f"A manifest of {place.tenant}/{place.session} stands in this session.")
+        if manifest.parent != self._checksum:
+            raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
+        self._checksum = manifest.checksum
+        request = self._framed(manifest)
+        self._grow(manifest, request)
+        tools = reduce_tools(self._tools, manifest.tool_detail)
+        request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
+        request.show(self._view)
+        if request.chain[-1] != manifest.sent.digest:
+            raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
+        return manifest, request
+
+    def _framed(self, manifest: Manifest) -> Request:
+        if manifest.frame is not None and manifest.frame != self._frame:
+            frame = manifest.frame
+            if frame.encoder != ENCODER:
+                raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
+            self._frame = frame
+            self._tools = tools_from(self._blob(frame.tools))
+            self._template = jsonbytes.load(self._blob(frame.template))
+            self._request = Request(wire(frame.wire), frame.card)
+        if self._request is None:
+            raise TamperedError("The session's first manifest is not a keyframe.")
+        return self._request
+
+    def _blob(self, digest: str) -> bytes:
+        return self._store.blob(self._tenant, self._session, digest)
+
+    def _grow(self, manifest: Manifest, request: Request) -> None:
+        """Show what the manifest saw and the one before did not; check it against the manifest."""
+        seen = manifest.seen
+        if seen.entries > len(self._entries) or seen.edits > len(self._edits):
+            raise TamperedError("The log holds less than the manifest saw.")
+        for entry in self._entries[self._shown_entries : seen.entries]:
+            self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+            self._log = log_chain(self._log, entry.digest)
+        if self._log != seen.log:
+            raise TamperedError("The log's entries are not those the manifest saw.")
+        edits = self._edits[self._shown_edits : seen.edits]
+        if tuple(map(decision, edits)) != manifest.decisions:
+            raise TamperedError("The edits are not those the manifest names.")
+        for edit in edits:
+            request.forget(self._view.apply(edit))
+            self._check_pointers(edit)
+        self._shown_entries, self._shown_edits = seen.entries, seen.edits
+
+    def _check_pointers(self, edit: Edit) -> None:
+        for pointer in edit.pointers:
+            place = parse(pointer)
+            first, last, _ = place.log_span()
+            if (place.tenant, place.session) != (self._tenant, self._session):
+                raise TamperedError(f"{pointer} points outside the session.")
+            if not (first <= edit.first and edit.last <= last < len(self._entries)):
+                raise TamperedError(f"{pointer} does not hold what edit {edit.index} removed.")
+
+
+def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
+    """Compare every manifest of a session with its rebuilt request; stops after the first that differs.
+
+    Raises StoreError when there is no such session.
+    """
+    call = 0
+    try:
+        rebuilder = Rebuilder(store, tenant, session)
+        for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
+            manifest, _ = rebuilder.step(data)
+            yield Outcome(tenant, session, manifest.place.call)
+    except (TamperedError, StoreFormatError, PackError) as error:
+        yield Outcome(tenant, session, call, str(error))
+
+
+def rebuild_body(store: SessionStore, tenant: str, session: str, call: int) -> bytes:
+    """The body of one call, byte for byte. Raises PackError when the session has no such call."""
+    rebuilder = Rebuilder(store, tenant, session)
+    for data in store.manifests(tenant, session):
+        manifest, request = rebuilder.step(data)
+        if manifest.place.call == call:
+            return request.body()
+    raise PackError(f"The session {tenant}/{session} has no call {call}.")

@@ -1,0 +1,155 @@
+"""The log seen through its edits: what the model is shown, in order.
+
+A view grows at its end at the cost of what is new. Applying an edit to what stands in the middle costs
+the view's length; that happens at epochs only. Running sums make the questions a strategy asks on every
+call (how much is there, how much could leave) cheap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from lading.log import Edit, Entry
+from lading.messages import Message
+
+
+class Item(Struct, frozen=True):
+    """One message of the view."""
+
+    message: Message
+    entry: int
+    """The log entry it stands for; the first one when it stands for a span."""
+    tokens: int
+    edit: int = -1
+    """Index of the edit that put it there; -1 for the raw message."""
+    clearable_tokens: int = 0
+    """Tokens of tool results in it that no edit has shortened yet."""
+
+
+class View:
+    """The messages of a session as the next request would show them."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._entries: list[int] = []
+        self._total = 0
+        # Running sums, valid as far as they reach; edits cut them back, the next question extends them.
+        self._tokens = [0]
+        self._clearable = [0]
+        self._first_assistant: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all messages."""
+        return self._total
+
+    @property
+    def head(self) -> int:
+        """How many items stand before the log's first assistant message: the pinned start."""
+        return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages alone."""
+        return [item.message for item in self.items]
+
+    def tokens_before(self, position: int) -> int:
+        """Tokens of the items before ``position``."""
+        self._sum_up(position)
+        return self._tokens[position]
+
+    def clearable_before(self, position: int) -> int:
+        """Clearable tokens of the items before ``position``."""
+        self._sum_up(position)
+        return self._clearable[position]
+
+    def first_clearable(self, start: int) -> int:
+        """The first position from ``start`` on that holds clearable tokens; the length when there is none."""
+        self._sum_up(len(self))
+        return min(bisect_right(self._clearable, self._clearable[start], lo=start) - 1, len(self.items))
+
+    def position_with_tail(self, tail_tokens: int) -> int:
+        """The first position from which on at most ``tail_tokens`` tokens stand."""
+        self._sum_up(len(self))
+        return bisect_left(self._tokens, self.tokens - tail_tokens)
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The half-open range of positions that the entries ``first`` to ``last`` take."""
+        return bisect_left(self._entries, first), bisect_right(self._entries, last)
+
+    def starts_entry(self, position: int) -> bool:
+        """Whether the item there is the first that stands for its entry."""
+        return position == 0 or self._entries[position - 1] != self._entries[position]
+
+    def last_entry(self, position: int) -> int:
+        """The last log entry that stands before ``position``, spans included."""
+        return self._entries[position] - 1 if position < len(self.items) else self._entries[-1]
+
+    def append(self, message: Message, *, entry: int, tokens: int) -> None:
+        """Show one more raw message at the end."""
+        self._note_role(message, entry)
+        self._push(_raw(message, entry, tokens))
+
+    def apply(self, edit: Edit) -> int:
+        """Show a span of entries as the edit says; returns the first position that changed."""
+        start, end = self.span(edit.first, edit.last)
+        replacement = _items(edit)
+        self._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
+        self.items[start:end] = replacement
+        self._entries[start:end] = [item.entry for item in replacement]
+        del self._tokens[start + 1 :], self._clearable[start + 1 :]
+        return start
+
+    def _note_role(self, message: Message, entry: int) -> None:
+        if self._first_assistant is None and message.role == "assistant":
+            self._first_assistant = entry
+
+    def _push(self, item: Item) -> None:
+        self.items.append(item)
+        self._entries.append(item.entry)
+        self._total += item.tokens
+
+    def _sum_up(self, position: int) -> None:
+        for item in self.items[len(self._tokens) - 1 : position]:
+            self._tokens.append(self._tokens[-1] + item.tokens)
+            self._clearable.append(self._clearable[-1] + item.clearable_tokens)
+
+
+def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
+    """The view of a whole log, at the cost of its length: for reopening, verifying, and epochs."""
+    shown: dict[int, Edit | None] = {}
+    for edit in edits:
+        shown |= dict.fromkeys(range(edit.first, edit.last + 1))
+        shown[edit.first] = edit
+    view = View()
+    for entry in entries:
+        view._note_role(entry.message, entry.index)
+        if entry.index not in shown:
+            view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+        elif (edit_here := shown[entry.index]) is not None:
+            for item in _items(edit_here):
+                view._push(item)
+    return view
+
+
+def _raw(message: Message, entry: int, tokens: int) -> Item:
+    return Item(message, entry, tokens, clearable_tokens=tokens if message.results else 0)
+
+
+def _items(edit: Edit) -> list[Item]:
+    return [
+        Item(
+            message,
+            edit.first,
+            tokens,
+            edit.index,
+            tokens if message.results and edit.kind != "cleared" else 0,
+        )
+        for message, tokens in zip(edit.replacement, edit.replacement_tokens, strict=True)
+    ]
