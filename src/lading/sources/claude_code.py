@@ -1,0 +1,181 @@
+"""Session logs of Claude Code: one event a line, messages in Anthropic's form.
+
+A reply of the model is spread over several lines, one block each, under one message id: its blocks become
+one message, where its first line stands. Each of these lines repeats the bill of the reply; the last counts.
+What a sub-agent said (``isSidechain``) is a recording of its own. A resumed session goes on under another
+session id: a line belongs to the recording of its parent line. Messages are taken in the order of the file,
+also those of a branch that the user later took back. Lines that are not messages (summaries, snapshots,
+system notices) are passed over, as are notices of failed calls, which the model never said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lading.errors import WireError
+from lading.messages import Message
+from lading.sources.billing import read_usage
+from lading.sources.decoding import decode_message
+from lading.sources.recording import Line, Recording, Report, Source, Usage
+from lading.sources.times import seconds
+from lading.wire import Wire, wire
+
+_EVENTS = ("user", "assistant", "system", "summary", "file-history-snapshot", "queue-operation")
+_MARKS = frozenset({"sessionId", "parentUuid", "leafUuid", "snapshot"})
+_NO_MODEL = "<synthetic>"
+
+
+def recognises(values: Sequence[Any]) -> bool:
+    """Whether one of the values is an event of such a log."""
+    return any(
+        isinstance(value, dict) and value.get("type") in _EVENTS and not _MARKS.isdisjoint(value)
+        for value in values
+    )
+
+
+def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
+    """The sessions of the file, each followed up to the end; in the order in which they start."""
+    threads = _Threads()
+    anthropic = wire("anthropic")
+    index = -1
+    for line in lines:
+        event = line.value
+        # In one JSON list all events stand on one line.
+        index = max(line.number - 1, index + 1)
+        if not isinstance(event, dict):
+            report(line.number, "Left out: not an object.")
+        elif (thread := threads.of(event)) and _is_message(event):
+            try:
+                thread.add(event, index=index, wire=anthropic)
+            except WireError as error:
+                report(line.number, f"The message was left out: {error}")
+    yield from (thread.recording() for thread in threads.all if thread.messages)
+
+
+def _is_message(event: Mapping[str, Any]) -> bool:
+    return event.get("type") in ("user", "assistant") and event.get("isApiErrorMessage") is not True
+
+
+class _Thread:
+    """One conversation while it is being read."""
+
+    def __init__(self, name: str, *, is_side: bool) -> None:
+        self.is_side = is_side
+        self.messages: list[Message] = []
+        self._name = name
+        self._indices: list[int] = []
+        self._times_s: list[float | None] = []
+        self._replies: dict[str, int] = {}
+        self._usage: dict[int, Usage] = {}
+        self._model = ""
+
+    def add(self, event: Mapping[str, Any], *, index: int, wire: Wire) -> None:
+        """Takes in one line. Raises WireError when its message is of no legal shape."""
+        raw = event.get("message")
+        if not isinstance(raw, Mapping):
+            raise WireError("The line holds no message object.")
+        if raw.get("role") != event["type"]:
+            raise WireError(f"Its role is {raw.get('role')!r} on a line of type {event['type']!r}.")
+        is_reply = event["type"] == "assistant"
+        content = raw.get("content")
+        if is_reply and isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        decoded = decode_message({"role": raw["role"], "content": content}, wire)
+        at_s = seconds(event.get("timestamp"))
+        reply = _text(raw, "id") if is_reply else ""
+        position = self._replies.get(reply) if reply else None
+        if position is None:
+            position = len(self.messages)
+            self.messages.append(decoded)
+            self._indices.append(index)
+            self._times_s.append(at_s)
+        else:
+            known = self.messages[position]
+            self.messages[position] = known.with_parts(known.parts + decoded.parts)
+        if reply:
+            self._replies[reply] = position
+        if is_reply:
+            self._bill(event, raw, index=self._indices[position], at_s=at_s)
+
+    def _bill(
+        self, event: Mapping[str, Any], raw: Mapping[str, Any], *, index: int, at_s: float | None
+    ) -> None:
+        model = _text(raw, "model").replace(_NO_MODEL, "")
+        self._model = self._model or model
+        bill = raw.get("usage")
+        if isinstance(bill, Mapping):
+            bill = {"costUSD": event.get("costUSD"), **bill}
+        usage = read_usage(bill, message_index=index, model=model, at_s=at_s)
+        if usage is not None:
+            self._usage[index] = usage
+
+    def recording(self) -> Recording:
+        """The conversation as read."""
+        return Recording(
+            id=self._name,
+            messages=tuple(self.messages),
+            raw_indices=tuple(self._indices),
+            model=self._model,
+            times_s=tuple(self._times_s),
+            usage=tuple(self._usage.values()),
+            origin=SOURCE.name,
+        )
+
+
+class _Threads:
+    """Which conversation each line belongs to."""
+
+    def __init__(self) -> None:
+        self.all: list[_Thread] = []
+        self._by_line: dict[str, _Thread] = {}
+        self._main: dict[str, _Thread] = {}
+        self._by_agent: dict[tuple[str, str], _Thread] = {}
+        self._newest_side: dict[str, _Thread] = {}
+
+    def of(self, event: Mapping[str, Any]) -> _Thread | None:
+        """The conversation of a line; None for a copy of a line that was there before."""
+        line = _text(event, "uuid")
+        if line and line in self._by_line:
+            return None
+        thread = self._side_thread(event) if event.get("isSidechain") is True else self._main_thread(event)
+        if line:
+            self._by_line[line] = thread
+        return thread
+
+    def _main_thread(self, event: Mapping[str, Any]) -> _Thread:
+        session = _text(event, "sessionId")
+        parent = self._by_line.get(_text(event, "parentUuid"))
+        if parent is not None and not parent.is_side:
+            self._main[session] = parent
+        elif session not in self._main:
+            self._main[session] = self._start(session, is_side=False)
+        return self._main[session]
+
+    def _side_thread(self, event: Mapping[str, Any]) -> _Thread:
+        session, agent = _text(event, "sessionId"), _text(event, "agentId")
+        parent = self._by_line.get(_text(event, "parentUuid"))
+        if agent:
+            thread = self._by_agent.get((session, agent))
+        elif parent is not None or not _text(event, "parentUuid"):
+            thread = parent if parent is not None and parent.is_side else None
+        else:
+            # The parent's line is damaged or missing.
+            thread = self._newest_side.get(session)
+        if thread is None:
+            number = 1 + sum(other.is_side for other in self.all)
+            thread = self._start(f"{session}/{agent or f'sidechain-{number}'}", is_side=True)
+        self._by_agent[session, agent] = self._newest_side[session] = thread
+        return thread
+
+    def _start(self, name: str, *, is_side: bool) -> _Thread:
+        self.all.append(_Thread(name, is_side=is_side))
+        return self.all[-1]
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+SOURCE = Source("claude_code", recognises, read)

@@ -1,0 +1,25 @@
+"""OpenAI chat completions: request bodies and message lists, as JSON or JSON lines, reply included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from lading.sources.bodies import exchange, read_bodies
+from lading.sources.recording import Source
+
+
+def recognises(values: Sequence[Any]) -> bool:
+    """Whether one of the values holds messages: objects with a role."""
+    return any(_holds_messages(value) for value in values)
+
+
+def _holds_messages(value: Any) -> bool:
+    found = exchange(value)
+    return found is not None and any(
+        isinstance(message, dict) and "role" in message for message in found.body["messages"]
+    )
+
+
+SOURCE = Source("openai_chat", recognises, partial(read_bodies, wire_name="openai_chat"))

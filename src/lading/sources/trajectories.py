@@ -1,0 +1,108 @@
+"""Recorded trajectories, one session a line: ``id``, ``messages`` in OpenAI's chat form, and what else was
+recorded.
+
+Beyond OpenAI's fields a message may have ``is_error`` (of a tool result) and ``timestamp``. ``tools`` are
+OpenAI's schemas or null; ``tools_observed`` are the names that were called, as a list, or each with the names
+of its arguments. ``usage`` lists the bill of single calls by ``message_index``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from lading.messages import Message, ToolResult
+from lading.sources.agents import own_words
+from lading.sources.billing import read_usage
+from lading.sources.decoding import decode_messages, decode_tools
+from lading.sources.opentools import observed_tools
+from lading.sources.recording import Line, Recording, Report, Source, Usage
+from lading.sources.times import seconds
+from lading.wire import Wire, wire
+
+_OWN_FIELDS = frozenset({"is_error", "timestamp"})
+_REPLY_FIELDS = frozenset({"response", "choices"})
+
+
+def recognises(values: Sequence[Any]) -> bool:
+    """Whether one of the values is a session with an id (and not a request beside its reply), or names the
+    tools that were observed."""
+    return any(
+        isinstance(value, dict)
+        and isinstance(value.get("messages"), list)
+        and (
+            (isinstance(value.get("id"), str) and _REPLY_FIELDS.isdisjoint(value))
+            or "tools_observed" in value
+        )
+        for value in values
+    )
+
+
+def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
+    """One recording for each line."""
+    chat = wire("openai_chat")
+    for line in lines:
+        record = line.value
+        if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+            report(line.number, "Left out: not a session, for it has no list of messages.")
+        elif recording := _recording(record, chat, report, line=line.number):
+            yield recording
+
+
+def _recording(record: Mapping[str, Any], chat: Wire, report: Report, *, line: int) -> Recording | None:
+    raw = record["messages"]
+    messages, indices = decode_messages([_chat_form(item) for item in raw], chat, report, line=line)
+    if not messages:
+        report(line, "Left out: there is no message in it.")
+        return None
+    usage = tuple(_usage(record.get("usage"), raw, report, line=line))
+    billed_s = {bill.message_index: bill.at_s for bill in usage}
+    tools = decode_tools(record.get("tools"), chat, report, line=line)
+    identity, model = record.get("id"), record.get("model")
+    return Recording(
+        id=identity if isinstance(identity, str) else "",
+        messages=own_words(
+            [_with_error(message, raw[index]) for message, index in zip(messages, indices, strict=True)]
+        ),
+        raw_indices=tuple(indices),
+        tools=tools or observed_tools(record.get("tools_observed")),
+        tools_recorded=bool(tools),
+        model=model if isinstance(model, str) else "",
+        times_s=tuple(seconds(raw[index].get("timestamp")) or billed_s.get(index) for index in indices),
+        usage=usage,
+        origin=SOURCE.name,
+    )
+
+
+def _chat_form(raw: Any) -> Any:
+    """The message without the fields that a chat body cannot have."""
+    if not isinstance(raw, dict) or _OWN_FIELDS.isdisjoint(raw):
+        return raw
+    return {key: value for key, value in raw.items() if key not in _OWN_FIELDS}
+
+
+def _with_error(message: Message, raw: Mapping[str, Any]) -> Message:
+    if raw.get("is_error") is not True:
+        return message
+    return message.with_parts(
+        tuple(
+            replace(part, is_error=True) if isinstance(part, ToolResult) else part for part in message.parts
+        )
+    )
+
+
+def _usage(bills: Any, raw: Sequence[Any], report: Report, *, line: int) -> Iterator[Usage]:
+    if bills is not None and not isinstance(bills, list):
+        report(line, "The usage was left out: it is not a list.")
+        return
+    for number, bill in enumerate(bills or ()):
+        index = bill.get("message_index") if isinstance(bill, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(raw):
+            report(line, f"Usage {number} was left out: its message_index names no message.")
+        elif usage := read_usage(bill, message_index=index):
+            yield usage
+
+
+SOURCE = Source("trajectories", recognises, read)
