@@ -1,0 +1,117 @@
+"""Counting messages and tools: everything a provider bills as input is counted, nothing twice.
+
+Texts, reasoning, call names and arguments, result texts, names, opaque parts as compact JSON, and tool
+schemas go through the counter and its multiplier. Framing, pictures and documents are added as they are:
+the provider's own figures. Identifiers, cache marks and other fields of a provider's object are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from lading.errors import ModelError
+from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from lading.models.card import TokenFacts
+from lading.tokens import Counter, counter
+from lading.tokens.images import UNKNOWN_IMAGE_TOKENS, document_tokens, image_tokens
+
+MESSAGE_TOKENS = 4
+RESULT_TOKENS = 4
+"""Framing of a message, and of each tool result in it."""
+
+_CHARS_PER_HIDDEN_TOKEN = 16 / 3
+"""Signed or encrypted reasoning is base64 of the reasoning: 4 characters are 3 bytes, 4 bytes one token."""
+
+_json = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=lambda value: type(value).__name__
+)
+
+
+class Meter(Struct, frozen=True):
+    """A counter and the factor from its figure to the provider's. Keeps nothing: callers keep the figures."""
+
+    counter: Counter
+    multiplier: float = 1.0
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a bare text, rounded up."""
+        return self._scaled(self.counter.count(text))
+
+    def count_message(self, message: Message) -> int:
+        """Tokens of a message with its framing, rounded up. A message with one more part counts no less."""
+        counted = self.counter.count(message.name) if message.name else 0
+        fixed = MESSAGE_TOKENS
+        for part in message.parts:
+            of_text, of_other = self._part(part)
+            counted += of_text
+            fixed += of_other
+        return self._scaled(counted) + fixed
+
+    def count_tools(self, tools: Sequence[Tool]) -> int:
+        """Tokens of the tool definitions as compact JSON, rounded up: OpenAI's function form, the largest of
+        the usual ones; a provider's own tool as the provider's object."""
+        return self._scaled(sum(self.counter.count(_json.encode(_definition(tool))) for tool in tools))
+
+    def _scaled(self, counted: int) -> int:
+        return math.ceil(counted * self.multiplier)
+
+    def _part(self, part: Part) -> tuple[int, int]:
+        match part:
+            case Text():
+                return self.counter.count(part.text), 0
+            case ToolResult():
+                return self._result(part)
+            case ToolCall():
+                return self.counter.count(part.name) + self.counter.count(part.arguments), 0
+            case Reasoning():
+                return self._reasoning(part), 0
+            case Image():
+                return 0, _image(part)
+            case File():
+                return self._file(part)
+            case Opaque():
+                return self.counter.count(_json.encode(part.value)), 0
+
+    def _result(self, result: ToolResult) -> tuple[int, int]:
+        counted = self.counter.count(result.name) if result.name else 0
+        fixed = RESULT_TOKENS
+        for part in result.parts:
+            of_text, of_other = self._part(part)
+            counted += of_text
+            fixed += of_other
+        return counted, fixed
+
+    def _reasoning(self, part: Reasoning) -> int:
+        hidden = max(len(part.signature or ""), len(part.data or ""))
+        return max(self.counter.count(part.text), math.ceil(hidden / _CHARS_PER_HIDDEN_TOKEN))
+
+    def _file(self, part: File) -> tuple[int, int]:
+        name = self.counter.count(part.name) if part.name else 0
+        if part.media_type == "text/plain" and part.data:
+            return name + self.counter.count(part.data), 0
+        return name, document_tokens(part.data)
+
+
+def meter(facts: TokenFacts) -> Meter:
+    """The meter a model card asks for. Raises UnknownName for a counter that does not exist, ModelError for
+    a multiplier that is not a positive number."""
+    if not (math.isfinite(facts.multiplier) and facts.multiplier > 0):
+        raise ModelError(f"The multiplier {facts.multiplier} is not a positive number; use 1.0 for none.")
+    return Meter(counter(facts.counter), facts.multiplier)
+
+
+def _image(part: Image) -> int:
+    inline = part.data or (part.url if part.url.startswith("data:") else "")
+    return image_tokens(inline) if inline else UNKNOWN_IMAGE_TOKENS
+
+
+def _definition(tool: Tool) -> dict[str, Any]:
+    if tool.schema is None:
+        return tool.template or {"name": tool.name, "description": tool.description}
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}
