@@ -15,7 +15,7 @@ from lading.errors import AddressError
 
 SCHEME = "artifact://"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?")
+_LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
 _BLOB_ITEM = re.compile(r"[0-9a-f]{64}")
 
 
@@ -36,6 +36,8 @@ class Address(Struct, frozen=True):
         if self.kind != "log" or match is None:
             raise AddressError(f"{self} does not name log entries; expected .../log/N, log/N-M or log/N.P.")
         first, last, part = match.groups()
+        if last is not None and int(last) < int(first):
+            raise AddressError(f"{self} ends before it begins; give the lower entry first.")
         return int(first), int(last or first), None if part is None else int(part)
 
 

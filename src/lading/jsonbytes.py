@@ -17,28 +17,38 @@ V = TypeVar("V")
 
 CANONICAL_FORM = "lading-canonical-1"
 
+_TOO_DEEP = "nested too deeply for JSON; a few hundred levels are read and written"
+
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
 def dump(value: Any) -> bytes:
-    """The value as JSON. Raises ValueError for a NaN or infinite number, TypeError for a non-JSON value."""
-    return _utf8(_compact.encode(value))
+    """The value as JSON. Raises ValueError for a NaN, an infinite number or a value nested too deeply,
+    TypeError for a non-JSON value."""
+    return _encoded(_compact, value)
 
 
 def canonical(value: Any) -> bytes:
     """The value as JSON with sorted keys: the form that checksums are taken over. Raises like ``dump``."""
-    return _utf8(_sorted.encode(value))
+    return _encoded(_sorted, value)
 
 
 def load(data: bytes | str) -> Any:
-    """The value that JSON bytes spell. Raises ValueError (with a position) for anything else."""
-    return json.loads(data)
+    """The value that JSON bytes spell. Raises ValueError for anything else, with a position where there is
+    one; also for JSON nested too deeply."""
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
 
 
 def dump_value(value: msgspec.Struct) -> bytes:
-    """A Struct as JSON; ``load_value`` reads it back equal."""
-    return dump(msgspec.to_builtins(value))
+    """A Struct as JSON; ``load_value`` reads it back equal. Raises like ``dump``."""
+    try:
+        return dump(msgspec.to_builtins(value))
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
 
 
 def load_value(data: bytes, type_: type[V]) -> V:
@@ -49,6 +59,13 @@ def load_value(data: bytes, type_: type[V]) -> V:
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _encoded(encoder: json.JSONEncoder, value: Any) -> bytes:
+    try:
+        return _utf8(encoder.encode(value))
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
 
 
 def _utf8(text: str) -> bytes:

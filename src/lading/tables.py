@@ -22,7 +22,7 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str) -> Any:
     """
     path = table.get(name) or _entry_point(name, kind) or name
     module_name, separator, attribute = path.partition(":")
-    if not separator or not attribute.isidentifier():
+    if not separator or not attribute.isidentifier() or module_name.startswith("."):
         choices = ", ".join(sorted(table))
         raise UnknownName(f"There is no {kind} named {name!r}. Choose one of: {choices}; or give module:NAME.")
     try:

@@ -1,0 +1,129 @@
+"""Sessions in memory: for tests, and for sessions that need not outlive their process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from lading.addresses import check_name
+from lading.artifacts import check_digest
+from lading.errors import StoreError
+from lading.log import Edit, Entry
+from lading.stores import (
+    NO_BLOBS,
+    Stored,
+    check_blobs,
+    check_continues,
+    check_message,
+    no_blob,
+    no_session,
+)
+
+
+class _Session:
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.edits: list[Edit] = []
+        self.manifests: list[bytes] = []
+        self.blobs: dict[str, bytes] = {}
+
+
+class MemoryStore:
+    """A SessionStore that is gone when the process ends."""
+
+    def __init__(self, label: str = "memory") -> None:
+        self._label = label
+        self._lock = Lock()
+        self._sessions: dict[tuple[str, str], _Session] | None = {}
+
+    def append(
+        self,
+        tenant: str,
+        session: str,
+        *,
+        entries: Sequence[Entry] = (),
+        edits: Sequence[Edit] = (),
+        manifest: bytes | None = None,
+        call: int | None = None,
+        blobs: Mapping[str, bytes] = NO_BLOBS,
+    ) -> None:
+        """Add to a session, all or nothing; see SessionStore."""
+        check_name(tenant, what="tenant")
+        check_name(session, what="session")
+        check_blobs(blobs)
+        with self._lock:
+            sessions = self._open()
+            target = sessions.get((tenant, session)) or _Session()
+            check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
+            check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
+            if call is not None:
+                check_continues([call], stored=len(target.manifests), what="Manifest")
+            target.entries.extend(entries)
+            target.edits.extend(edits)
+            target.manifests.extend([manifest] if manifest is not None else [])
+            target.blobs = {**blobs, **target.blobs}
+            sessions[tenant, session] = target
+
+    def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
+        """The session as of now; see SessionStore."""
+        with self._lock:
+            found = self._session(tenant, session)
+            last = found.manifests[-1] if found.manifests else None
+            stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
+        if verify:
+            for entry in stored.entries:
+                check_message(entry, tenant, session)
+        return stored
+
+    def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
+        """The manifests in call order; see SessionStore."""
+        with self._lock:
+            return iter(self._session(tenant, session).manifests[max(start, 0) :])
+
+    def blob(self, tenant: str, session: str, digest: str) -> bytes:
+        """The blob of that digest; see SessionStore."""
+        check_digest(digest)
+        with self._lock:
+            found = self._session(tenant, session).blobs.get(digest)
+        if found is None:
+            raise no_blob(tenant, session, digest)
+        return found
+
+    def sessions(self) -> tuple[tuple[str, str], ...]:
+        """Every (tenant, session), sorted."""
+        with self._lock:
+            return tuple(sorted(self._open()))
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._sessions = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> dict[tuple[str, str], _Session]:
+        if self._sessions is None:
+            raise StoreError(f"The store {self._label!r} is closed; open a new one.")
+        return self._sessions
+
+    def _session(self, tenant: str, session: str) -> _Session:
+        check_name(tenant, what="tenant")
+        check_name(session, what="session")
+        sessions = self._open()
+        found = sessions.get((tenant, session))
+        if found is None:
+            raise no_session(tenant, session, sorted(sessions))
+        return found
+
+
+def open_memory(location: str = "") -> MemoryStore:
+    """A new, empty store; the location is only its label in errors."""
+    return MemoryStore(location or "memory")

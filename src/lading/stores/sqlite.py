@@ -1,0 +1,306 @@
+"""Sessions in one SQLite file: ``FOLDER/lading.db``, with what is large in ``FOLDER/artifacts``.
+
+A row holds the JSON of a value and its CRC-32, which every read checks, so that a damaged byte is noticed
+at once. What is larger than ``INLINE_BYTES`` lies in the artifact store, and its row keeps the digest.
+Rows are not compressed: on recorded sessions zlib at level 1 made the file a seventh smaller, and the rows
+unreadable to any other SQLite tool.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.addresses import Address
+from lading.artifacts import ArtifactStore, check_digest
+from lading.artifacts.filesystem import FilesystemArtifacts
+from lading.errors import AddressError, InputError, StoreError, StoreFormatError, TamperedError
+from lading.log import Edit, Entry
+from lading.stores import (
+    NO_BLOBS,
+    Stored,
+    check_blobs,
+    check_continues,
+    check_message,
+    no_blob,
+    no_session,
+)
+from lading.stores.sqlite_file import Durability, connect, reported
+
+V = TypeVar("V", Entry, Edit)
+
+INLINE_BYTES = 32 * 1024
+_BATCH = 256
+
+Counts: TypeAlias = dict[str, int]
+"""How many items of each kind a session holds."""
+
+_KINDS = ("entry", "edit", "manifest")
+
+
+class SqliteStore:
+    """A SessionStore in a folder; ``open_sqlite`` makes it.
+
+    Several processes may use the folder at once. An append that does not continue what another process
+    has stored meanwhile raises StoreError and changes nothing.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection, *, fsync: bool) -> None:
+        self._folder = folder
+        self._connection: sqlite3.Connection | None = connection
+        self._fsync = fsync
+        self._lock = Lock()
+
+    def append(
+        self,
+        tenant: str,
+        session: str,
+        *,
+        entries: Sequence[Entry] = (),
+        edits: Sequence[Edit] = (),
+        manifest: bytes | None = None,
+        call: int | None = None,
+        blobs: Mapping[str, bytes] = NO_BLOBS,
+    ) -> None:
+        """Add to a session, all or nothing; see SessionStore."""
+        check_blobs(blobs)
+        bodies = {
+            "entry": [_dump(entry, what="Entry") for entry in entries],
+            "edit": [_dump(edit, what="Edit") for edit in edits],
+            "manifest": [] if manifest is None else [manifest],
+        }
+        artifacts = self._artifacts(tenant, session)
+        with self._transaction("BEGIN IMMEDIATE") as sql:
+            number, counts = _record(sql, tenant, session) or _new_record(sql, tenant, session)
+            check_continues([entry.index for entry in entries], stored=counts["entry"], what="Entry")
+            check_continues([edit.index for edit in edits], stored=counts["edit"], what="Edit")
+            if call is not None:
+                check_continues([call], stored=counts["manifest"], what="Manifest")
+            sql.executemany(
+                "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (number, kind, index, zlib.crc32(body), *_placed(body, artifacts))
+                    for kind in _KINDS
+                    for index, body in enumerate(bodies[kind], start=counts[kind])
+                ],
+            )
+            sql.executemany(
+                "INSERT OR IGNORE INTO blob (session, digest, artifact, body) VALUES (?, ?, ?, ?)",
+                [(number, digest, *_placed(data, artifacts)) for digest, data in blobs.items()],
+            )
+            sql.execute(
+                "UPDATE session SET entries = ?, edits = ?, manifests = ? WHERE id = ?",
+                (*(counts[kind] + len(bodies[kind]) for kind in _KINDS), number),
+            )
+
+    def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
+        """The session as of one moment; see SessionStore."""
+        with self._reading(tenant, session) as found:
+            calls = found.counts["manifest"]
+            entry_bodies = found.bodies("entry", 0, found.counts["entry"])
+            edit_bodies = found.bodies("edit", 0, found.counts["edit"])
+            newest = found.bodies("manifest", calls - 1, calls) if calls else [None]
+        entries = tuple(_value(body, Entry, found.place("entry", at)) for at, body in enumerate(entry_bodies))
+        edits = tuple(_value(body, Edit, found.place("edit", at)) for at, body in enumerate(edit_bodies))
+        if verify:
+            for entry in entries:
+                check_message(entry, tenant, session)
+        return Stored(entries, edits, calls, newest[0])
+
+    def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
+        """The manifests in call order; see SessionStore."""
+        with self._reading(tenant, session) as found:
+            calls = found.counts["manifest"]
+        return self._manifests(tenant, session, range(max(start, 0), calls))
+
+    def blob(self, tenant: str, session: str, digest: str) -> bytes:
+        """The blob of that digest; see SessionStore."""
+        check_digest(digest)
+        with self._reading(tenant, session) as found:
+            return found.blob(digest)
+
+    def sessions(self) -> tuple[tuple[str, str], ...]:
+        """Every (tenant, session), sorted."""
+        with self._transaction("BEGIN") as sql:
+            return _sessions(sql)
+
+    def close(self) -> None:
+        """Close the file. Its write-ahead log is folded into it unless another process uses it."""
+        with self._lock, reported(self._folder):
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _artifacts(self, tenant: str, session: str) -> FilesystemArtifacts:
+        root = self._folder / "artifacts"
+        return FilesystemArtifacts(root, tenant=tenant, session=session, fsync=self._fsync)
+
+    def _manifests(self, tenant: str, session: str, calls: range) -> Iterator[bytes]:
+        for first in calls[::_BATCH]:
+            with self._reading(tenant, session) as found:
+                bodies = found.bodies("manifest", first, min(first + _BATCH, calls.stop))
+            yield from bodies
+
+    @contextmanager
+    def _reading(self, tenant: str, session: str) -> Iterator[_Session]:
+        artifacts = self._artifacts(tenant, session)
+        with self._transaction("BEGIN") as sql:
+            record = _record(sql, tenant, session)
+            if record is None:
+                raise no_session(tenant, session, _sessions(sql))
+            yield _Session(sql, artifacts, tenant, session, *record)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, reported(self._folder):
+            connection = self._connection
+            if connection is None:
+                raise StoreError(f"The store in {self._folder} is closed; open it again.")
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+
+def open_sqlite(folder: str | Path, *, durability: Durability = "full", create: bool = True) -> SqliteStore:
+    """The store of a folder. With ``create`` a missing folder (not its parents) and store are made.
+
+    Without ``create`` nothing is made, and a store in a folder that cannot be written is opened for
+    reading: its ``append`` then raises StoreError. ``durability`` says what an append survives; it belongs
+    to this opening, not to the file. Raises StoreError when the place cannot be used, StoreFormatError when
+    what lies there is foreign, damaged or of a newer format, InputError for an unknown durability.
+    """
+    path = Path(folder)
+    return SqliteStore(path, connect(path, durability=durability, create=create), fsync=durability != "off")
+
+
+class _Session(Struct, frozen=True):
+    """One session within a transaction; reads and checks its rows."""
+
+    sql: sqlite3.Connection
+    artifacts: ArtifactStore
+    tenant: str
+    session: str
+    number: int
+    counts: Counts
+
+    def place(self, kind: str, index: int) -> str:
+        """What to call an item in an error."""
+        if kind == "entry":
+            return str(Address(self.tenant, self.session, "log", str(index)))
+        return f"The {kind} {index} of {self.tenant}/{self.session}"
+
+    def bodies(self, kind: str, start: int, end: int) -> list[bytes]:
+        """The JSON of the items ``start`` to ``end`` (excluded). Raises TamperedError."""
+        rows = self.sql.execute(
+            "SELECT idx, crc, artifact, body FROM item "
+            "WHERE session = ? AND kind = ? AND idx >= ? AND idx < ? ORDER BY idx",
+            (self.number, kind, start, end),
+        ).fetchall()
+        if len(rows) != end - start or any(row[0] != at for at, row in enumerate(rows, start)):
+            raise TamperedError(
+                f"Between {start} and {end}, not every {kind} of {self.tenant}/{self.session} is there once; "
+                "restore the store from a copy."
+            )
+        found = []
+        for index, crc, artifact, body in rows:
+            content = self._content(artifact, body, self.place(kind, index))
+            if zlib.crc32(content) != crc:
+                raise _changed(self.place(kind, index))
+            found.append(content)
+        return found
+
+    def blob(self, digest: str) -> bytes:
+        """The blob of that digest. Raises AddressError, TamperedError."""
+        row = self.sql.execute(
+            "SELECT artifact, body FROM blob WHERE session = ? AND digest = ?", (self.number, digest)
+        ).fetchone()
+        if row is None:
+            raise no_blob(self.tenant, self.session, digest)
+        place = str(Address(self.tenant, self.session, "blob", digest))
+        artifact, body = row
+        content = self._content(artifact, body, place)
+        if jsonbytes.digest(content) != digest:
+            raise _changed(place)
+        return content
+
+    def _content(self, artifact: Any, body: Any, place: str) -> bytes:
+        if isinstance(artifact, str):
+            try:
+                return self.artifacts.get(artifact)
+            except (AddressError, TamperedError) as error:
+                raise TamperedError(f"{place} cannot be read as it was written: {error}") from error
+        if not isinstance(body, bytes):
+            raise _changed(place)
+        return body
+
+
+def _record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts] | None:
+    row = sql.execute(
+        "SELECT id, entries, edits, manifests FROM session WHERE tenant = ? AND name = ?", (tenant, session)
+    ).fetchone()
+    if row is None:
+        return None
+    if not all(isinstance(count, int) and count >= 0 for count in row):
+        raise _changed(f"The record of session {tenant}/{session}")
+    return row[0], dict(zip(_KINDS, row[1:], strict=True))
+
+
+def _new_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts]:
+    sql.execute(
+        "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)",
+        (tenant, session),
+    )
+    return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
+
+
+def _sessions(sql: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
+    rows = sql.execute("SELECT tenant, name FROM session ORDER BY tenant, name").fetchall()
+    return tuple((str(tenant), str(name)) for tenant, name in rows)
+
+
+def _placed(body: bytes, artifacts: ArtifactStore) -> tuple[str | None, bytes | None]:
+    """The columns ``artifact`` and ``body`` of a content."""
+    return (None, body) if len(body) <= INLINE_BYTES else (artifacts.put(body), None)
+
+
+def _dump(value: Entry | Edit, *, what: str) -> bytes:
+    try:
+        return jsonbytes.dump_value(value)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"{what} {value.index} cannot be stored as JSON: {error}; mend that value."
+        ) from error
+
+
+def _value(body: bytes, type_: type[V], place: str) -> V:
+    try:
+        return jsonbytes.load_value(body, type_)
+    except ValueError as error:
+        raise StoreFormatError(
+            f"{place} cannot be read by this version of Lading ({error}); use the version that wrote it."
+        ) from error
+
+
+def _changed(place: str) -> TamperedError:
+    return TamperedError(f"{place} is not as it was written; restore the store from a copy.")

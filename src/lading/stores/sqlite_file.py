@@ -1,0 +1,193 @@
+"""The file ``lading.db``: making it, recognising it, opening it, and what its errors mean.
+
+The file appears complete or not at all: it is built under another name and linked into place. Before
+SQLite touches an existing file its header is read as plain bytes, so a foreign file is never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from lading.artifacts.filesystem import sync_folder
+from lading.errors import InputError, StoreError, StoreFormatError
+
+Durability: TypeAlias = Literal["full", "normal", "off"]
+"""What an append that has returned survives. In each mode: the death of the process, at any moment.
+
+- ``full``: also loss of power and a crash of the system; every append waits for the disk.
+- ``normal``: after loss of power the newest appends may be missing; the store stays whole.
+- ``off``: after loss of power the store may be damaged. For sessions that can be made again.
+"""
+
+FILE_NAME = "lading.db"
+APPLICATION_ID = 0x4C444E47
+FORMAT = 1
+WAIT_S = 5.0
+"""How long a writer waits for another one."""
+
+_SYNCHRONOUS: dict[str, str] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+
+# An item is an entry, an edit or a manifest. Its JSON stands in ``body``, or is the artifact of that digest.
+# The counts in ``session`` are how a load notices that rows at the end are gone.
+_SCHEMA = (
+    """CREATE TABLE session (
+        id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
+        entries INTEGER NOT NULL, edits INTEGER NOT NULL, manifests INTEGER NOT NULL,
+        UNIQUE (tenant, name))""",
+    """CREATE TABLE item (
+        session INTEGER NOT NULL REFERENCES session, kind TEXT NOT NULL, idx INTEGER NOT NULL,
+        artifact TEXT, crc INTEGER NOT NULL, body BLOB,
+        PRIMARY KEY (session, kind, idx))""",
+    """CREATE TABLE blob (
+        session INTEGER NOT NULL REFERENCES session, digest TEXT NOT NULL,
+        artifact TEXT, body BLOB,
+        PRIMARY KEY (session, digest))""",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process is writing to it; try again when that is done",
+    sqlite3.SQLITE_FULL: "no space is left; free some and repeat, nothing of this write was kept",
+    sqlite3.SQLITE_IOERR: "the system failed to read or write it; check the disk and its free space",
+    sqlite3.SQLITE_READONLY: "it cannot be written; check the permissions or choose another folder",
+    sqlite3.SQLITE_CANTOPEN: "its folder cannot be written; check the permissions or choose another folder",
+}
+
+
+def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Connection:
+    """A connection to the store of a folder, in autocommit mode and usable from any thread.
+
+    Without ``create`` nothing is made, and a store that cannot be written is opened for reading.
+    Raises StoreError, StoreFormatError; InputError for an unknown durability.
+    """
+    if durability not in _SYNCHRONOUS:
+        raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
+    path = folder / FILE_NAME
+    with reported(folder):
+        if create and not path.exists():
+            _make_folder(folder)
+            _make_file(path)
+        _check_header(path, write=create)
+        try:
+            connection = _opened(path, "mode=rw")
+        except sqlite3.OperationalError as error:
+            if create or _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                raise
+            connection = _opened_unwritable(path)
+        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    return connection
+
+
+@contextmanager
+def reported(folder: Path) -> Iterator[None]:
+    """Turn what SQLite and the system say about the store of a folder into errors that say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = _ADVICE.get(_code(error))
+        if advice is None:
+            raise damaged(folder, str(error)) from error
+        raise StoreError(f"The store in {folder} cannot be used: {advice} ({error}).") from error
+    except OSError as error:
+        raise StoreError(
+            f"The store in {folder} cannot be used: {error.strerror}; check its permissions and free space."
+        ) from error
+
+
+def damaged(folder: Path, detail: str) -> StoreFormatError:
+    """The error for a file whose content cannot be right."""
+    return StoreFormatError(
+        f"The store in {folder} is damaged ({detail}); restore the folder from a copy, or save what can be "
+        f"read with: sqlite3 {FILE_NAME} .recover"
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise StoreError(f"The folder {folder.parent} does not exist; make it first, or choose another.")
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise StoreError(f"{folder} is a file; give a folder to keep the store in.") from None
+    else:
+        sync_folder(folder.parent)
+
+
+def _make_file(path: Path) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    os.close(descriptor)
+    try:
+        with closing(sqlite3.connect(name, isolation_level=None)) as connection:
+            connection.execute("BEGIN")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = WAL")
+        os.link(name, path)
+    except FileExistsError:
+        pass  # Another process made the store meanwhile: that one stands.
+    finally:
+        Path(name).unlink()
+    sync_folder(path.parent)
+
+
+def _check_header(path: Path, *, write: bool) -> None:
+    if not path.exists():
+        raise StoreError(f"There is no store in {path.parent}: {FILE_NAME} is missing; check the folder.")
+    if not path.is_file():
+        raise StoreFormatError(f"{path} is not a file; choose another folder for the store.")
+    with open(path, "r+b" if write else "rb") as file:
+        header = file.read(_HEADER_BYTES)
+    application_id = int.from_bytes(header[68:72], "big")
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC) or application_id != APPLICATION_ID:
+        raise StoreFormatError(
+            f"{path} is not a Lading store and was left as it is; choose another folder for the store."
+        )
+    version = int.from_bytes(header[60:64], "big")
+    if version > FORMAT:
+        raise StoreFormatError(
+            f"{path} has store format {version}, newer than format {FORMAT} of this Lading; upgrade Lading."
+        )
+
+
+def _opened(path: Path, query: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?{query}",
+        uri=True,
+        timeout=WAIT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        # The first read is where SQLite finds out whether it can use the file and its folder.
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _opened_unwritable(path: Path) -> sqlite3.Connection:
+    # SQLite cannot share a write-ahead log it may not lock. Without one the file is complete, and nobody
+    # can be writing to it; with one the file alone would silently lack the newest appends.
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"The store in {path.parent} was not closed and its folder cannot be written; copy the whole "
+            "folder to a place that can be written and open it there."
+        )
+    return _opened(path, "mode=ro&immutable=1")
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -1,0 +1,65 @@
+import inspect
+import re
+
+import pytest
+
+from lading import errors
+from lading.errors import IllegalRequest, LadingError, StoreError, TamperedError, WindowExceeded
+
+
+def drawn_tree() -> dict[str, str | None]:
+    """Class name to the name of its parent, as the module's docstring draws them."""
+    parents: dict[str, str | None] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"    ((?:[│ ]   )*)(?:[├└]── )?([A-Z]\w+)", line)
+        if found:
+            # The root stands at the margin, its children behind one branch, and so on.
+            depth = len(found[1]) // 4 + ("── " in line)
+            parents[found[2]] = path[depth - 1] if depth else None
+            path[depth:] = [found[2]]
+    return parents
+
+
+def classes() -> dict[str, str | None]:
+    found = inspect.getmembers(errors, inspect.isclass)
+    own = [(name, kind) for name, kind in found if kind.__module__ == errors.__name__]
+    return {name: None if kind is LadingError else kind.__mro__[1].__name__ for name, kind in own}
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    assert drawn_tree() == classes()
+
+
+def test_every_error_has_a_sentence_of_its_own() -> None:
+    sentences = [inspect.cleandoc(getattr(errors, name).__doc__) for name in classes()]
+    assert len(set(sentences)) == len(sentences)
+    assert all(sentence.endswith(".") for sentence in sentences)
+
+
+def test_the_docstring_is_the_default_text() -> None:
+    assert str(TamperedError()) == "What was read from the store is not what was written to it."
+    assert str(StoreError("Something else.")) == "Something else."
+
+
+def test_an_error_without_a_docstring_still_says_something() -> None:
+    error_type = type("Bare", (LadingError,), {"__doc__": None})
+    assert str(error_type())
+
+
+def test_a_window_error_carries_what_is_needed_to_act() -> None:
+    counts = {"system": 3, "conversation": 9}
+    error = WindowExceeded(layer="conversation", counts=counts, room=10)
+    counts["system"] = 0
+    assert (error.layer, error.counts, error.room) == ("conversation", {"system": 3, "conversation": 9}, 10)
+    assert "does not fit" in str(error)
+
+
+def test_an_illegal_request_carries_its_violations() -> None:
+    assert IllegalRequest("Two rules are broken.", violations=("A1", "A2")).violations == ("A1", "A2")
+    assert IllegalRequest().violations == ()
+
+
+@pytest.mark.parametrize("name", sorted(classes()))
+def test_every_error_can_be_caught_as_one(name: str) -> None:
+    assert issubclass(getattr(errors, name), LadingError)
