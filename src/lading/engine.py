@@ -37,7 +37,7 @@ from lading.offer import Offer
 from lading.pack import Pack, layer_counts, window_exceeded
 from lading.request import ENCODER, Request
 from lading.stores import SessionStore
-from lading.tokens import Meter
+from lading.tokens.meter import Meter
 from lading.toolset import LADDER, Detail
 from lading.view import View, rebuild
 from lading.wire import wire

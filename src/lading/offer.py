@@ -6,7 +6,7 @@ import msgspec
 
 from lading import jsonbytes
 from lading.messages import Template, Tool
-from lading.tokens import Meter
+from lading.tokens.meter import Meter
 from lading.toolset import Detail, reduce_tools
 
 

@@ -10,8 +10,8 @@ from lading.engine import Settings
 from lading.evaluate.recorded import Plan
 from lading.events import Event
 from lading.messages import Template
-from lading.models import find
 from lading.models.card import Card
+from lading.models.catalog import find
 from lading.sources import Recording
 from lading.tokens import counter
 from lading.tokens.meter import Meter, meter
@@ -40,7 +40,8 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     no room, UnknownName for a strategy, wire or counter that does not exist.
     """
     model = options.model or recording.model
-    card, events = find(model)
+    found = find(model)
+    card = found.card
     budget = allocate(
         card,
         window_tokens=options.window_tokens,
@@ -60,7 +61,7 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
         strict=options.strict,
     )
     template = _template(recording, card, wire_name, model)
-    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), events
+    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), found.events
 
 
 def _recorded_wire(recording: Recording) -> str:
