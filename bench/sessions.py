@@ -8,14 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from lading.stores.sqlite import open_sqlite
-
 from bench.figures import Figure, below, plain
 from lading.economics import Rates
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, replay
 from lading.evaluate.tally import tally
 from lading.sources import Recording, read
+from lading.stores.sqlite import open_sqlite
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("LADING_SHARED") or ROOT.parent / "shared") / "data"

@@ -8,18 +8,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from lading.stores.sqlite import open_sqlite
-from lading.tokens.meter import Meter
-
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading.budget import Budget
 from lading.economics import Rates
 from lading.engine import Engine, Settings, reopen
 from lading.messages import Tool
-from lading.models import find
+from lading.models.catalog import find
 from lading.stores import SessionStore
+from lading.stores.sqlite import open_sqlite
 from lading.tokens import counter
+from lading.tokens.meter import Meter
 
 TOOLS = (Tool("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
 CASES = (

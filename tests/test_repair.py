@@ -57,7 +57,7 @@ def test_an_orphan_between_parallel_results_waits_for_them() -> None:
 def test_duplicate_ids_are_renamed_from_the_second_on() -> None:
     history = [user_text("hi"), called("a"), answered("a"), called("a"), answered("a"), user_text("go on")]
     messages, rules = shown(history)
-    assert rules == ["duplicate_id"]
+    assert rules == ["duplicate_id", "duplicate_id"]
     assert messages[1] is history[1]
     assert messages[3].calls[0].id == messages[4].results[0].call_id == "a_2"
 

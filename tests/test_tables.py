@@ -9,9 +9,7 @@ TABLE = {"digest": "lading.jsonbytes:digest", "gone": "lading.no_such_module:X"}
 
 
 def test_a_short_name_leads_to_what_it_stands_for() -> None:
-    assert lookup(TABLE, "digest", kind="thing")(b"") == lookup({}, "lading.jsonbytes:digest", kind="thing")(
-        b""
-    )
+    assert lookup(TABLE, "digest", kind="thing")(b"") == lookup({}, "lading.jsonbytes:digest", kind="thing")(b"")
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,10 @@ class Border:
         shown = waiting.pop(0)
         if not waiting:
             del self._open[result.call_id]
-        return result if shown == result.call_id else replace(result, call_id=shown)
+        if shown == result.call_id:
+            return result
+        repairs.append(Repair("duplicate_id", f"the result of {result.call_id} follows its call to {shown}"))
+        return replace(result, call_id=shown)
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
         results = self._synthetic(repairs)

@@ -17,9 +17,7 @@ Maker = Callable[[Path], ArtifactStore]
 MAKERS: dict[str, Maker] = {
     "memory": lambda _: MemoryArtifacts(),
     "filesystem": lambda folder: FilesystemArtifacts(folder / "artifacts", tenant="acme", session="s1"),
-    "filesystem, no fsync": lambda folder: FilesystemArtifacts(
-        folder, tenant="acme", session="s1", fsync=False
-    ),
+    "filesystem, no fsync": lambda folder: FilesystemArtifacts(folder, tenant="acme", session="s1", fsync=False),
 }
 DIGEST = jsonbytes.digest(b"never put")
 NOT_DIGESTS = [

@@ -192,9 +192,7 @@ def test_the_unknown_card_is_sourced_too() -> None:
 
 def test_cards_are_not_read_at_import() -> None:
     code = "import tomllib, lading.models.catalog as c; print(c._shelves.cache_info().currsize)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_env()
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_env())
     assert done.stdout.strip() == "0"
 
 

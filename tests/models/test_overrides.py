@@ -14,9 +14,7 @@ def test_nothing_given_changes_nothing() -> None:
 
 
 def test_each_given_value_wins() -> None:
-    card = with_overrides(
-        CARD, window_tokens=32_000, max_output_tokens=1_000, read=0.5, margin=0.0, multiplier=2.0
-    )
+    card = with_overrides(CARD, window_tokens=32_000, max_output_tokens=1_000, read=0.5, margin=0.0, multiplier=2.0)
     assert (card.limits.window_tokens, card.limits.max_output_tokens) == (32_000, 1_000)
     assert (card.prices.read, card.tokens.margin, card.tokens.multiplier) == (0.5, 0.0, 2.0)
     assert card.prices.write == CARD.prices.write

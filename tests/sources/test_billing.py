@@ -28,9 +28,7 @@ def test_openai_counts_the_cached_into_the_prompt() -> None:
         "completion_tokens": 7,
         "prompt_tokens_details": {"cached_tokens": 100},
     }
-    assert read_usage(bill, message_index=1) == Usage(
-        1, input_tokens=20, output_tokens=7, cache_read_tokens=100
-    )
+    assert read_usage(bill, message_index=1) == Usage(1, input_tokens=20, output_tokens=7, cache_read_tokens=100)
     assert read_usage({"prompt_tokens": 120}, message_index=1) == Usage(1, input_tokens=120)
 
 

@@ -63,9 +63,7 @@ def test_other_agents_speak_as_users() -> None:
     recordings, _ = read_all(FOLDER / "whowhen.jsonl.gz")
     roles = {message.role for item in recordings for message in item.messages}
     assert roles <= {"user", "assistant"}
-    assert all(
-        ": " in message.text for item in recordings for message in item.messages if message.role == "user"
-    )
+    assert all(": " in message.text for item in recordings for message in item.messages if message.role == "user")
 
 
 @pytest.mark.parametrize("name", ["locomo_NC.jsonl.gz", "bfcl_multi_turn.jsonl.gz", "bfcl_tool_docs.json.gz"])

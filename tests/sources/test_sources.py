@@ -164,6 +164,15 @@ def test_what_is_no_session_file_is_refused_in_one_sentence(tmp_path: Path, data
     assert "session" in str(caught.value).lower()
 
 
+def test_a_file_without_end_is_given_up(tmp_path: Path) -> None:
+    late = b"x\n" * 3000 + json_lines([test_trajectories.SESSION])
+    with pytest.raises(SourceError, match="line 1"):
+        list(read(write(tmp_path, late)))
+    recordings, problems = read_all(write(tmp_path, late), format_name="trajectories")
+    assert len(recordings) == 1
+    assert len(problems) == 3000
+
+
 def test_the_known_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         list(read(write(tmp_path, [{"turns": []}])))
@@ -181,9 +190,7 @@ def read_bytes(data: bytes, *, format_name: str | None = None) -> list[Recording
         return list(read(write(Path(folder), data), format=format_name))
 
 
-@given(
-    st.binary(max_size=200), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\xff\xfe", b'{"messages": [', b"["])
-)
+@given(st.binary(max_size=200), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\xff\xfe", b'{"messages": [', b"["]))
 @settings(max_examples=150)
 def test_arbitrary_bytes_raise_nothing_but_a_source_error(data: bytes, head: bytes) -> None:
     try:
@@ -210,9 +217,7 @@ KEYS = (
             "system",
         )
     )
-    | st.sampled_from(
-        ("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model")
-    )
+    | st.sampled_from(("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model"))
 )
 WORDS = st.sampled_from(["user", "assistant", "tool", "system", "text", "tool_use", "tool_result", "a", ""])
 VALUES = st.recursive(

@@ -99,6 +99,7 @@ def test_usage_in_both_shapes(tmp_path: Path) -> None:
             "cacheRead": 5,
         },
         {"message_index": 4, "msg_id": "x", "input_tokens": 4, "cache_creation_input_tokens": 6},
+        {"message_index": 4, "input_tokens": 0},
     ]
     recording = read_one(write(tmp_path, [{**SESSION, "usage": usage}]))
     assert recording.usage == (
@@ -108,18 +109,14 @@ def test_usage_in_both_shapes(tmp_path: Path) -> None:
     assert recording.times_s == (None, 1763681630.0, 1763681640.0, None, None)
 
 
-@pytest.mark.parametrize(
-    "usage", [7, [3], [{"message_index": 5, "input": 1}], [{"message_index": True}], [{}]]
-)
+@pytest.mark.parametrize("usage", [7, [3], [{"message_index": 5, "input": 1}], [{"message_index": True}], [{}]])
 def test_usage_that_names_no_message_is_reported(tmp_path: Path, usage: Any) -> None:
     recordings, problems = read_all(write(tmp_path, [{**SESSION, "usage": usage}]))
     assert recordings[0].usage == ()
     assert [problem.line for problem in problems] == [1]
 
 
-@pytest.mark.parametrize(
-    "bad", [None, 3, {}, {"role": "wizard", "content": "x"}, {"role": "user", "content": 5}]
-)
+@pytest.mark.parametrize("bad", [None, 3, {}, {"role": "wizard", "content": "x"}, {"role": "user", "content": 5}])
 def test_a_bad_message_costs_only_itself(tmp_path: Path, bad: Any) -> None:
     messages = list(SESSION["messages"])
     messages.insert(1, bad)

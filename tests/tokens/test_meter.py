@@ -32,9 +32,7 @@ json_values = st.recursive(
 result_parts = (
     st.builds(Text, texts)
     | st.builds(Image, url=texts, data=texts)
-    | st.builds(
-        File, data=texts, name=texts, media_type=st.sampled_from(["", "text/plain", "application/pdf"])
-    )
+    | st.builds(File, data=texts, name=texts, media_type=st.sampled_from(["", "text/plain", "application/pdf"]))
     | st.builds(Opaque, json_values)
 )
 parts: st.SearchStrategy[Part] = (

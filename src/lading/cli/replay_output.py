@@ -15,8 +15,10 @@ from rich.table import Table
 from lading import jsonbytes
 from lading.cli import terminal
 from lading.evaluate.recorded import Call, Plan
-from lading.evaluate.tally import Tally, tally
+from lading.evaluate.tally import Tally, TypedError, tally
 from lading.log import Edit
+
+_SHOWN_ERRORS = 12
 
 
 class Report(Struct, frozen=True):
@@ -75,11 +77,25 @@ def print_tables(reports: Sequence[Report]) -> None:
     terminal.out.print(table)
     terminal.out.print(f"[dim]{settings}[/]", soft_wrap=True)
     for item in reports:
-        for error in item.total.typed_errors[:10]:
-            text = f"{item.strategy}: {error.session} call {error.call}: {error.text}"
+        for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
+            calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
+            text = f"{item.strategy}: {run[0].session} {calls}: {run[0].text}"
             terminal.out.print(text, soft_wrap=True, markup=False)
-        if (more := len(item.total.typed_errors) - 10) > 0:
-            terminal.out.print(f"{item.strategy}: and {more} more calls without a request (--json lists them)")
+        if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
+            terminal.out.print(
+                f"{item.strategy}: {more} more runs of calls without a request (--json lists them)"
+            )
+
+
+def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
+    """Typed errors in runs of neighbouring calls of one session."""
+    runs: list[list[TypedError]] = []
+    for error in errors:
+        if runs and runs[-1][-1].session == error.session and runs[-1][-1].call == error.call - 1:
+            runs[-1].append(error)
+        else:
+            runs.append([error])
+    return runs
 
 
 def _listed(value: Any) -> str:
@@ -94,8 +110,8 @@ def _table(title: str, first: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column(first, overflow="fold")
     for name in ("calls", "tokens mean", "p95", "peak", "of append-only", "cost", "forced", "voluntary"):
-        table.add_column(name, justify="right")
-    table.add_column("errors", justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("errors", justify="right", no_wrap=True)
     table.add_column("violations", justify="right")
     return table
 

@@ -25,7 +25,9 @@ BAD_INPUT = 2
 FOUND = 1
 """Exit code when a command found what it looks for: a violation, a manifest that does not verify."""
 
-out = Console(highlight=False)
+_PIPED_WIDTH = 140
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 

@@ -16,7 +16,7 @@ from lading.view import Item, View
 
 ADMISSION_SHARE = 0.8
 """A single result above this share of the room is clipped before it is sent."""
-VERBATIM_SHARE = 0.5
+VERBATIM_SHARE = 0.6
 """Results within this share of the room, counted from the newest message back, are never cleared."""
 CLEARED_ENOUGH_SHARE = 0.6
 """When clearing alone brings a full view below this share of the room, nothing is cut."""

@@ -22,9 +22,7 @@ from lading.models.rows import Shelf, read_shelf
 
 _VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai"
 _BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
-_SERVED_LOCALLY = re.compile(
-    r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)/"
-)
+_SERVED_LOCALLY = re.compile(r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)/")
 _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
 
 
@@ -60,9 +58,7 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(
-            f"The model cards {path} cannot be read: {error}. Give a TOML file in UTF-8."
-        ) from error
+        raise ModelError(f"The model cards {path} cannot be read: {error}. Give a TOML file in UTF-8.") from error
     return read_shelf(text, name=str(path)).cards
 
 
@@ -84,9 +80,7 @@ def unknown_card(model: str) -> Card:
 @cache
 def _shelves() -> tuple[Shelf, ...]:
     folder = files("lading.models").joinpath("cards")
-    found = sorted(
-        (item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name
-    )
+    found = sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name)
     return tuple(read_shelf(item.read_text(encoding="utf-8"), name=item.name) for item in found)
 
 

@@ -71,8 +71,15 @@ def read(
     def report(line: int, text: str) -> None:
         problems.append(Problem(name, line, text))
 
-    lines = read_values(read_lines(name, report), report)
+    def numbered() -> Iterator[tuple[int, str]]:
+        for line in read_lines(name, report):
+            # What is no session file may be large, or a device without end.
+            if chosen is None and len(problems) > _SNIFFED_PROBLEMS:
+                return
+            yield line
+
     chosen = None if format is None else source(format)
+    lines = read_values(numbered(), report)
     if chosen is None:
         chosen, lines = _recognised(lines, problems, name)
     recordings = 0
@@ -95,8 +102,6 @@ def _recognised(lines: Iterator[Line], problems: deque[Problem], name: str) -> t
         for candidate in known:
             if candidate.recognises(values):
                 return candidate, itertools.chain(_emptied(seen), lines)
-        if len(problems) > _SNIFFED_PROBLEMS:
-            break
     raise SourceError(
         f"{name} is not a session file of a known format ({', '.join(SOURCES)}): "
         f"{_description(seen, problems)} Convert it, or name its format."
@@ -127,9 +132,7 @@ def _identified(recordings: Iterable[Recording], name: str, problems: deque[Prob
             identity = f"{wanted}-{taken[wanted]}"
         taken[identity] = 1
         if recording.id and identity != recording.id:
-            problems.append(
-                Problem(name, 0, f"The id {recording.id!r} was taken; it is read as {identity!r}.")
-            )
+            problems.append(Problem(name, 0, f"The id {recording.id!r} was taken; it is read as {identity!r}."))
         yield recording if identity == recording.id else replace(recording, id=identity)
 
 

@@ -66,9 +66,7 @@ def _recording(call: Exchange, wire: Wire, report: Report, *, line: int) -> Reco
     if not messages:
         report(line, "Left out: there is no message in it.")
         return None
-    usage = read_usage(
-        call.reply.get("usage"), message_index=len(asked), model=_text(call.reply.get("model"))
-    )
+    usage = read_usage(call.reply.get("usage"), message_index=len(asked), model=_text(call.reply.get("model")))
     replied_s = seconds(call.reply.get("created"))
     return Recording(
         id=call.id,

@@ -98,9 +98,7 @@ class _Thread:
         if is_reply:
             self._bill(event, raw, index=self._indices[position], at_s=at_s)
 
-    def _bill(
-        self, event: Mapping[str, Any], raw: Mapping[str, Any], *, index: int, at_s: float | None
-    ) -> None:
+    def _bill(self, event: Mapping[str, Any], raw: Mapping[str, Any], *, index: int, at_s: float | None) -> None:
         model = _text(raw, "model").replace(_NO_MODEL, "")
         self._model = self._model or model
         bill = raw.get("usage")

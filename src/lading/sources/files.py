@@ -54,9 +54,7 @@ def _opened(name: str) -> io.BufferedReader:
     except IsADirectoryError as error:
         raise SourceError(f"{name} is a directory. Name the session files in it.") from error
     except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{name!r} cannot be opened: {_reason(error)}. Check path and permissions."
-        ) from error
+        raise SourceError(f"{name!r} cannot be opened: {_reason(error)}. Check path and permissions.") from error
 
 
 def _chunks(file: io.BufferedReader, damage: list[Exception]) -> Iterator[bytes]:
@@ -98,9 +96,7 @@ def _utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"\xff"
 
 
-def _split(
-    chunks: Iterable[bytes], report: Report, *, max_line_bytes: int
-) -> Iterator[tuple[int, bytes | None]]:
+def _split(chunks: Iterable[bytes], report: Report, *, max_line_bytes: int) -> Iterator[tuple[int, bytes | None]]:
     """Numbered lines; None for one that is too long, which is reported."""
     number, line = 1, bytearray()
     length = 0

@@ -78,9 +78,7 @@ def _joined(
     for following, text in lines:
         size += len(text) + 1
         if size > max_document_chars:
-            report(
-                following, f"The document is longer than {max_document_chars} characters; read up to here."
-            )
+            report(following, f"The document is longer than {max_document_chars} characters; read up to here.")
             break
         # A line that was left out must not shift the numbers of those after it.
         kept.extend([""] * (following - number - 1))

@@ -32,10 +32,7 @@ def recognises(values: Sequence[Any]) -> bool:
     return any(
         isinstance(value, dict)
         and isinstance(value.get("messages"), list)
-        and (
-            (isinstance(value.get("id"), str) and _REPLY_FIELDS.isdisjoint(value))
-            or "tools_observed" in value
-        )
+        and ((isinstance(value.get("id"), str) and _REPLY_FIELDS.isdisjoint(value)) or "tools_observed" in value)
         for value in values
     )
 
@@ -87,9 +84,7 @@ def _with_error(message: Message, raw: Mapping[str, Any]) -> Message:
     if raw.get("is_error") is not True:
         return message
     return message.with_parts(
-        tuple(
-            replace(part, is_error=True) if isinstance(part, ToolResult) else part for part in message.parts
-        )
+        tuple(replace(part, is_error=True) if isinstance(part, ToolResult) else part for part in message.parts)
     )
 
 

@@ -1,6 +1,6 @@
 """Sessions in one SQLite file: ``FOLDER/lading.db``, with what is large in ``FOLDER/artifacts``.
 
-A row holds the JSON of a value and its CRC-32, which every read checks, so that a damaged byte is noticed
+A row holds the JSON of a value and a checksum, which every read compares, so that a damaged byte is noticed
 at once. What is larger than ``INLINE_BYTES`` lies in the artifact store, and its row keeps the digest.
 Rows are not compressed: on recorded sessions zlib at level 1 made the file a seventh smaller, and the rows
 unreadable to any other SQLite tool.
@@ -81,6 +81,7 @@ class SqliteStore:
         artifacts = self._artifacts(tenant, session)
         with self._transaction("BEGIN IMMEDIATE") as sql:
             number, counts = _record(sql, tenant, session) or _new_record(sql, tenant, session)
+            found = _Session(sql, artifacts, tenant, session, number, counts)
             check_continues([entry.index for entry in entries], stored=counts["entry"], what="Entry")
             check_continues([edit.index for edit in edits], stored=counts["edit"], what="Edit")
             if call is not None:
@@ -88,7 +89,7 @@ class SqliteStore:
             sql.executemany(
                 "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (number, kind, index, zlib.crc32(body), *_placed(body, artifacts))
+                    (number, kind, index, found.crc(kind, index, body), *_placed(body, artifacts))
                     for kind in _KINDS
                     for index, body in enumerate(bodies[kind], start=counts[kind])
                 ],
@@ -108,13 +109,13 @@ class SqliteStore:
             calls = found.counts["manifest"]
             entry_bodies = found.bodies("entry", 0, found.counts["entry"])
             edit_bodies = found.bodies("edit", 0, found.counts["edit"])
-            newest = found.bodies("manifest", calls - 1, calls) if calls else [None]
+            newest = found.bodies("manifest", max(calls - 1, 0), calls)
         entries = tuple(_value(body, Entry, found.place("entry", at)) for at, body in enumerate(entry_bodies))
         edits = tuple(_value(body, Edit, found.place("edit", at)) for at, body in enumerate(edit_bodies))
         if verify:
             for entry in entries:
                 check_message(entry, tenant, session)
-        return Stored(entries, edits, calls, newest[0])
+        return Stored(entries, edits, calls, newest[0] if newest else None)
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """The manifests in call order; see SessionStore."""
@@ -210,12 +211,19 @@ class _Session(Struct, frozen=True):
             return str(Address(self.tenant, self.session, "log", str(index)))
         return f"The {kind} {index} of {self.tenant}/{self.session}"
 
+    def crc(self, kind: str, index: int, body: bytes) -> int:
+        """The checksum of an item: of its JSON and of where it belongs, as a damaged SQLite index can lead
+        to the row of another item."""
+        return zlib.crc32(body, zlib.crc32(f"{self.tenant}/{self.session}/{kind}/{index}".encode()))
+
     def bodies(self, kind: str, start: int, end: int) -> list[bytes]:
         """The JSON of the items ``start`` to ``end`` (excluded). Raises TamperedError."""
+        # Where the last item is asked for, one row more is too: there must be none beyond the count.
+        limit = end - start + (end == self.counts[kind])
         rows = self.sql.execute(
             "SELECT idx, crc, artifact, body FROM item "
-            "WHERE session = ? AND kind = ? AND idx >= ? AND idx < ? ORDER BY idx",
-            (self.number, kind, start, end),
+            "WHERE session = ? AND kind = ? AND idx >= ? ORDER BY idx LIMIT ?",
+            (self.number, kind, start, limit),
         ).fetchall()
         if len(rows) != end - start or any(row[0] != at for at, row in enumerate(rows, start)):
             raise TamperedError(
@@ -225,7 +233,7 @@ class _Session(Struct, frozen=True):
         found = []
         for index, crc, artifact, body in rows:
             content = self._content(artifact, body, self.place(kind, index))
-            if zlib.crc32(content) != crc:
+            if self.crc(kind, index, content) != crc:
                 raise _changed(self.place(kind, index))
             found.append(content)
         return found
@@ -288,9 +296,7 @@ def _dump(value: Entry | Edit, *, what: str) -> bytes:
     try:
         return jsonbytes.dump_value(value)
     except (ValueError, TypeError) as error:
-        raise InputError(
-            f"{what} {value.index} cannot be stored as JSON: {error}; mend that value."
-        ) from error
+        raise InputError(f"{what} {value.index} cannot be stored as JSON: {error}; mend that value.") from error
 
 
 def _value(body: bytes, type_: type[V], place: str) -> V:

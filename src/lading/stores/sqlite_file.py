@@ -10,7 +10,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -92,6 +92,9 @@ def reported(folder: Path) -> Iterator[None]:
     """Turn what SQLite and the system say about the store of a folder into errors that say what to do."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        # SQLite quotes damaged names in its messages, which the sqlite3 module then fails to decode.
+        raise damaged(folder, "a name is not UTF-8") from error
     except sqlite3.Error as error:
         advice = _ADVICE.get(_code(error))
         if advice is None:
@@ -105,9 +108,11 @@ def reported(folder: Path) -> Iterator[None]:
 
 def damaged(folder: Path, detail: str) -> StoreFormatError:
     """The error for a file whose content cannot be right."""
+    # SQLite quotes the damaged bytes.
+    words = "".join(sign if sign.isprintable() else " " for sign in detail[:200]).split()
     return StoreFormatError(
-        f"The store in {folder} is damaged ({detail}); restore the folder from a copy, or save what can be "
-        f"read with: sqlite3 {FILE_NAME} .recover"
+        f"The store in {folder} is damaged ({' '.join(words)}); restore the folder from a copy, or "
+        f"save what can be read with: sqlite3 {FILE_NAME} .recover"
     )
 
 
@@ -168,12 +173,11 @@ def _opened(path: Path, query: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    try:
+    with ExitStack() as undo:
+        undo.callback(connection.close)
         # The first read is where SQLite finds out whether it can use the file and its folder.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error:
-        connection.close()
-        raise
+        undo.pop_all()
     return connection
 
 

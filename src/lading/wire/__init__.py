@@ -26,6 +26,11 @@ WIRES: dict[str, str] = {
 Body = dict[str, Any]
 
 
+def alternation(card: Card) -> Needs:
+    """Roles must alternate where the card's dialect says so."""
+    return Needs(alternation=card.conduct.dialect != "first_party")
+
+
 class Wire(Struct, frozen=True):
     """One wire format, as functions."""
 
@@ -44,10 +49,10 @@ class Wire(Struct, frozen=True):
     """The state in which a check of a body with this envelope starts."""
     rules: tuple[Rule, ...]
     """The rules of this wire, by id."""
-    needs: Callable[[Card], Needs]
-    """What messages must be mended for on their way in."""
     invariants: Callable[[Card], tuple[Invariant, ...]]
     """The legality this wire adds to where a history may be cut."""
+    needs: Callable[[Card], Needs] = alternation
+    """What messages must be mended for on their way in."""
 
 
 def wire(name: str) -> Wire:

@@ -68,9 +68,7 @@ def _system_message(walk: AnthropicWalk, reading: Reading) -> Iterator[Finding]:
     elif walk.last.role == "system":
         yield Finding(walk.here, "two system messages in a row; merge the two")
     elif walk.last.role != "user" and not (walk.last.role == "assistant" and walk.last.ends_in_server_tool):
-        yield Finding(
-            walk.here, "a system message must follow a user turn or one that ended in a server tool"
-        )
+        yield Finding(walk.here, "a system message must follow a user turn or one that ended in a server tool")
     for block in reading.blocks:
         if block.kind not in SYSTEM_BLOCKS:
             yield Finding(block.path, f"a system message must not hold a {shown(block.kind)} block")

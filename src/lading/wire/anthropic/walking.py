@@ -201,9 +201,7 @@ def read_content(path: str, content: object, *, role: str = "", levels: int = NE
         blocks = (block,) if content else ()
         return Reading(role, blocks=blocks, texts=blocks)
     if not isinstance(content, list):
-        return Reading(
-            role, faults=(Finding(path, f"must be a string or a list of blocks, not {shown(content)}"),)
-        )
+        return Reading(role, faults=(Finding(path, f"must be a string or a list of blocks, not {shown(content)}"),))
     found: list[Block] = []
     texts: list[Block] = []
     marked: list[Block] = []

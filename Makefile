@@ -1,0 +1,68 @@
+# make help lists the targets. Every target makes the environment it needs.
+
+VENV = .venv
+PYTHON =
+PYTHONS = python3.11 python3.12 python3.13 python3.14
+JOBS = 2
+WINDOW = 32000
+
+bin = $(VENV)/bin
+installed = $(VENV)/.installed
+tested = $(VENV)/.tested
+demo = demo-store
+sessions = examples/sessions/*.jsonl.gz
+python_files = $(shell find src tests examples scripts -name '*.py')
+
+.PHONY: help venv test check coverage demo bench format sessions test-all-pythons clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
+
+venv: $(installed) ## make the virtual environment
+
+$(installed): pyproject.toml scripts/venv.sh
+	@scripts/venv.sh $(VENV) $(PYTHON)
+	@touch $@
+
+test: $(installed) ## run all tests
+	@rm -f $(tested)
+	@COVERAGE_FILE=$(VENV)/.coverage $(bin)/python -m pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
+	@touch $(tested)
+
+# What the tests cover is known while nothing has changed since they last passed; otherwise they run again.
+$(tested): $(installed) $(python_files)
+	@$(MAKE) --no-print-directory test
+
+check: $(installed) ## format, lint, types, floors, limits, coverage of floors 0 to 3
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+	$(bin)/mypy
+	$(bin)/lint-imports
+	$(bin)/python -m scripts.check_limits
+	@$(MAKE) --no-print-directory coverage
+
+coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when they are not up to date)
+	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
+
+demo: $(installed) ## replay the example sessions with two strategies and verify every manifest
+	@rm -rf $(demo)
+	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy append-only --store $(demo)/append-only
+	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy basic --store $(demo)/basic
+	$(bin)/lading verify $(demo)/append-only
+	$(bin)/lading verify $(demo)/basic
+
+bench: $(installed) ## print the numbers that the README quotes
+	$(bin)/python -m bench
+
+format: $(installed) ## format the code and mend what lint can mend
+	$(bin)/ruff check --fix .
+	$(bin)/ruff format .
+
+sessions: $(installed) ## record the example sessions anew from the committed tree
+	$(bin)/python -m examples.record examples/sessions
+
+test-all-pythons: ## run the tests on each interpreter of PYTHONS that exists here
+	@MAKE='$(MAKE)' scripts/test_pythons.sh $(PYTHONS)
+
+clean: ## remove environments, stores and caches
+	rm -rf .venv .venv-* $(demo) .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

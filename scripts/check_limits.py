@@ -1,0 +1,304 @@
+"""Checks the limits of the house by machine: sizes, parameters, fields, inheritance, imports, names,
+docstrings.
+
+Usage: ``python -m scripts.check_limits [ROOT]``. Prints each breach as ``file:line: what`` and exits 1 when
+there is one. Each rule is a function over one source or over all of them; ``RULES`` and ``TREE_RULES`` list
+them.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from scripts.source_tree import (
+    Breach,
+    Source,
+    decorators,
+    functions,
+    imported,
+    is_dunder,
+    is_private,
+    last_name,
+    read_sources,
+    resolve,
+)
+
+FILE_LINES = 400
+FILE_LINES_HARD = 600
+FUNCTION_LINES = 60
+PARAMETERS = 8
+POSITIONAL = 2
+FIELDS = 12
+INHERITANCE = 1
+INHERITANCE_OF_ERRORS = 3
+LOWER_FLOORS_LINES = 12_000
+SOURCE_LINES = 22_000
+
+LONG_FILES: dict[str, str] = {}
+"""Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
+
+GUARDS: dict[str, str] = {}
+"""The one function, as ``path:name``, that may catch everything around user callables, and why."""
+
+BANNED_NAMES = frozenset(
+    f"{name}{plural}"
+    for name in ("util", "helper", "common", "base", "manager", "handler", "service", "misc")
+    for plural in ("", "s")
+)
+UPPER_ROOMS = frozenset({"adapters", "agent", "cli", "evaluate", "gateway", "testing"})
+"""Rooms above floor 6."""
+IMPORTING_ROOMS = frozenset({"adapters", "cli", "gateway", "wire"})
+"""Rooms that may import inside a function."""
+OPTIONAL_PACKAGES = frozenset(
+    {"aiohttp", "numpy", "obstore", "opentelemetry", "psycopg", "redis", "selectolax", "starlette"}
+    | {"tree_sitter", "uvicorn"}
+)
+"""Packages of the extras; a function may import them, because they need not be installed."""
+ROOTLESS_BASES = frozenset({"object", "Protocol", "Generic"})
+"""Bases that do not count as inheritance."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the breaches below the root given (default: this checkout). Returns the exit code."""
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    found = breaches(root)
+    for breach in found:
+        print(breach)
+    return 1 if found else 0
+
+
+def breaches(root: Path) -> list[Breach]:
+    """Everything below ``root`` that is over a limit, in order of file and line."""
+    sources, found = read_sources(root)
+    for source in sources:
+        for rule in RULES:
+            found.extend(rule(source))
+    for tree_rule in TREE_RULES:
+        found.extend(tree_rule(sources))
+    return sorted(found)
+
+
+def file_length(source: Source) -> Iterator[Breach]:
+    """400 lines, 600 where the file is listed with a reason."""
+    limit = FILE_LINES_HARD if source.path in LONG_FILES else FILE_LINES
+    if source.lines > limit:
+        yield Breach(source.path, source.lines, f"{source.lines} lines; a file has at most {limit}")
+    if source.path in LONG_FILES and source.lines <= FILE_LINES:
+        yield Breach(source.path, 1, "is listed as a long file but is not long; take it from LONG_FILES")
+
+
+def function_length(source: Source) -> Iterator[Breach]:
+    """60 lines from ``def`` to the end."""
+    for place in functions(source.tree):
+        node = place.function
+        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        if length > FUNCTION_LINES:
+            yield Breach(
+                source.path, node.lineno, f"{node.name} has {length} lines; at most {FUNCTION_LINES}"
+            )
+
+
+def parameter_count(source: Source) -> Iterator[Breach]:
+    """8 parameters; keyword-only after the second in public functions of ``src``."""
+    for place in functions(source.tree):
+        node = place.function
+        positional = [*node.args.posonlyargs, *node.args.args][1 if place.is_method else 0 :]
+        total = len(positional) + len(node.args.kwonlyargs)
+        if place.is_command:
+            continue
+        if total > PARAMETERS:
+            yield Breach(
+                source.path, node.lineno, f"{node.name} has {total} parameters; at most {PARAMETERS}"
+            )
+        loose = source.module and place.is_public and not is_dunder(node.name)
+        if loose and len(positional) > POSITIONAL:
+            names = ", ".join(argument.arg for argument in positional[POSITIONAL:])
+            yield Breach(source.path, node.lineno, f"{node.name}: make {names} keyword-only")
+
+
+def open_keywords(source: Source) -> Iterator[Breach]:
+    """No ``**kwargs`` in public signatures of ``src``."""
+    for place in functions(source.tree):
+        if source.module and place.is_public and place.function.args.kwarg:
+            name = place.function.args.kwarg.arg
+            yield Breach(source.path, place.function.lineno, f"{place.function.name} takes **{name}")
+
+
+def field_count(source: Source) -> Iterator[Breach]:
+    """12 fields in a Struct, dataclass or named tuple."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        kinds = {last_name(base) for base in node.bases} | set(decorators(node))
+        fields = [
+            item
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.unparse(item.annotation)
+        ]
+        if kinds & {"Struct", "dataclass", "NamedTuple", "TypedDict"} and len(fields) > FIELDS:
+            yield Breach(source.path, node.lineno, f"{node.name} has {len(fields)} fields; at most {FIELDS}")
+
+
+def inner_imports(source: Source) -> Iterator[Breach]:
+    """No imports inside functions of ``src``, but for the rim and the packages of extras."""
+    if not source.module or source.room in IMPORTING_ROOMS:
+        return
+    for place in functions(source.tree):
+        if place.is_inner:
+            continue
+        for node in ast.walk(place.function):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                names = ["." * node.level + (node.module or "")]
+            for name in names:
+                if name.split(".")[0] not in OPTIONAL_PACKAGES:
+                    what = f"{place.function.name} imports {name}; import at the top"
+                    yield Breach(source.path, node.lineno, what)
+
+
+def broad_except(source: Source) -> Iterator[Breach]:
+    """No ``except``, ``except Exception`` or wider in ``src``, but for the command line and the guard."""
+    if not source.module or source.room == "cli":
+        return
+    guarded = {
+        id(node)
+        for place in functions(source.tree)
+        if f"{source.path}:{place.function.name}" in GUARDS
+        for node in ast.walk(place.function)
+    }
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ExceptHandler) and id(node) not in guarded and is_broad(node.type):
+            yield Breach(source.path, node.lineno, "catches everything; name the errors it can handle")
+
+
+def module_name(source: Source) -> Iterator[Breach]:
+    """Modules and folders are nouns that say what they hold."""
+    for piece in source.path.removesuffix(".py").split("/"):
+        if piece.lower() in BANNED_NAMES:
+            yield Breach(source.path, 1, f"{piece!r} says nothing; name what it holds")
+
+
+def docstrings(source: Source) -> Iterator[Breach]:
+    """Every public module, class, function and method of ``src`` says what the caller may rely on."""
+    if not source.module:
+        return
+    if not ast.get_docstring(source.tree):
+        yield Breach(source.path, 1, "the module has no docstring")
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef) and not is_private(node.name) and not ast.get_docstring(node):
+            yield Breach(source.path, node.lineno, f"{node.name} has no docstring")
+    for place in functions(source.tree):
+        node = place.function
+        exempt = is_dunder(node.name) or {"overload", "setter"} & set(decorators(node))
+        if place.is_public and not exempt and not ast.get_docstring(node):
+            yield Breach(source.path, node.lineno, f"{node.name} has no docstring")
+
+
+def sorted_exports(source: Source) -> Iterator[Breach]:
+    """``__all__`` is a sorted list of literal names: constants, then classes, then functions."""
+    for node in source.tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            continue
+        assert isinstance(node, ast.Assign)
+        try:
+            names = list(ast.literal_eval(node.value))
+        except ValueError:
+            yield Breach(source.path, node.lineno, "__all__ is not a list of literal names")
+            continue
+        if names != sorted(set(names), key=export_order):
+            yield Breach(source.path, node.lineno, "__all__ is not sorted, or names something twice")
+
+
+def import_cycles(sources: Sequence[Source]) -> Iterator[Breach]:
+    """No module of ``src`` imports itself through others, imports inside functions included."""
+    by_module = {source.module: source for source in sources if source.module}
+    graph = {
+        module: {name for name in imported(source, by_module) if name in by_module and name != module}
+        for module, source in by_module.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle = error.args[1]
+        yield Breach(by_module[cycle[0]].path, 1, "import cycle: " + " <- ".join(cycle))
+
+
+def inheritance_depth(sources: Sequence[Source]) -> Iterator[Breach]:
+    """Depth 1, a base from outside included; errors 3."""
+    classes = {
+        (source.module, node.name): (source, node)
+        for source in sources
+        if source.module
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def depth(key: tuple[str, str]) -> int:
+        source, node = classes[key]
+        steps = [0]
+        for base in node.bases:
+            target = resolve(source, base)
+            if target in classes and target != key:
+                steps.append(1 + depth(target))
+            elif last_name(base) not in ROOTLESS_BASES:
+                steps.append(1)
+        return max(steps)
+
+    for key, (source, node) in classes.items():
+        limit = INHERITANCE_OF_ERRORS if source.path.endswith("/errors.py") else INHERITANCE
+        if depth(key) > limit:
+            yield Breach(source.path, node.lineno, f"{node.name} inherits {depth(key)} deep; at most {limit}")
+
+
+def source_size(sources: Sequence[Source]) -> Iterator[Breach]:
+    """The house stays readable: floors 0 to 6, and all of ``src``."""
+    lines: Counter[bool] = Counter()
+    for source in sources:
+        if source.module:
+            lines[source.room in UPPER_ROOMS] += source.lines
+    if lines[False] > LOWER_FLOORS_LINES:
+        yield Breach("src", 1, f"floors 0 to 6 have {lines[False]} lines; at most {LOWER_FLOORS_LINES}")
+    if lines.total() > SOURCE_LINES:
+        yield Breach("src", 1, f"{lines.total()} lines; at most {SOURCE_LINES}")
+
+
+def is_broad(caught: ast.expr | None) -> bool:
+    """Whether an except clause catches every error there is."""
+    if isinstance(caught, ast.Tuple):
+        return any(is_broad(item) for item in caught.elts)
+    return caught is None or last_name(caught) in {"Exception", "BaseException"}
+
+
+def export_order(name: str) -> tuple[int, str]:
+    """Where a name stands in ``__all__``."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
+
+
+RULES: tuple[Callable[[Source], Iterator[Breach]], ...] = (
+    file_length,
+    function_length,
+    parameter_count,
+    open_keywords,
+    field_count,
+    inner_imports,
+    broad_except,
+    module_name,
+    docstrings,
+    sorted_exports,
+)
+TREE_RULES: tuple[Callable[[Sequence[Source]], Iterator[Breach]], ...] = (
+    import_cycles,
+    inheritance_depth,
+    source_size,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

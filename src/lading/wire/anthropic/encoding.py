@@ -1,0 +1,129 @@
+"""Our values to a Messages request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lading.messages import Conversation, Message, Template, Tool
+from lading.models.card import Card
+from lading.wire.anthropic.decoding import NAME
+from lading.wire.anthropic.grouping import in_list, is_native, leading
+from lading.wire.anthropic.parts import write_foreign, write_part
+from lading.wire.shapes import copied
+from lading.wire.templates import ABSENT, Piece, empty, fill, write_content, written
+from lading.wire.translation import system_words, translated
+
+PARAMETERS = {
+    "model": "model",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop": "stop_sequences",
+    "stop_sequences": "stop_sequences",
+    "stream": "stream",
+}
+"""The fields of a foreign request that are carried over, and their names here."""
+
+EMPTY = "[empty message]"
+"""What a message says that has nothing left to say: this wire takes no empty one."""
+
+
+def envelope(conversation: Conversation) -> dict[str, Any]:
+    """The body with its ``system``, and with an empty list of messages in its place."""
+    template = conversation.template or {}
+    if conversation.origin != NAME:
+        template = translated(template, PARAMETERS)
+        if isinstance(template.get("stop_sequences"), str):
+            template["stop_sequences"] = [template["stop_sequences"]]
+    tools = [item for tool in conversation.tools if (item := _tool(tool)) is not None]
+    values = {
+        "tools": tools or empty(template.get("tools"), otherwise=ABSENT),
+        "system": _system(conversation.messages[: leading(conversation.messages)], template.get("system")),
+        "messages": [],
+    }
+    return fill(template, values)
+
+
+def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
+    """The wire messages of a run that joins: one, and maybe a system message of the list after it."""
+    role = messages[0].role
+    if role == "assistant" or in_list(messages[0]):
+        return [_message(role, messages)]
+    start = _closing_systems(messages) if card.conduct.mid_system else len(messages)
+    items = [_message("user", messages[:start])]
+    if start < len(messages):
+        items.append(_message("system", messages[start:]))
+    return items
+
+
+def _closing_systems(messages: Sequence[Message]) -> int:
+    """Where the system messages at the end start that may stand in the list: after a user's (rule A4)."""
+    start = len(messages)
+    while start and messages[start - 1].role == "system":
+        start -= 1
+    return start or len(messages)
+
+
+def _system(messages: Sequence[Message], code: Any) -> Any:
+    if not messages:
+        return empty(code, otherwise=ABSENT)
+    alone = messages[0] if len(messages) == 1 and is_native(messages[0]) else None
+    pieces = [piece for message in messages for piece in _pieces(message, "system")]
+    template = (alone.template if alone else None) or {}
+    return write_content(pieces, template.get("system"), otherwise=ABSENT)
+
+
+def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
+    pieces = [piece for message in messages for piece in _pieces(message, role)]
+    alone = len(messages) == 1 and is_native(messages[0])
+    if role == "user" and not alone:
+        pieces.sort(key=lambda piece: not _is_result(piece))
+    template = _merged(messages)
+    otherwise: Any = EMPTY
+    if alone and template and "content" not in template:
+        otherwise = ABSENT
+    content = write_content(pieces, template.get("content") if alone else None, otherwise=otherwise)
+    return fill(template, {"role": role, "content": content})
+
+
+def _merged(messages: Sequence[Message]) -> Template:
+    """The templates of the list's messages that were decoded here, as one; the first one's fields first."""
+    merged: Template = {}
+    for message in messages:
+        if is_native(message) and "role" in (message.template or ()):
+            for key, code in (message.template or {}).items():
+                merged.setdefault(key, code)
+    return merged
+
+
+def _is_result(piece: Piece) -> bool:
+    return isinstance(piece, dict) and piece.get("type") == "tool_result"
+
+
+def _pieces(message: Message, role: str) -> Iterator[Piece]:
+    """The message's parts in this wire's form, for a wire message of that role."""
+    for part in message.parts:
+        piece: Piece | None
+        if is_native(message):
+            piece = write_part(part, native=True)
+        else:
+            piece = write_foreign(part, media=message.role not in ("assistant", "system"))
+        if message.role == "system" and role == "user" and isinstance(piece, str):
+            piece = system_words(piece)
+        if piece is not None:
+            yield piece
+
+
+def _tool(tool: Tool) -> dict[str, Any] | None:
+    """The tool's declaration; None for another provider's own tool."""
+    template = tool.template if tool.origin == NAME else None
+    if tool.schema is None:
+        return None if template is None else fill(template, {})
+    values = {
+        "name": tool.name,
+        "description": written(tool.description, (template or {}).get("description")),
+        "input_schema": copied(tool.schema, "input_schema"),
+    }
+    return fill(template, values)

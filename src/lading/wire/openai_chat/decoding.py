@@ -1,0 +1,181 @@
+"""A Chat Completions request to our values.
+
+Codes in a message's template: ``role`` holds the provider's word (developer reads as system, function as
+tool), ``function_call`` is "call" where that old-style call is the message's only one; for the others see
+``templates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lading.messages import (
+    Conversation,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    ResultPart,
+    Role,
+    Template,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from lading.wire.openai_chat.media import read_file, read_image
+from lading.wire.shapes import as_list, as_object, copied, expected, text_at
+from lading.wire.templates import code_of, read_content, read_list, template_of
+
+NAME: Final = "openai_chat"
+
+ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+NO_ARGUMENTS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+"""What a function without ``parameters`` means."""
+
+CALL_FIELDS: Final = {"function": "arguments", "custom": "input"}
+"""The kinds of tool call, and where each keeps what the model wrote."""
+
+
+def decode(body: Mapping[str, Any]) -> Conversation:
+    """The conversation of a request body; ``encode`` gives that body back. Raises WireError."""
+    if not isinstance(body, Mapping):
+        raise expected("body", "an object", body)
+    messages: list[Message] = []
+    old_style_id = ""
+    for index, item in enumerate(as_list(body.get("messages"), "messages")):
+        source = as_object(item, f"messages.{index}")
+        if isinstance(source.get("function_call"), dict):
+            old_style_id = f"function_call_{index}"
+        messages.append(_message(source, f"messages.{index}", old_style_id=old_style_id))
+    tools, tools_code = read_list(body.get("tools"), "tools", _tool)
+    codes = {"messages": "list", "tools": tools_code}
+    return Conversation(
+        messages=tuple(messages),
+        tools=tools,
+        origin=NAME,
+        template=template_of(body, codes, path="body"),
+    )
+
+
+def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message:
+    word = text_at(source, "role", path)
+    if word not in ROLES:
+        raise expected(f"{path}.role", f"one of {', '.join(ROLES)}", word)
+    role = ROLES[word]
+    content, content_code = read_content(source.get("content"), f"{path}.content", _part)
+    codes: dict[str, Any] = {"role": word, "content": content_code}
+    name = ""
+    if "name" in source:
+        codes["name"] = code_of(source["name"], f"{path}.name")
+        name = source["name"] or ""
+    parts: tuple[Part, ...] = content
+    if role == "tool":
+        call_id = old_style_id
+        if word == "tool" or "tool_call_id" in source:
+            call_id = text_at(source, "tool_call_id", path)
+            codes["tool_call_id"] = "str"
+        parts = (ToolResult(call_id, content, name=name),)
+        name = ""
+    elif role == "assistant":
+        parts = (
+            *_reasoning(source, path, codes),
+            *content,
+            *_calls(source, path, codes, old_style_id=old_style_id),
+        )
+    return Message(role, parts, name=name, origin=NAME, template=template_of(source, codes, path=path))
+
+
+def _reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) -> tuple[Part, ...]:
+    if "reasoning_content" not in source:
+        return ()
+    value = source["reasoning_content"]
+    codes["reasoning_content"] = code_of(value, f"{path}.reasoning_content")
+    return () if value is None else (Reasoning(value),)
+
+
+def _calls(source: dict[str, Any], path: str, codes: dict[str, Any], *, old_style_id: str) -> tuple[ToolCall, ...]:
+    calls: tuple[ToolCall, ...] = ()
+    if "tool_calls" in source:
+        calls, codes["tool_calls"] = read_list(source["tool_calls"], f"{path}.tool_calls", _call)
+    if source.get("function_call") is None or calls:
+        return calls
+    codes["function_call"] = "call"
+    place = f"{path}.function_call"
+    old_style = as_object(source["function_call"], place)
+    name, arguments = text_at(old_style, "name", place), text_at(old_style, "arguments", place)
+    template = template_of(old_style, {"name": "str", "arguments": "str"}, path=place)
+    return (ToolCall(old_style_id, name, arguments, template=template),)
+
+
+def _call(value: Any, path: str) -> ToolCall:
+    source = as_object(value, path)
+    kind = next((kind for kind in CALL_FIELDS if kind in source), "function")
+    inner = as_object(source.get(kind), f"{path}.{kind}")
+    written = CALL_FIELDS[kind]
+    template: Template | None = None
+    natural = kind == "function" and source.get("type") == kind
+    if not natural or list(source) != ["id", "type", kind] or list(inner) != ["name", written]:
+        codes = {"id": "str", kind: template_of(inner, {"name": "str", written: "str"}, path=path)}
+        template = template_of(source, codes, path=path)
+    return ToolCall(
+        text_at(source, "id", path),
+        text_at(inner, "name", f"{path}.{kind}"),
+        text_at(inner, written, f"{path}.{kind}"),
+        template=template,
+    )
+
+
+def _part(value: Any, path: str) -> ResultPart:
+    source = as_object(value, path)
+    kind = text_at(source, "type", path)
+    if kind == "text":
+        text = text_at(source, "text", path)
+        natural = list(source) == ["type", "text"]
+        return Text(text, None if natural else template_of(source, {"text": "str"}, path=path))
+    if kind == "image_url":
+        return read_image(source, path)
+    if kind == "file":
+        return read_file(source, path)
+    return Opaque(copied(value, path))
+
+
+def _tool(value: Any, path: str) -> Tool:
+    source = as_object(value, path)
+    function = source.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return Tool(_name_of(source), origin=NAME, template=copied(source, path))
+    place = f"{path}.function"
+    parameters = function.get("parameters")
+    if parameters is not None:
+        parameters = as_object(parameters, f"{place}.parameters")
+    codes = {
+        "name": "str",
+        "description": code_of(function.get("description"), f"{place}.description"),
+        "parameters": "null" if parameters is None else "object",
+    }
+    template = template_of(source, {"function": template_of(function, codes, path=place)}, path=path)
+    return Tool(
+        function["name"],
+        function.get("description") or "",
+        copied(NO_ARGUMENTS if parameters is None else parameters, f"{place}.parameters"),
+        origin=NAME,
+        template=template,
+    )
+
+
+def _name_of(source: dict[str, Any]) -> str:
+    """The name of a tool of the provider's own, where it has one."""
+    for holder in (source, source.get("custom")):
+        if isinstance(holder, dict) and isinstance(holder.get("name"), str):
+            return str(holder["name"])
+    return str(source["type"]) if isinstance(source.get("type"), str) else ""

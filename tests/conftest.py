@@ -1,0 +1,34 @@
+"""What all tests share: Hypothesis profiles, and the folder of recorded data where it exists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("dev", deadline=None, max_examples=100)
+settings.register_profile("thorough", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def shared_folder() -> Path | None:
+    """The folder of recorded data outside the repository, or None where there is none.
+
+    ``LADING_SHARED`` names it; by default it is ``shared`` beside the checkout. Set but empty: none.
+    """
+    folder = Path(os.environ.get("LADING_SHARED", str(ROOT.parent / "shared")) or os.devnull)
+    return folder if (folder / "data").is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of recorded data; a test that asks for it is skipped where it is missing."""
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("no recorded data: set LADING_SHARED to its folder, or put it beside the checkout")
+    return folder

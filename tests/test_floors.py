@@ -1,0 +1,43 @@
+"""The floors of pyproject.toml are told once to import-linter and once to coverage: both must agree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+FLOORS: list[list[str]] = [
+    re.findall(r"\w+", floor) for floor in PYPROJECT["importlinter"]["contracts"][0]["layers"]
+]
+
+
+def test_coverage_is_asked_of_every_room_up_to_floor_3() -> None:
+    top_of_floor_3 = next(index for index, floor in enumerate(FLOORS) if "manifest" in floor)
+    above = [room for floor in FLOORS[:top_of_floor_3] for room in floor]
+    omitted = [f"src/lading/{room}*" for room in above]
+    report = PYPROJECT["coverage"]["report"]
+    assert report["omit"] == ["src/lading/__init__.py", *omitted]
+    assert report["fail_under"] >= 95
+    assert PYPROJECT["coverage"]["run"]["branch"] is True
+
+
+def test_no_room_below_floor_4_hides_behind_the_name_of_one_above() -> None:
+    """``pack*`` would also leave out a room called packing."""
+    patterns = [re.compile(pattern.rstrip("*")) for pattern in PYPROJECT["coverage"]["report"]["omit"][1:]]
+    lower = [room for floor in FLOORS[len(FLOORS) - 6 :] for room in floor]
+    assert len(lower) > 10
+    assert not [room for room in lower for pattern in patterns if pattern.match(f"src/lading/{room}")]
+
+
+def test_every_room_stands_on_one_floor() -> None:
+    rooms = [room for floor in FLOORS for room in floor]
+    assert len(rooms) == len(set(rooms))
+    standing = {path.stem for path in (ROOT / "src" / "lading").iterdir() if is_room(path)}
+    assert standing <= set(rooms)
+
+
+def is_room(path: Path) -> bool:
+    """A module or package below ``lading``, the package's own ``__init__`` left out."""
+    return (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").is_file()

@@ -1,0 +1,220 @@
+"""The house is within its limits, and the check would notice if it were not."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from scripts import check_limits
+from scripts.check_limits import breaches, main
+
+ROOT = Path(__file__).resolve().parent.parent
+DOC = '"""What it holds."""\n'
+THIRTEEN = "".join(f"    f{n}: int\n" for n in range(13))
+CATCH_ALL = "    try:\n        pass\n    except Exception:\n        pass\n"
+
+
+def tree(folder: Path, files: dict[str, str]) -> Path:
+    """A small checkout with the files given."""
+    for path, text in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_repository_is_within_its_limits() -> None:
+    assert [str(breach) for breach in breaches(ROOT)] == []
+
+
+GOOD: dict[str, str] = {
+    "a command takes as many parameters as it has options": (
+        DOC + "@main.command('show')\ndef show(a, b, c, d, e, f, g, h, i):\n    'Show.'\n"
+    ),
+    "two positional parameters, the rest by name": DOC + "def fit(a, b, *, c, d):\n    'Fit.'\n",
+    "a method's own self does not count": (
+        DOC + "class Store:\n    'It.'\n    def put(self, a, b):\n        'Put.'\n"
+    ),
+    "a private function may take a row of values": DOC + "def _fit(a, b, c, d):\n    pass\n",
+    "a constructor may take a row of values": (
+        DOC + "class Store:\n    'It.'\n    def __init__(self, a, b, c):\n        pass\n"
+    ),
+    "an extra is imported where it is used": DOC + "def near():\n    'Near.'\n    import numpy\n",
+    "errors are named": DOC + "try:\n    pass\nexcept (OSError, ValueError):\n    pass\n",
+    "a protocol is no inheritance": (
+        DOC + "class Shape(Protocol):\n    'A.'\nclass Row(Struct):\n    'B.'\nclass Fit(Shape):\n    'C.'\n"
+    ),
+    "exports in order": DOC + "__all__ = ['WIRES', 'Message', 'Text', 'encode']\n",
+    "a constant of the class is no field": (
+        DOC + "class Row(Struct):\n    'It.'\n" + "".join(f"    f{n}: ClassVar[int] = 1\n" for n in range(13))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", GOOD)
+def test_good_source_passes(tmp_path: Path, what: str) -> None:
+    assert breaches(tree(tmp_path, {"src/lading/__init__.py": DOC, "src/lading/room.py": GOOD[what]})) == []
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "long file": (DOC + "x = 1\n" * 400, "401: 401 lines; a file has at most 400"),
+    "long function": (DOC + "def f():\n    'F.'\n" + "    x = 1\n" * 59, "2: f has 61 lines; at most 60"),
+    "nine parameters": (
+        DOC + "def _f(a, b, c, d, e, *, f, g, h, i):\n    pass\n",
+        "2: _f has 9 parameters; at most 8",
+    ),
+    "third positional parameter": (DOC + "def f(a, b, c):\n    'F.'\n", "2: f: make c keyword-only"),
+    "third positional parameter of a method": (
+        DOC + "class A:\n    'A.'\n    async def f(self, a, b, c, d):\n        'F.'\n",
+        "4: f: make c, d keyword-only",
+    ),
+    "a static method has no self": (
+        DOC + "class A:\n    'A.'\n    @staticmethod\n    def f(a, b, c):\n        'F.'\n",
+        "5: f: make c keyword-only",
+    ),
+    "open keywords": (DOC + "def f(**options):\n    'F.'\n", "2: f takes **options"),
+    "thirteen fields": (
+        DOC + "class A(Struct, frozen=True):\n    'A.'\n" + THIRTEEN,
+        "2: A has 13 fields; at most 12",
+    ),
+    "thirteen fields of a dataclass": (
+        DOC + "@dataclass(frozen=True)\nclass A:\n    'A.'\n" + THIRTEEN,
+        "3: A has 13 fields; at most 12",
+    ),
+    "import inside a function": (
+        DOC + "def f():\n    'F.'\n    def g():\n        from lading.log import Entry\n",
+        "5: f imports lading.log; import at the top",
+    ),
+    "plain import inside a function": (
+        DOC + "def f():\n    'F.'\n    import os.path\n",
+        "4: f imports os.path; import at the top",
+    ),
+    "bare except": (DOC + "try:\n    pass\nexcept:\n    pass\n", "4: catches everything"),
+    "broad except": (
+        DOC + "try:\n    pass\nexcept (ValueError, Exception):\n    pass\n",
+        "4: catches everything",
+    ),
+    "no docstring of the module": ("x = 1\n", "1: the module has no docstring"),
+    "no docstring of a class": (DOC + "class A:\n    pass\n", "2: A has no docstring"),
+    "no docstring of a function": (DOC + "def f():\n    pass\n", "2: f has no docstring"),
+    "no docstring of a method": (
+        DOC + "class A:\n    'A.'\n    def f(self):\n        pass\n",
+        "4: f has no docstring",
+    ),
+    "exports out of order": (DOC + "__all__ = ['Text', 'Message']\n", "2: __all__ is not sorted"),
+    "an export twice": (DOC + "__all__ = ['Text', 'Text']\n", "2: __all__ is not sorted"),
+    "computed exports": (DOC + "__all__ = [*names]\n", "2: __all__ is not a list of literal names"),
+    "deep inheritance": (
+        DOC + "class A(Struct):\n    'A.'\nclass B(A):\n    'B.'\n",
+        "4: B inherits 2 deep; at most 1",
+    ),
+    "deep generic inheritance": (
+        DOC + "class A(Struct):\n    'A.'\nclass B(A[int]):\n    'B.'\n",
+        "4: B inherits 2 deep; at most 1",
+    ),
+    "not Python": ("def\n", "1: cannot be parsed"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_source_is_named_with_its_line(tmp_path: Path, what: str) -> None:
+    text, expected = BAD[what]
+    found = [str(breach) for breach in breaches(tree(tmp_path, {"src/lading/room.py": text}))]
+    assert len(found) == 1
+    assert found[0].startswith(f"src/lading/room.py:{expected}")
+
+
+def test_classes_of_other_modules_count_as_inheritance(tmp_path: Path) -> None:
+    files = {
+        "src/lading/shape.py": DOC + "class Shape(Struct):\n    'A.'\n",
+        "src/lading/by_name.py": DOC + "from lading.shape import Shape\nclass A(Shape):\n    'A.'\n",
+        "src/lading/by_module.py": DOC + "from lading import shape\nclass A(shape.Shape):\n    'A.'\n",
+    }
+    found = [breach.path for breach in breaches(tree(tmp_path, files))]
+    assert found == ["src/lading/by_module.py", "src/lading/by_name.py"]
+
+
+def test_errors_may_inherit_three_deep(tmp_path: Path) -> None:
+    names = ["Exception", "A", "B", "C", "D"]
+    text = DOC + "".join(f"class {n}({base}):\n    'It.'\n" for base, n in pairwise(names))
+    found = [breach.what for breach in breaches(tree(tmp_path, {"src/lading/errors.py": text}))]
+    assert found == ["D inherits 4 deep; at most 3"]
+
+
+def test_an_import_cycle_is_found_through_any_form_of_import(tmp_path: Path) -> None:
+    files = {
+        "src/lading/__init__.py": DOC + "from lading.room.first import x\n",
+        "src/lading/room/__init__.py": DOC,
+        "src/lading/room/first.py": DOC + "import lading.second\n",
+        "src/lading/second.py": DOC + "from lading.room import third\n",
+        "src/lading/room/third.py": DOC + "from .first import x\n",
+    }
+    [found] = breaches(tree(tmp_path, files))
+    assert found.what.startswith("import cycle: ")
+    assert all(name in found.what for name in ("lading.room.first", "lading.second", "lading.room.third"))
+
+
+def test_a_name_from_the_package_is_no_cycle_when_it_is_a_module(tmp_path: Path) -> None:
+    files = {
+        "src/lading/__init__.py": DOC + "from lading.first import x\n",
+        "src/lading/first.py": DOC + "from lading import second\n",
+        "src/lading/second.py": DOC,
+    }
+    assert breaches(tree(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize("path", ["src/lading/utils.py", "tests/helpers/test_a.py", "bench/common.py"])
+def test_names_that_say_nothing_are_refused(tmp_path: Path, path: str) -> None:
+    [found] = breaches(tree(tmp_path, {path: DOC}))
+    assert "says nothing" in found.what
+
+
+def test_the_rim_may_do_what_the_core_may_not(tmp_path: Path) -> None:
+    text = DOC + "def f():\n    'F.'\n    import os\n" + CATCH_ALL
+    assert breaches(tree(tmp_path / "rim", {"src/lading/cli/show.py": text})) == []
+    assert len(breaches(tree(tmp_path / "core", {"src/lading/log.py": text}))) == 2
+
+
+def test_only_the_named_guard_may_catch_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "    'F.'\n" + CATCH_ALL
+    folder = tree(tmp_path, {"src/lading/engine.py": DOC + f"def guarded():\n{body}def other():\n{body}"})
+    monkeypatch.setattr(check_limits, "GUARDS", {"src/lading/engine.py:guarded": "user callables"})
+    assert [breach.line for breach in breaches(folder)] == [12]
+    assert len(check_limits.GUARDS) == 1
+
+
+def test_a_listed_file_may_be_long_but_not_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_limits, "LONG_FILES", {"src/lading/room.py": "one table"})
+    path = "src/lading/room.py"
+    assert breaches(tree(tmp_path, {path: DOC + "x = 1\n" * 599})) == []
+    assert "at most 600" in breaches(tree(tmp_path, {path: DOC + "x = 1\n" * 600}))[0].what
+    assert "is not long" in breaches(tree(tmp_path, {path: DOC}))[0].what
+
+
+def test_the_house_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tree(tmp_path, {"src/lading/log.py": DOC + "x = 1\n" * 9, "src/lading/cli/show.py": DOC})
+    monkeypatch.setattr(check_limits, "LOWER_FLOORS_LINES", 10)
+    monkeypatch.setattr(check_limits, "SOURCE_LINES", 11)
+    assert breaches(folder) == []
+    monkeypatch.setattr(check_limits, "LOWER_FLOORS_LINES", 9)
+    monkeypatch.setattr(check_limits, "SOURCE_LINES", 10)
+    assert [breach.what for breach in breaches(folder)] == [
+        "11 lines; at most 10",
+        "floors 0 to 6 have 10 lines; at most 9",
+    ]
+
+
+def test_one_guard_at_most() -> None:
+    assert len(check_limits.GUARDS) <= 1
+
+
+def test_the_command_prints_breaches_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    assert main([str(tree(good, {"src/lading/log.py": DOC}))]) == 0
+    assert capsys.readouterr().out == ""
+    assert main([str(tree(bad, {"src/lading/log.py": "x = 1\n"}))]) == 1
+    assert capsys.readouterr().out == "src/lading/log.py:1: the module has no docstring\n"

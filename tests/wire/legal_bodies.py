@@ -1,0 +1,146 @@
+"""Bodies of both wires for property tests: any key order, unknown keys at every level, any text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+Draw = st.SearchStrategy[Any]
+
+words: Draw = st.text(st.characters(exclude_categories=()), max_size=8)
+unknown_keys: Draw = st.sampled_from(["cache_control", "x", "\ud800", "code", "str", "list", ""])
+json_values: Draw = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn, fields: dict[str, Draw], optional: dict[str, Draw] | None = None) -> dict[str, Any]:
+    """An object with these fields, some of the optional ones and some unknown ones, in any order."""
+    found = {key: draw(value) for key, value in fields.items()}
+    for key, value in (optional or {}).items():
+        if draw(st.booleans()):
+            found[key] = draw(value)
+    if draw(st.booleans()):
+        found |= {key: draw(json_values) for key in draw(st.lists(unknown_keys, max_size=1))}
+    return {key: found[key] for key in draw(st.permutations(list(found)))} if draw(st.booleans()) else found
+
+
+def _kind(name: str) -> Draw:
+    return st.just(name)
+
+
+_text = objects({"type": _kind("text"), "text": words})
+_opaque = objects({"type": st.sampled_from(["server_tool_use", "web_search_tool_result", "brand_new"])})
+
+
+def _content(part: Draw) -> Draw:
+    return words | st.lists(part, max_size=3)
+
+
+_source = st.one_of(
+    objects({"type": _kind("base64"), "media_type": st.just("image/png"), "data": words}),
+    objects({"type": _kind("url"), "url": words}),
+    objects({"type": _kind("text"), "media_type": st.just("text/plain"), "data": words}),
+    objects({"type": _kind("file"), "file_id": words}),
+    json_values,
+)
+_image = objects({"type": _kind("image"), "source": _source})
+_document = objects({"type": _kind("document"), "source": _source}, {"title": st.none() | words})
+_result = objects(
+    {"type": _kind("tool_result"), "tool_use_id": words},
+    {
+        "content": st.none() | _content(_text | _image | _document | _opaque),
+        "is_error": st.none() | st.booleans(),
+    },
+)
+_call = objects(
+    {
+        "type": _kind("tool_use"),
+        "id": words,
+        "name": words,
+        "input": st.dictionaries(words, json_values, max_size=2),
+    }
+)
+_thinking = objects({"type": _kind("thinking"), "thinking": words}, {"signature": st.none() | words})
+_redacted = objects({"type": _kind("redacted_thinking"), "data": words})
+_said = _text | _call | _thinking | _redacted | _opaque
+_anthropic_message = st.one_of(
+    objects({"role": _kind("user"), "content": _content(_text | _image | _document | _result | _opaque)}),
+    objects({"role": _kind("assistant"), "content": _content(_said)}),
+    objects({"role": _kind("system"), "content": _content(_text | _opaque)}),
+)
+_anthropic_tool = st.one_of(
+    objects(
+        {"name": words, "input_schema": st.dictionaries(words, json_values, max_size=2)},
+        {"description": st.none() | words, "type": _kind("custom")},
+    ),
+    objects({"type": _kind("web_search_20260209"), "name": words}),
+)
+anthropic_bodies: Draw = objects(
+    {"model": words, "max_tokens": st.integers(1), "messages": st.lists(_anthropic_message, max_size=4)},
+    {
+        "system": _content(_text | _opaque),
+        "tools": st.none() | st.lists(_anthropic_tool, max_size=2),
+        "metadata": json_values,
+    },
+)
+
+_data_url = st.builds("data:{};base64,{}".format, st.sampled_from(["image/png", "text/plain", "x"]), words)
+_image_url = objects(
+    {"type": _kind("image_url"), "image_url": words | objects({"url": words | _data_url}) | json_values}
+)
+_file = objects(
+    {"type": _kind("file")},
+    {"file": objects({}, {"file_data": words | _data_url, "file_id": words, "filename": words}) | json_values},
+)
+_written = st.sampled_from(["", "{", '{"a": 1}', "[]", "null"]) | words
+_function = objects({"name": words, "arguments": _written})
+_chat_call = st.one_of(
+    objects({"id": words, "type": _kind("function"), "function": _function}),
+    objects({"id": words, "type": _kind("custom"), "custom": objects({"name": words, "input": _written})}),
+)
+_chat_part = _text | _image_url | _file | _opaque
+_chat_content = st.none() | _content(_chat_part)
+_name = {"name": st.none() | words}
+_chat_message = st.one_of(
+    objects({"role": st.sampled_from(["system", "developer", "user"])}, {"content": _chat_content, **_name}),
+    objects(
+        {"role": _kind("assistant")},
+        {
+            "content": _chat_content,
+            "tool_calls": st.none() | st.lists(_chat_call, max_size=2),
+            "function_call": st.none() | _function,
+            "reasoning_content": st.none() | words,
+            "refusal": st.none() | words,
+            "annotations": json_values,
+            **_name,
+        },
+    ),
+    objects({"role": _kind("tool"), "tool_call_id": words}, {"content": _chat_content, **_name}),
+    objects({"role": _kind("function")}, {"content": _chat_content, "tool_call_id": words, **_name}),
+)
+_chat_tool = st.one_of(
+    objects(
+        {
+            "type": _kind("function"),
+            "function": objects(
+                {"name": words},
+                {
+                    "description": st.none() | words,
+                    "parameters": st.none() | st.dictionaries(words, json_values, max_size=2),
+                },
+            ),
+        }
+    ),
+    objects({"type": _kind("custom")}),
+)
+chat_bodies: Draw = objects(
+    {"model": words, "messages": st.lists(_chat_message, max_size=4)},
+    {"tools": st.none() | st.lists(_chat_tool, max_size=2), "temperature": json_values},
+)
+
+BODIES: dict[str, Draw] = {"anthropic": anthropic_bodies, "openai_chat": chat_bodies}
