@@ -261,6 +261,16 @@ def test_a_store_that_cannot_be_written_is_opened_for_reading(open_folder: Path)
     assert snapshot(folder) == before
 
 
+def test_to_write_a_store_its_folder_must_be_writable_too(open_folder: Path) -> None:
+    folder = filled(open_folder / "store")
+    readable(folder, writable=True)
+    folder.chmod(0o500)
+    before = snapshot(folder)
+    with unprivileged(), pytest.raises(StoreError, match=r"cannot be written; check the permissions"):
+        open_sqlite(folder)
+    assert snapshot(folder) == before
+
+
 def test_a_folder_without_write_permission_cannot_hold_a_new_store(open_folder: Path) -> None:
     with unprivileged():
         for place in (open_folder, open_folder / "store"):

@@ -18,10 +18,10 @@ from lading.artifacts.filesystem import sync_folder
 from lading.errors import InputError, StoreError, StoreFormatError
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
-"""What an append that has returned survives. In each mode: the death of the process, at any moment.
+"""What an append that has returned survives. In every mode that is the death of the process; beyond it:
 
-- ``full``: also loss of power and a crash of the system; every append waits for the disk.
-- ``normal``: after loss of power the newest appends may be missing; the store stays whole.
+- ``full``: loss of power and a crash of the system, as every append waits for the disk.
+- ``normal``: after loss of power the newest appends may be missing, but the store is whole.
 - ``off``: after loss of power the store may be damaged. For sessions that can be made again.
 """
 
