@@ -96,7 +96,8 @@ def command(
     with terminal.clear_errors(), ExitStack() as stack:
         problems: list[Problem] = []
         recordings = [recording for _, recording in read_files(files, problems)]
-        plans = [_plans(recordings, replace(options, strategy=name)) for name in strategies]
+        notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
+        plans = [_plans(recordings, replace(options, strategy=name), notes) for name in strategies]
         stores = [_open_store(stack, folder, name, strategies) for name in strategies]
         for store, planned in zip(stores, plans, strict=True):
             _check_new(store, planned)
@@ -116,10 +117,11 @@ def command(
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
 
 
-def _plans(recordings: list[Recording], options: Options) -> dict[str, tuple[Recording, Plan]]:
+def _plans(
+    recordings: list[Recording], options: Options, notes: ModelNotes
+) -> dict[str, tuple[Recording, Plan]]:
     """Each recording with its plan, by a session name that is legal and unique."""
     planned: dict[str, tuple[Recording, Plan]] = {}
-    notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
     for recording in recordings:
         plan, events = plan_for(recording, options)
         notes.note(events)

@@ -40,8 +40,7 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     no room, UnknownName for a strategy, wire or counter that does not exist.
     """
     model = options.model or recording.model
-    found = find(model)
-    card = found.card
+    card, events = find(model)
     budget = allocate(
         card,
         window_tokens=options.window_tokens,
@@ -61,7 +60,7 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
         strict=options.strict,
     )
     template = _template(recording, card, wire_name, model)
-    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), found.events
+    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), events
 
 
 def _recorded_wire(recording: Recording) -> str:
