@@ -24,6 +24,7 @@ from lading.manifest import (
     KEYFRAME_EVERY,
     Frame,
     Manifest,
+    Place,
     Prefix,
     Seen,
     Sent,
@@ -95,9 +96,9 @@ class Engine:
         last = unseal(manifest)
         self._account, self._detail = last.account, last.tool_detail
         items, _ = history.view.span(last.seen.entries, last.seen.entries)
-        sent = last.seen
+        sent, place = last.seen, last.place
         self._last = Last(
-            last.call, last.checksum, items=items, entries=sent.entries, edits=sent.edits, at_s=last.at_s
+            place.call, last.checksum, items=items, entries=sent.entries, edits=sent.edits, at_s=place.at_s
         )
 
     def append(self, messages: Iterable[Message], *, at_s: float | None = None) -> None:
@@ -221,9 +222,7 @@ class Engine:
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                tenant=self.settings.tenant,
-                session=self.settings.session,
-                call=self.call,
+                place=Place(self.settings.tenant, self.settings.session, self.call, at_s),
                 parent=last.checksum,
                 seen=Seen(len(history.entries), len(history.edits), history.log),
                 counts=self._counts(),
@@ -232,7 +231,6 @@ class Engine:
                 tool_detail=self._detail,
                 decisions=tuple(map(decision, decided)),
                 account=self._account,
-                at_s=at_s,
                 frame=frame if is_keyframe else None,
             )
         )

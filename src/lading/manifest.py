@@ -72,6 +72,17 @@ class Frame(Struct, frozen=True):
     """Digest of the stored body fields besides messages, system and tools."""
 
 
+class Place(Struct, frozen=True, omit_defaults=True):
+    """Which request this is."""
+
+    tenant: str
+    session: str
+    call: int
+    """From 1."""
+    at_s: float | None = None
+    """When the caller said the request is made, in seconds since 1970."""
+
+
 class Seen(Struct, frozen=True):
     """How much of the session the request shows."""
 
@@ -93,9 +104,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     """The receipt of one request."""
 
     format: int
-    tenant: str
-    session: str
-    call: int
+    place: Place
     parent: str
     """Checksum of the previous manifest; empty for the first."""
     seen: Seen
@@ -107,8 +116,6 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     decisions: tuple[Decision, ...] = ()
     account: float = 0.0
     """Rent paid since the last edit, in base input tokens."""
-    at_s: float | None = None
-    """When the caller said the request is made, in seconds since 1970."""
     frame: Frame | None = None
     checksum: str = ""
 
@@ -135,7 +142,8 @@ def unseal(data: bytes) -> Manifest:
     except (ValueError, AttributeError, TypeError) as error:
         raise TamperedError(f"A manifest cannot be read: {error}.") from error
     if manifest.checksum != _checksum(manifest):
-        where = f"{manifest.tenant}/{manifest.session} call {manifest.call}"
+        place = manifest.place
+        where = f"{place.tenant}/{place.session} call {place.call}"
         raise TamperedError(f"The manifest of {where} does not match its checksum: it was changed after writing.")
     return manifest
 

@@ -56,8 +56,9 @@ class Rebuilder:
         Raises TamperedError when anything that leads to the request is not what the manifest says.
         """
         manifest = unseal(data)
-        if (manifest.tenant, manifest.session) != (self._tenant, self._session):
-            raise TamperedError(f"A manifest of {manifest.tenant}/{manifest.session} stands in this session.")
+        place = manifest.place
+        if (place.tenant, place.session) != (self._tenant, self._session):
+            raise TamperedError(f"A manifest of {place.tenant}/{place.session} stands in this session.")
         if manifest.parent != self._checksum:
             raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
         self._checksum = manifest.checksum
@@ -124,7 +125,7 @@ def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
         rebuilder = Rebuilder(store, tenant, session)
         for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
             manifest, _ = rebuilder.step(data)
-            yield Outcome(tenant, session, manifest.call)
+            yield Outcome(tenant, session, manifest.place.call)
     except (TamperedError, StoreFormatError, PackError) as error:
         yield Outcome(tenant, session, call, str(error))
 
@@ -134,6 +135,6 @@ def rebuild_body(store: SessionStore, tenant: str, session: str, call: int) -> b
     rebuilder = Rebuilder(store, tenant, session)
     for data in store.manifests(tenant, session):
         manifest, request = rebuilder.step(data)
-        if manifest.call == call:
+        if manifest.place.call == call:
             return request.body()
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
