@@ -26,7 +26,7 @@ $(installed): pyproject.toml scripts/venv.sh
 
 test: $(installed) ## run all tests
 	@rm -f $(tested)
-	@COVERAGE_FILE=$(VENV)/.coverage $(bin)/python -m pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
+	@COVERAGE_FILE=$(VENV)/.coverage $(bin)/python -m pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0 --inline-snapshot=disable
 	@touch $(tested)
 
 # What the tests cover is known while nothing has changed since they last passed; otherwise they run again.
@@ -59,7 +59,7 @@ format: $(installed) ## format the code and mend what lint can mend
 	$(bin)/ruff format .
 
 sessions: $(installed) ## record the example sessions anew from the committed tree
-	$(bin)/python -m examples.record examples/sessions
+	$(bin)/python examples/record.py examples/sessions
 
 test-all-pythons: ## run the tests on each interpreter of PYTHONS that exists here
 	@MAKE='$(MAKE)' scripts/test_pythons.sh $(PYTHONS)

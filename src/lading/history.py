@@ -63,7 +63,7 @@ class History:
         Of what it frees, as much counts as forced as the view stood above ``room_tokens``.
         """
         start, end = self.view.span(draft.first, draft.last)
-        before = self.view.tokens_before(end) - self.view.tokens_before(start)
+        before = sum(item.tokens for item in self.view.items[start:end])
         tokens = tuple(self._count(message) for message in draft.replacement)
         overflow = max(self.view.tokens - room_tokens, 0)
         edit = Edit(

@@ -7,7 +7,7 @@ first, then one unit for each run of messages that share wire messages). Equal l
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from lading import jsonbytes
 from lading.errors import IllegalRequest
@@ -21,6 +21,14 @@ ENCODER = "lading-encoder-1"
 """Names how values become bytes. A change of any byte needs a new name."""
 
 
+class _Unit(NamedTuple):
+    """A run of messages that share wire messages, and those as values and as bytes."""
+
+    messages: list[Message]
+    wire_messages: list[dict[str, Any]]
+    data: bytes
+
+
 class Request:
     """The body of one session's requests. ``open`` sets what surrounds the messages, ``show`` adds new ones."""
 
@@ -31,10 +39,10 @@ class Request:
         self._leading = 0
         self._envelope: dict[str, Any] = {}
         self._envelope_bytes = b"{}"
-        self._groups: list[list[Message]] = []
+        self._units: list[_Unit] = []
         self._starts: list[int] = []
-        self._wire_messages: list[list[dict[str, Any]]] = []
-        self._units: list[bytes] = []
+        self._kept: dict[tuple[int, ...], _Unit] = {}
+        """Units taken out since the last ``show``, by the identity of their messages: most come back."""
         self._checker: Checker | None = None
         self._checked = 0
         self.chain: list[str] = []
@@ -64,6 +72,7 @@ class Request:
         """Take in the messages of the view that it does not hold yet. Raises like ``open``."""
         new = view.items[self._leading + self._length :]
         self._extend([item.message for item in new], [item.tokens for item in new])
+        self._kept = {}
 
     def forget(self, position: int) -> None:
         """Drop the messages from a position of the view on; they changed."""
@@ -71,19 +80,20 @@ class Request:
 
     def _truncate(self, position: int) -> None:
         keep = len(self._starts)
-        while keep and self._starts[keep - 1] + len(self._groups[keep - 1]) > position:
+        while keep and self._starts[keep - 1] + len(self._units[keep - 1].messages) > position:
             keep -= 1
-        for held in (self._groups, self._starts, self._wire_messages, self._units):
-            del held[keep:]
+            self._kept[_identity(self._units[keep].messages)] = self._units[keep]
+        del self._units[keep:], self._starts[keep:]
         del self.chain[keep + 1 :], self.ends[keep + 1 :]
         if keep < self._checked or not keep:
             self._checker = None
 
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
-        if messages and self._groups and self._wire.joins(self._groups[-1][-1], messages[0], self._card):
-            messages = self._groups[-1] + messages
-            tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(self._groups[-1]) - 1), *tokens]
+        if messages and self._units and self._wire.joins(self._units[-1].messages[-1], messages[0], self._card):
+            reopened = self._units[-1].messages
+            messages = reopened + messages
+            tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]
             self._truncate(self._starts[-1])
         position, taken = self._length, 0
         for run in groups(messages, self._wire, self._card):
@@ -91,23 +101,26 @@ class Request:
             taken += len(run)
 
     def _take(self, run: list[Message], tokens: int, position: int) -> None:
-        wire_messages = self._wire.encode_group(run, self._card)
-        unit = b",".join(encoded(item, path=f"messages.{position}") for item in wire_messages)
-        self._groups.append(run)
-        self._starts.append(position)
-        self._wire_messages.append(wire_messages)
+        unit = self._kept.get(_identity(run)) or self._encode(run, position)
         self._units.append(unit)
-        self.chain.append(_link(self.chain[-1], unit))
+        self._starts.append(position)
+        self.chain.append(_link(self.chain[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
+
+    def _encode(self, run: list[Message], position: int) -> _Unit:
+        wire_messages = self._wire.encode_group(run, self._card)
+        data = b",".join(encoded(item, path=f"messages.{position}") for item in wire_messages)
+        return _Unit(run, wire_messages, data)
 
     @property
     def _length(self) -> int:
-        return self._starts[-1] + len(self._groups[-1]) if self._starts else 0
+        return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
     def body(self) -> bytes:
         """The provider's body: the envelope's fields, then the messages."""
         opening = self._envelope_bytes[:-1] + (b"," if self._envelope else b"")
-        return b"".join((opening, b'"messages":[', b",".join(filter(None, self._units)), b"]}"))
+        messages = b",".join([unit.data for unit in self._units if unit.data])
+        return b"".join((opening, b'"messages":[', messages, b"]}"))
 
     def violations(self) -> list[Violation]:
         """What is wrong with the request by the wire's rules; only units not seen before are walked."""
@@ -115,10 +128,10 @@ class Request:
             walk = self._wire.walk(self._envelope, self._card)
             self._checker = Checker(self._wire.rules, walk, self._card, strict=self._strict)
             self._checked = 0
-        for messages in self._wire_messages[self._checked :]:
-            for message in messages:
+        for unit in self._units[self._checked :]:
+            for message in unit.wire_messages:
                 self._checker.feed(message)
-        self._checked = len(self._wire_messages)
+        self._checked = len(self._units)
         return self._checker.violations()
 
 
@@ -132,6 +145,10 @@ def encoded(value: Any, *, path: str) -> bytes:
             f"{path} holds a number that JSON cannot carry (NaN or infinite). Replace it before the call.",
             violations=(violation,),
         ) from error
+
+
+def _identity(messages: list[Message]) -> tuple[int, ...]:
+    return tuple(map(id, messages))
 
 
 def _link(previous: str, data: bytes) -> str:

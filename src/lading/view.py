@@ -35,6 +35,8 @@ class View:
     def __init__(self) -> None:
         self.items: list[Item] = []
         self._entries: list[int] = []
+        self._total = 0
+        # Running sums, valid as far as they reach; edits cut them back, the next question extends them.
         self._tokens = [0]
         self._clearable = [0]
         self._first_assistant: int | None = None
@@ -45,7 +47,7 @@ class View:
     @property
     def tokens(self) -> int:
         """Tokens of all messages."""
-        return self._tokens[-1]
+        return self._total
 
     @property
     def head(self) -> int:
@@ -59,23 +61,31 @@ class View:
 
     def tokens_before(self, position: int) -> int:
         """Tokens of the items before ``position``."""
+        self._sum_up(position)
         return self._tokens[position]
 
     def clearable_before(self, position: int) -> int:
         """Clearable tokens of the items before ``position``."""
+        self._sum_up(position)
         return self._clearable[position]
 
     def first_clearable(self, start: int) -> int:
         """The first position from ``start`` on that holds clearable tokens; the length when there is none."""
+        self._sum_up(len(self))
         return min(bisect_right(self._clearable, self._clearable[start], lo=start) - 1, len(self.items))
 
     def position_with_tail(self, tail_tokens: int) -> int:
         """The first position from which on at most ``tail_tokens`` tokens stand."""
+        self._sum_up(len(self))
         return bisect_left(self._tokens, self.tokens - tail_tokens)
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """The half-open range of positions that the entries ``first`` to ``last`` take."""
         return bisect_left(self._entries, first), bisect_right(self._entries, last)
+
+    def starts_entry(self, position: int) -> bool:
+        """Whether the item there is the first that stands for its entry."""
+        return position == 0 or self._entries[position - 1] != self._entries[position]
 
     def last_entry(self, position: int) -> int:
         """The last log entry that stands before ``position``, spans included."""
@@ -89,15 +99,12 @@ class View:
     def apply(self, edit: Edit) -> int:
         """Show a span of entries as the edit says; returns the first position that changed."""
         start, end = self.span(edit.first, edit.last)
-        tail = [*_items(edit), *self.items[end:]]
-        self._truncate(start)
-        for item in tail:
-            self._push(item)
+        replacement = _items(edit)
+        self._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
+        self.items[start:end] = replacement
+        self._entries[start:end] = [item.entry for item in replacement]
+        del self._tokens[start + 1 :], self._clearable[start + 1 :]
         return start
-
-    def _truncate(self, length: int) -> None:
-        del self.items[length:], self._entries[length:]
-        del self._tokens[length + 1 :], self._clearable[length + 1 :]
 
     def _note_role(self, message: Message, entry: int) -> None:
         if self._first_assistant is None and message.role == "assistant":
@@ -106,8 +113,12 @@ class View:
     def _push(self, item: Item) -> None:
         self.items.append(item)
         self._entries.append(item.entry)
-        self._tokens.append(self._tokens[-1] + item.tokens)
-        self._clearable.append(self._clearable[-1] + item.clearable_tokens)
+        self._total += item.tokens
+
+    def _sum_up(self, position: int) -> None:
+        for item in self.items[len(self._tokens) - 1 : position]:
+            self._tokens.append(self._tokens[-1] + item.tokens)
+            self._clearable.append(self._clearable[-1] + item.clearable_tokens)
 
 
 def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:

@@ -82,9 +82,7 @@ def print_tables(reports: Sequence[Report]) -> None:
             text = f"{item.strategy}: {run[0].session} {calls}: {run[0].text}"
             terminal.out.print(text, soft_wrap=True, markup=False)
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
-            terminal.out.print(
-                f"{item.strategy}: {more} more runs of calls without a request (--json lists them)"
-            )
+            terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
 
 
 def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:

@@ -15,8 +15,9 @@ STUB_TOKENS = 120
 
 
 def cut_points(view: View, pressure: Pressure) -> list[int]:
-    """The positions after the head at which the history may be cut, ascending."""
-    return [position for position in legal_cuts(view.messages, pressure.invariants) if position > view.head]
+    """The positions after the head at which the history may be cut, ascending: legal, and between entries."""
+    legal = legal_cuts(view.messages, pressure.invariants)
+    return [position for position in legal if position > view.head and view.starts_entry(position)]
 
 
 def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:
