@@ -117,9 +117,7 @@ def command(
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
 
 
-def _plans(
-    recordings: list[Recording], options: Options, notes: ModelNotes
-) -> dict[str, tuple[Recording, Plan]]:
+def _plans(recordings: list[Recording], options: Options, notes: ModelNotes) -> dict[str, tuple[Recording, Plan]]:
     """Each recording with its plan, by a session name that is legal and unique."""
     planned: dict[str, tuple[Recording, Plan]] = {}
     for recording in recordings:

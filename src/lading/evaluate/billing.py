@@ -117,9 +117,7 @@ def model_calls(messages: Sequence[Message]) -> list[int]:
     users = (position for position, message in enumerate(messages) if message.role == "user")
     first = next(users, len(messages))
     return [
-        position
-        for position, message in enumerate(messages)
-        if position > first and message.role == "assistant"
+        position for position, message in enumerate(messages) if position > first and message.role == "assistant"
     ]
 
 
@@ -167,8 +165,7 @@ def billed(recording: Recording, plan: Plan, card_of: CardOf) -> Billed | None:
         cache_write_tokens=sum(bill.cache_write_tokens for bill in recording.usage),
         cost_usd=sum(cost for cost in costs if cost is not None),
         calls_priced_by_card=sum(
-            bill.cost_usd is None and cost is not None
-            for bill, cost in zip(recording.usage, costs, strict=True)
+            bill.cost_usd is None and cost is not None for bill, cost in zip(recording.usage, costs, strict=True)
         ),
         unpriced_calls=costs.count(None),
         misses=tuple(_misses(recording, cards)) if caches else (),

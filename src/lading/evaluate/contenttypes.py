@@ -11,8 +11,10 @@ _HEAD_CHARS = 6_000
 _TAIL_CHARS = 2_000
 _HEAD_LINES = 120
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:[→|:\t]| {2,})\s?")
 _BLOB_RUN = re.compile(r"[A-Za-z0-9+/=_-]{300,}")
+_JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true|false|null))')
 _JSON_KEY = re.compile(r'"[^"\n]{1,80}"\s*:')
 _HUNK = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
 _FRAME = re.compile(
@@ -24,22 +26,34 @@ _TAG = re.compile(
     r"|button|section|nav|svg|path)\b[^<>]*>",
     re.IGNORECASE,
 )
+_MARKUP_START = re.compile(r"^\s*<(?:!doctype html|html|\?xml)\b", re.IGNORECASE | re.MULTILINE)
 _LOG_LINE = re.compile(
-    r"^\W{0,2}(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{4}/\d\d/\d\d \d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d"
+    r"^\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d"
     r"|\W?(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b)"
+    r"|^\S+(?:\(\d+,\d+\)|:\d+:\d+): (?:error|warning)\b"
 )
-_SEARCH_LINE = re.compile(r"^[\w@.~+/\\-]+[:-]\d+[:-]")
+_SEARCH_LINE = re.compile(r"^[^\s:]*[A-Za-z][^\s:]*[:-]\d+[:-]")
 _LISTING_LINE = re.compile(
-    r"^(?:[-dlcbps][rwxsStT-]{9}[.+@]?\s|total \d+$|[\s│|]*[├└]── |[\w@.~+-]*/[\w@.~+ ()\[\]/-]*$|[\w@.~+-]+\.\w{1,8}$)"
+    r"^(?:[-dlcbps][rwxsStT-]{9}[.+@]?\s|total \d+$|[\s│|]*[├└]── "
+    r"|[\w@.~+-]*/[\w@.~+ ()\[\]/-]*$|[\w@.~+-]+\.\w{1,8}$)"
 )
 _CODE_LINE = re.compile(
-    r"^\s*(?:(?:async )?def |class \w|(?:from \S+ )?import |return\b|(?:el)?if .*[:{]$|for .*[:{]$|while .*[:{]$|else\b.*[:{]$"
+    r"^\s*(?:(?:async )?def |class \w|(?:from \S+ )?import |return\b|(?:if|elif|else|for|while)\b.*[:{]$"
     r"|try:|except\b|raise |with .*:$|@\w|(?:export |default |async )*function\b|export |(?:const|let|var) \w"
     r"|(?:public|private|protected|static)\b|#include|package \w|func |(?:pub )?(?:fn|struct|enum|impl) |use \w+::"
     r"|//|/\*|\*/|\* |#!|\"\"\"|'''|[\w.\[\]]+ (?:[-+*/|&]?=|:=) \S)|[{};]\s*$|\)\s*[:{]$|=>\s*\{?$"
 )
-_SENTENCE_END = re.compile(r"[.!?:][\"')\]]?(?:\s|$)")
+_CELL_MARKS = (
+    (re.compile(r"\t"), 1),
+    (re.compile(r"\|"), 2),
+    (re.compile(r",(?! )"), 2),
+    (re.compile(r";(?! )"), 2),
+)
+"""What stands between cells, and how often at least in a row."""
+_SENTENCE_END = re.compile(r"[^\W\d_]{2}[.!?][\"')\]*`]*(?:\s|$)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_HEADING = re.compile(r"^#{1,6} \S")
+_INDENTED = re.compile(r"^(?: {2,}|\t)")
 
 
 class Sample(Struct, frozen=True):
@@ -49,8 +63,6 @@ class Sample(Struct, frozen=True):
     tail: str
     lines: tuple[str, ...]
     """The first lines that are not empty, without the line numbers that file viewers put before them."""
-    whole: bool
-    """Whether ``head`` is the whole text."""
 
     def share(self, pattern: re.Pattern[str]) -> float:
         """The share of the lines in which the pattern is found; 0 when there are no lines."""
@@ -74,12 +86,13 @@ def is_blob(sample: Sample) -> bool:
 
 def is_json(sample: Sample) -> bool:
     """An object or a list, also one cut short, or one a line."""
-    start = sample.head.lstrip()
-    if start[0] not in "{[":
+    start = _JSON_START.match(sample.head)
+    if start is None:
         return False
-    closed = sample.tail.rstrip().endswith("}" if start[0] == "{" else "]")
+    is_list = start.group().lstrip()[0] == "["
+    closed = sample.tail.rstrip().endswith("]" if is_list else "}")
     keys = len(_JSON_KEY.findall(sample.head))
-    return (closed and (keys > 0 or start[0] == "[")) or keys >= 3
+    return (closed and (keys > 0 or is_list)) or keys >= 3
 
 
 def is_diff(sample: Sample) -> bool:
@@ -96,8 +109,7 @@ def is_trace(sample: Sample) -> bool:
 
 def is_html(sample: Sample) -> bool:
     """HTML or other markup."""
-    start = sample.head.lstrip()[:15].lower()
-    if start.startswith(("<!doctype html", "<html", "<?xml")):
+    if _MARKUP_START.search(sample.head):
         return True
     return len(_TAG.findall(sample.head)) >= max(5, len(sample.lines) / 3)
 
@@ -121,12 +133,15 @@ def is_table(sample: Sample) -> bool:
     """Rows of equally many cells: CSV, tabs, bars."""
     if len(sample.lines) < 3:
         return False
-    return any(_has_columns(sample.lines, mark, least) for mark, least in (("\t", 1), ("|", 2), (",", 2), (";", 2)))
+    return any(_has_columns(sample.lines, mark, least) for mark, least in _CELL_MARKS)
 
 
 def is_code(sample: Sample) -> bool:
     """Source text of a programming language."""
-    return len(sample.lines) >= 3 and sample.share(_CODE_LINE) >= 0.3
+    if len(sample.lines) < 3:
+        return False
+    share = sample.share(_CODE_LINE)
+    return share >= 0.3 or (share >= 0.15 and sample.share(_INDENTED) >= 0.5)
 
 
 def is_prose(sample: Sample) -> bool:
@@ -134,7 +149,9 @@ def is_prose(sample: Sample) -> bool:
     words = _WORD.findall(sample.head)
     letters = sum(map(len, words))
     ends = len(_SENTENCE_END.findall(sample.head))
-    return len(words) >= 12 and letters >= 0.6 * len(sample.head) and ends >= max(1, len(words) / 60)
+    if len(words) < 8 or letters < 0.55 * len(sample.head) or ends < max(1, len(words) / 50):
+        return False
+    return len(words) >= 6 * len(sample.lines) or sample.share(_HEADING) >= 0.05
 
 
 SNIFFERS: dict[str, Callable[[Sample], bool]] = {
@@ -146,22 +163,22 @@ SNIFFERS: dict[str, Callable[[Sample], bool]] = {
     "log": is_log,
     "search": is_search,
     "listing": is_listing,
-    "table": is_table,
     "code": is_code,
+    "table": is_table,
     "prose": is_prose,
 }
 """One test for each type, asked in this order."""
 
 
 def _sample(text: str) -> Sample:
-    head = text[:_HEAD_CHARS]
-    lines = tuple(line for line in head.splitlines()[:_HEAD_LINES] if line.strip())
+    head = _COLOUR.sub("", text[:_HEAD_CHARS])
+    lines = [line for line in head.splitlines()[:_HEAD_LINES] if line.strip()]
     if sum(_LINE_NUMBER.match(line) is not None for line in lines) >= 0.6 * len(lines):
-        lines = tuple(_LINE_NUMBER.sub("", line) for line in lines)
-    return Sample(head, text[-_TAIL_CHARS:], lines, len(head) == len(text))
+        lines = [bare for line in lines if (bare := _LINE_NUMBER.sub("", line)).strip()]
+    return Sample(head, text[-_TAIL_CHARS:], tuple(lines))
 
 
-def _has_columns(lines: Sequence[str], mark: str, least: int) -> bool:
-    counts = [line.count(mark) for line in lines]
+def _has_columns(lines: Sequence[str], mark: re.Pattern[str], least: int) -> bool:
+    counts = [len(mark.findall(line.strip())) for line in lines]
     commonest = max(set(counts), key=lambda count: (counts.count(count), count))
     return commonest >= least and counts.count(commonest) >= 0.7 * len(lines)

@@ -35,7 +35,6 @@ from lading.messages import Message, Tool
 from lading.models.catalog import find
 from lading.sources import Recording, ToolsSoFar
 
-
 A = TypeVar("A", Billed, Legality)
 
 
@@ -121,6 +120,7 @@ class Summary(Struct, frozen=True):
     largest_results: tuple[Result, ...]
     repeats: Repeats
     unanswered: tuple[Place, ...]
+    open_calls: tuple[Place, ...]
     orphans: tuple[Place, ...]
     duplicate_ids: tuple[Place, ...]
     empty: tuple[Place, ...]
@@ -154,7 +154,7 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
         ),
-        billed=billed(recording, plan, lambda model: find(options.model or model).card),
+        billed=billed(recording, plan, lambda model: find(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
@@ -169,7 +169,7 @@ def total(inspections: Sequence[Inspection]) -> Inspection:
 
 
 def summarise(found: Inspection, *, top: int) -> Summary:
-    """What to read first. Lists of results and of cache misses are cut to the ``top`` largest."""
+    """What to read first. Of the results, the ``top`` largest are listed."""
     use = found.use
     return Summary(
         tokens=found.tokens,
@@ -180,6 +180,7 @@ def summarise(found: Inspection, *, top: int) -> Summary:
         largest_results=largest(use, top),
         repeats=repeats(use),
         unanswered=use.unanswered,
+        open_calls=use.open_calls,
         orphans=use.orphans,
         duplicate_ids=use.duplicate_ids,
         empty=use.empty,
@@ -204,9 +205,7 @@ def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
     )
 
 
-def _layers(
-    weights: Sequence[Weight], carried: Sequence[int], schemas: Mass
-) -> tuple[tuple[str, Mass], ...]:
+def _layers(weights: Sequence[Weight], carried: Sequence[int], schemas: Mass) -> tuple[tuple[str, Mass], ...]:
     masses = dict.fromkeys(LAYERS, Mass()) | {"tools": schemas}
     for weight, calls_after in zip(weights, carried, strict=True):
         for layer, tokens in (*weight.layers, ("framing", weight.framing)):

@@ -33,9 +33,7 @@ class Mass(Struct, frozen=True):
     """Its tokens once for each model call whose append-only request holds it."""
 
     def __add__(self, other: Mass) -> Mass:
-        return Mass(
-            self.items + other.items, self.tokens + other.tokens, self.sent_tokens + other.sent_tokens
-        )
+        return Mass(self.items + other.items, self.tokens + other.tokens, self.sent_tokens + other.sent_tokens)
 
 
 class Weight(Struct, frozen=True):

@@ -61,7 +61,9 @@ class ToolUse(Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
     unanswered: tuple[Place, ...] = ()
-    """Calls for which no result was recorded."""
+    """Calls for which no result was recorded, though the session went on."""
+    open_calls: tuple[Place, ...] = ()
+    """Calls that were waiting for their result when the recording ended."""
     orphans: tuple[Place, ...] = ()
     """Results without an open call of their id."""
     duplicate_ids: tuple[Place, ...] = ()
@@ -74,6 +76,7 @@ class ToolUse(Struct, frozen=True):
             self.calls + other.calls,
             self.results + other.results,
             self.unanswered + other.unanswered,
+            self.open_calls + other.open_calls,
             self.orphans + other.orphans,
             self.duplicate_ids + other.duplicate_ids,
             self.empty + other.empty,
@@ -88,7 +91,7 @@ class ToolRow(Struct, frozen=True):
     results: Mass
     errors: int
     share: float
-    """Of the tokens of all results."""
+    """Of the tokens of all calls and results that are compared."""
     largest_tokens: int
     mean_tokens: float
 
@@ -106,6 +109,8 @@ def tool_use(recording: Recording, weights: Sequence[Weight], carried: Sequence[
     walk = _Walk(recording.id)
     for position, message in enumerate(recording.messages):
         index = recording.raw_indices[position]
+        if message.role == "assistant" or not message.results:
+            walk.goes_on()
         for part, tokens in zip(message.parts, weights[position].parts, strict=True):
             if isinstance(part, ToolCall):
                 walk.call(part, index, tokens=tokens, calls_after=carried[position])
@@ -114,15 +119,25 @@ def tool_use(recording: Recording, weights: Sequence[Weight], carried: Sequence[
     return walk.ended()
 
 
+class _Open(Struct, frozen=True):
+    """A call that waits for its result."""
+
+    place: Place
+    number: int
+    """From 1, in the order of the calls."""
+    made_before: bool
+
+
 class _Walk:
     """Pairs calls with results while a session is read once."""
 
     def __init__(self, session: str) -> None:
         self._session = session
-        self._open: dict[str, tuple[ToolCall, Place, bool]] = {}
+        self._open: dict[str, _Open] = {}
         self._ids: set[str] = set()
         self._made: set[tuple[str, str]] = set()
         self._said: set[bytes] = set()
+        self._waited = 0
         self._calls: list[Call] = []
         self._results: list[Result] = []
         self._unanswered: list[Place] = []
@@ -130,22 +145,26 @@ class _Walk:
         self._duplicates: list[Place] = []
         self._empty: list[Place] = []
 
+    def goes_on(self) -> None:
+        """A message comes that is no result: what is open now will hardly be answered."""
+        self._waited = len(self._calls)
+
     def call(self, call: ToolCall, index: int, *, tokens: int, calls_after: int) -> None:
         place = Place(self._session, index, printable(call.name))
         self._calls.append(Call(place, tokens, tokens * calls_after))
         if call.id in self._ids:
             self._duplicates.append(place)
         if call.id in self._open:
-            self._unanswered.append(self._open[call.id][1])
+            self._unanswered.append(self._open[call.id].place)
         made = (call.name, call.arguments)
-        self._open[call.id] = (call, place, made in self._made)
+        self._open[call.id] = _Open(place, len(self._calls), made in self._made)
         self._ids.add(call.id)
         self._made.add(made)
 
     def result(self, result: ToolResult, index: int, *, tokens: int, calls_after: int) -> None:
         answered = self._open.pop(result.call_id, None)
-        name = answered[0].name if answered else result.name or NO_CALL
-        place = Place(self._session, index, printable(name))
+        name = answered.place.tool if answered else printable(result.name) or NO_CALL
+        place = Place(self._session, index, name)
         if answered is None:
             self._orphans.append(place)
         kind = _kind(result)
@@ -161,18 +180,19 @@ class _Walk:
                 is_error=result.is_error,
                 first_words=first_words(result.text),
                 same_content=said in self._said and tokens >= LEAST_REPEAT_TOKENS,
-                same_call=answered is not None and answered[2],
+                same_call=answered is not None and answered.made_before,
             )
         )
         self._said.add(said)
 
     def ended(self) -> ToolUse:
-        """What was found, calls still open counted as never answered."""
-        unanswered = (*self._unanswered, *(place for _, place, _ in self._open.values()))
+        """What was found."""
+        left = [item.place for item in self._open.values() if item.number <= self._waited]
         return ToolUse(
             tuple(self._calls),
             tuple(self._results),
-            tuple(sorted(unanswered, key=lambda place: place.message_index)),
+            tuple(sorted((*self._unanswered, *left), key=lambda place: place.message_index)),
+            tuple(item.place for item in self._open.values() if item.number > self._waited),
             tuple(self._orphans),
             tuple(self._duplicates),
             tuple(self._empty),
@@ -180,7 +200,7 @@ class _Walk:
 
 
 def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
-    """One row for each tool, the one with most result tokens first."""
+    """One row for each tool, the one with most tokens in calls and results first."""
     made: dict[str, list[Call]] = {}
     for call in use.calls:
         made.setdefault(call.place.tool, []).append(call)
@@ -220,20 +240,23 @@ def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[Call]]
     groups: dict[str, list[Result]] = {name: [] for name in made}
     for name, result in zip(names, use.results, strict=True):
         groups.setdefault(name, []).append(result)
-    all_tokens = sum(result.tokens for result in use.results)
-    rows = [
-        ToolRow(
-            name=name,
-            calls=_mass(made.get(name, ())),
-            results=(mass := _mass(results)),
-            errors=sum(result.is_error for result in results),
-            share=mass.tokens / all_tokens if all_tokens else 0.0,
-            largest_tokens=max((result.tokens for result in results), default=0),
-            mean_tokens=mass.tokens / len(results) if results else 0.0,
-        )
-        for name, results in groups.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: (-row.results.tokens, row.name)))
+    calls = [call for group in made.values() for call in group]
+    everything = _mass(calls).tokens + _mass(use.results).tokens
+    rows = [_row(name, made.get(name, ()), results, everything) for name, results in groups.items()]
+    return tuple(sorted(rows, key=lambda row: (-row.calls.tokens - row.results.tokens, row.name)))
+
+
+def _row(name: str, calls: Sequence[Call], results: Sequence[Result], everything: int) -> ToolRow:
+    asked, given = _mass(calls), _mass(results)
+    return ToolRow(
+        name=name,
+        calls=asked,
+        results=given,
+        errors=sum(result.is_error for result in results),
+        share=(asked.tokens + given.tokens) / everything if everything else 0.0,
+        largest_tokens=max((result.tokens for result in results), default=0),
+        mean_tokens=given.tokens / len(results) if results else 0.0,
+    )
 
 
 def _mass(items: Iterable[Result | Call]) -> Mass:
