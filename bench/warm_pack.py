@@ -12,9 +12,10 @@ from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading.budget import Budget
 from lading.economics import Rates
-from lading.engine import Engine, Settings, reopen
+from lading.engine import Engine, reopen
 from lading.messages import Tool
 from lading.models.catalog import find
+from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
 from lading.tokens import counter

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from lading.budget import Budget
 from lading.economics import Rates
-from lading.engine import Engine, Settings
+from lading.engine import Engine
 from lading.errors import PackError
 from lading.messages import Message, Tool
 from lading.models.card import CacheRules, Card, Conduct, Limits, Prices, TokenFacts
 from lading.pack import Pack
+from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.tokens.meter import Meter
 

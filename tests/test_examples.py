@@ -165,9 +165,7 @@ def test_a_step_can_be_played_for_each_of_several_values(tmp_path: Path) -> None
         ({"say": "x", "do": [["read_file", "none.txt"]]}, "No such file: none.txt"),
     ],
 )
-def test_a_story_that_did_not_happen_is_not_recorded(
-    tmp_path: Path, step: dict[str, Any], complaint: str
-) -> None:
+def test_a_story_that_did_not_happen_is_not_recorded(tmp_path: Path, step: dict[str, Any], complaint: str) -> None:
     with pytest.raises(RecordingError, match=f"(?s)step 1 .*{complaint}"):
         play(tmp_path, step)
 

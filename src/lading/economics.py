@@ -79,10 +79,14 @@ class PrefixCache:
         self._min_prefix = min_prefix_tokens
         self._ttl_s = ttl_s
         self._used_at: dict[str, float] = {}
+        self._now = 0.0
 
     def bill(self, chain: Sequence[str], ends: Sequence[int], *, at_s: float | None = None) -> Usage:
-        """What this request is billed; the cache remembers it. ``at_s`` is when it is sent (seconds)."""
-        now = at_s or 0.0
+        """What this request is billed; the cache remembers it.
+
+        ``at_s`` is when it is sent (seconds). Not given, or earlier than before: no time has passed.
+        """
+        self._now = now = self._now if at_s is None else max(self._now, at_s)
         hits = self._longest_hit(chain, now)
         cached = ends[hits - 1] if hits else 0
         total = ends[-1] if ends else 0
@@ -115,6 +119,9 @@ def is_cold(*, idle_s: float | None, ttl_s: float | None) -> bool:
 
 
 def rates_for(read: float, write: Mapping[int, float], *, ttl_s: float) -> Rates:
-    """The rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``, 1 when none."""
+    """The rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``.
+
+    The dearest where none covers it; 1 where the row has no write prices.
+    """
     covering = [price for lifetime, price in sorted(write.items()) if lifetime >= ttl_s]
     return Rates(read, covering[0] if covering else max(write.values(), default=1.0))

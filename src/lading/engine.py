@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from lading.addresses import Address, check_name
-from lading.budget import Budget
-from lading.compaction import Draft, Pressure, strategy
+from lading.compaction import Compaction, Draft, Pressure, strategy
 from lading.compaction.emergency import emergency
-from lading.economics import Rates, is_cold
+from lading.economics import is_cold
 from lading.errors import IllegalRequest, LadingError, PackError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
@@ -33,33 +32,15 @@ from lading.manifest import (
     unseal,
 )
 from lading.messages import Message, Template, Tool
-from lading.models.card import Card
 from lading.offer import Offer
 from lading.pack import Pack, layer_counts, window_exceeded
 from lading.request import ENCODER, Request
+from lading.settings import Settings
 from lading.stores import SessionStore
-from lading.tokens.meter import Meter
 from lading.toolset import LADDER, Detail
 from lading.view import View, rebuild
 from lading.wire import wire
 from lading.wire.checking import Violation
-
-
-class Settings(Struct, frozen=True):
-    """What a session's line is set to."""
-
-    card: Card
-    meter: Meter
-    budget: Budget
-    rates: Rates
-    wire: str = "openai_chat"
-    strategy: str = "basic"
-    tenant: str = "default"
-    session: str = "session"
-    cache_ttl_s: float | None = None
-    """Idle for longer, the prompt cache is taken for cold; None: it is always warm."""
-    strict: bool = False
-    """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
 
 
 class Engine:
@@ -165,7 +146,7 @@ class Engine:
             draft = self._strategy.admit(view.items[position], view, pressure)
             if draft is not None:
                 self._apply(draft, pressure)
-        compaction = self._strategy.compact(view, pressure)
+        compaction = self._guarded(view, pressure)
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:
@@ -174,6 +155,16 @@ class Engine:
                 self._overrule("they did not fit the window")
                 self._apply(rescue, pressure)
         return 0.0 if compaction.drafts else pressure.account + compaction.rent
+
+    def _guarded(self, view: View, pressure: Pressure) -> Compaction:
+        """What the strategy decides; one that fails decides nothing. A strategy may be a user's own code."""
+        try:
+            return self._strategy.compact(view, pressure)
+        except Exception as error:
+            if self.settings.strict:
+                raise
+            self._overrule(f"it failed: {type(error).__name__}: {error}")
+            return Compaction()
 
     def _apply(self, draft: Draft, pressure: Pressure) -> None:
         changed = self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens)

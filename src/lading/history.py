@@ -113,9 +113,11 @@ class History:
         self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
 
     def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:
-        if not admitted.repairs or shown == (self.entries[-1].message,):
+        if shown == (self.entries[-1].message,):
             return [Repaired(item.rule, len(self.entries) - 1, item.detail) for item in admitted.repairs]
         entry = self.entries[-1].index
-        reason = when + ", ".join(dict.fromkeys(item.rule for item in admitted.repairs))
+        # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
+        rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+        reason = when + ", ".join(rules)
         self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]

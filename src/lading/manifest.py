@@ -122,8 +122,9 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
 
 def seal(manifest: Manifest) -> tuple[Manifest, bytes]:
     """The manifest with its checksum, and its bytes as they are stored."""
-    sealed = replace(manifest, checksum=_checksum(manifest))
-    return sealed, jsonbytes.canonical(msgspec.to_builtins(sealed))
+    content = msgspec.to_builtins(replace(manifest, checksum=""), str_keys=True)
+    checksum = _checksum(content)
+    return replace(manifest, checksum=checksum), jsonbytes.canonical(content | {"checksum": checksum})
 
 
 def unseal(data: bytes) -> Manifest:
@@ -139,9 +140,10 @@ def unseal(data: bytes) -> Manifest:
                 f"The manifest is of format {found!r}, this version reads {FORMAT}. Use the Lading that wrote it."
             )
         manifest = msgspec.convert(raw, Manifest, strict=False)
+        checksum = _checksum({key: value for key, value in raw.items() if key != "checksum"})
     except (ValueError, AttributeError, TypeError) as error:
         raise TamperedError(f"A manifest cannot be read: {error}.") from error
-    if manifest.checksum != _checksum(manifest):
+    if manifest.checksum != checksum:
         place = manifest.place
         where = f"{place.tenant}/{place.session} call {place.call}"
         raise TamperedError(f"The manifest of {where} does not match its checksum: it was changed after writing.")
@@ -172,6 +174,6 @@ def totals(counts: Mapping[str, int]) -> int:
     return sum(tokens for layer, tokens in counts.items() if layer != "slack")
 
 
-def _checksum(manifest: Manifest) -> str:
-    content = msgspec.to_builtins(replace(manifest, checksum=""))
+def _checksum(content: Mapping[str, object]) -> str:
+    # Over the JSON value as written: 1 and 1.0 are equal in a Struct, not in its bytes.
     return jsonbytes.digest(jsonbytes.canonical(content))

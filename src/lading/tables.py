@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from lading.errors import UnknownName
@@ -36,5 +35,7 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str) -> Any:
 def _entry_point(name: str, kind: str) -> str | None:
     if ":" in name:
         return None
-    found = entry_points(group=f"lading.{kind}", name=name)
+    # Loading it takes a good part of the time that importing Lading takes; our own names never need it.
+    metadata = importlib.import_module("importlib.metadata")
+    found = metadata.entry_points(group=f"lading.{kind}", name=name)
     return next((entry.value for entry in found), None)

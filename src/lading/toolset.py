@@ -14,9 +14,10 @@ LADDER: tuple[Detail, ...] = ("full", "types", "names")
 """From most to least."""
 
 _OPEN = {"type": "object"}
-_STRUCTURE = frozenset(
-    {"type", "properties", "items", "required", "enum", "anyOf", "oneOf", "allOf", "$ref", "$defs"}
-)
+_VALUES = frozenset({"type", "required", "enum", "const", "$ref"})
+_SCHEMAS = frozenset({"items", "additionalProperties"})
+_SCHEMA_LISTS = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf"})
+_SCHEMA_MAPS = frozenset({"properties", "$defs", "definitions"})
 
 
 def reduce_tools(tools: tuple[Tool, ...], detail: Detail) -> tuple[Tool, ...]:
@@ -37,12 +38,12 @@ def _types(schema: Any) -> Any:
         return schema
     kept: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in ("properties", "$defs") and isinstance(value, dict):
+        if key in _SCHEMA_MAPS and isinstance(value, dict):
             kept[key] = {name: _types(inner) for name, inner in value.items()}
-        elif key in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
+        elif key in _SCHEMA_LISTS and isinstance(value, list):
             kept[key] = [_types(inner) for inner in value]
-        elif key == "items":
+        elif key in _SCHEMAS:
             kept[key] = _types(value)
-        elif key in _STRUCTURE:
+        elif key in _VALUES:
             kept[key] = value
     return kept

@@ -84,7 +84,7 @@ def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
 
 def newest_block(messages: Sequence[Message]) -> int:
     """Where the newest block starts: the last assistant message whose results are still unread, else the
-    first message after the last assistant message. Length of the history when there is none."""
+    first message after the last assistant message, else the last message. 0 for an empty history."""
     position = len(messages)
     while position and messages[position - 1].role != "assistant":
         position -= 1

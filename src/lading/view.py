@@ -40,6 +40,7 @@ class View:
         self._tokens = [0]
         self._clearable = [0]
         self._first_assistant: int | None = None
+        self._last_entry = -1
 
     def __len__(self) -> int:
         return len(self.items)
@@ -72,12 +73,12 @@ class View:
     def first_clearable(self, start: int) -> int:
         """The first position from ``start`` on that holds clearable tokens; the length when there is none."""
         self._sum_up(len(self))
-        return min(bisect_right(self._clearable, self._clearable[start], lo=start) - 1, len(self.items))
+        return bisect_right(self._clearable, self._clearable[start], lo=start) - 1
 
     def position_with_tail(self, tail_tokens: int) -> int:
         """The first position from which on at most ``tail_tokens`` tokens stand."""
         self._sum_up(len(self))
-        return bisect_left(self._tokens, self.tokens - tail_tokens)
+        return bisect_left(self._tokens, self.tokens - max(tail_tokens, 0))
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """The half-open range of positions that the entries ``first`` to ``last`` take."""
@@ -88,12 +89,13 @@ class View:
         return position == 0 or self._entries[position - 1] != self._entries[position]
 
     def last_entry(self, position: int) -> int:
-        """The last log entry that stands before ``position``, spans included."""
-        return self._entries[position] - 1 if position < len(self.items) else self._entries[-1]
+        """The last log entry that stands before ``position``, spans included; -1 for none. ``position`` is
+        the length, or the first that its entry takes."""
+        return self._entries[position] - 1 if position < len(self.items) else self._last_entry
 
     def append(self, message: Message, *, entry: int, tokens: int) -> None:
         """Show one more raw message at the end."""
-        self._note_role(message, entry)
+        self._note(message, entry)
         self._push(_raw(message, entry, tokens))
 
     def apply(self, edit: Edit) -> int:
@@ -106,7 +108,8 @@ class View:
         del self._tokens[start + 1 :], self._clearable[start + 1 :]
         return start
 
-    def _note_role(self, message: Message, entry: int) -> None:
+    def _note(self, message: Message, entry: int) -> None:
+        self._last_entry = entry
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
 
@@ -129,7 +132,7 @@ def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
         shown[edit.first] = edit
     view = View()
     for entry in entries:
-        view._note_role(entry.message, entry.index)
+        view._note(entry.message, entry.index)
         if entry.index not in shown:
             view.append(entry.message, entry=entry.index, tokens=entry.tokens)
         elif (edit_here := shown[entry.index]) is not None:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from lading.errors import WireError
+from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall
+from lading.wire import encode
+from lading.wire.anthropic import WIRE
 from tests.wire.anthropic_requests import (
     CLAUDE_CODE_NEW,
     CLAUDE_CODE_OLD,
@@ -14,11 +19,6 @@ from tests.wire.anthropic_requests import (
     SYSTEM_FIRST,
 )
 from tests.wire.codec_cards import PLAIN
-
-from lading.errors import WireError
-from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall
-from lading.wire import encode
-from lading.wire.anthropic import WIRE
 
 
 def messages(*items: Any) -> tuple[Message, ...]:
@@ -115,9 +115,7 @@ def test_an_input_that_json_cannot_say_is_kept(value: Any) -> None:
 
 def test_a_missing_input_reads_as_empty() -> None:
     (item,) = messages({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f"}]})
-    assert item.parts[0] == ToolCall(
-        "t", "f", "{}", template={"type": "tool_use", "id": "str", "name": "str"}
-    )
+    assert item.parts[0] == ToolCall("t", "f", "{}", template={"type": "tool_use", "id": "str", "name": "str"})
 
 
 @pytest.mark.parametrize("value", [{"x": {1, 2}}, {"x": b"bytes"}, {(1, 2): 3}])

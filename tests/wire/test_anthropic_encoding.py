@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec.structs import replace
-from tests.wire.anthropic_requests import (
-    CLAUDE_CODE_NEW,
-    CLAUDE_CODE_OLD,
-    DOCUMENTS,
-    OPENCODE_ANTHROPIC,
-    RESULTS,
-)
-from tests.wire.chat_requests import OPENCODE_CHAT, QWEN_CODE
-from tests.wire.codec_cards import PLAIN, card
 
 from lading.messages import (
     Conversation,
@@ -33,6 +24,15 @@ from lading.validity import OpenLoopWhole
 from lading.wire import encode
 from lading.wire.anthropic import WIRE
 from lading.wire.openai_chat import WIRE as CHAT
+from tests.wire.anthropic_requests import (
+    CLAUDE_CODE_NEW,
+    CLAUDE_CODE_OLD,
+    DOCUMENTS,
+    OPENCODE_ANTHROPIC,
+    RESULTS,
+)
+from tests.wire.chat_requests import OPENCODE_CHAT, QWEN_CODE
+from tests.wire.codec_cards import PLAIN, card
 
 PIXEL = Image(data="AA==", media_type="image/png")
 PIXEL_BLOCK = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}

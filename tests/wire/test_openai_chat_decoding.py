@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.wire.chat_requests import OLD_AND_ODD, QWEN_CODE
 
 from lading.errors import WireError
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from lading.wire.openai_chat import WIRE
+from tests.wire.chat_requests import OLD_AND_ODD, QWEN_CODE
 
 
 def messages(*items: Any) -> tuple[Message, ...]:

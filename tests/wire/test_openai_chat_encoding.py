@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.wire.anthropic_requests import CLAUDE_CODE_OLD
-from tests.wire.chat_requests import OLD_AND_ODD, OPENCODE_CHAT, QWEN_CODE
-from tests.wire.codec_cards import PLAIN, card
 
 from lading.messages import (
     Conversation,
@@ -27,6 +24,9 @@ from lading.models.card import Card
 from lading.wire import encode
 from lading.wire.anthropic import WIRE as ANTHROPIC
 from lading.wire.openai_chat import WIRE
+from tests.wire.anthropic_requests import CLAUDE_CODE_OLD
+from tests.wire.chat_requests import OLD_AND_ODD, OPENCODE_CHAT, QWEN_CODE
+from tests.wire.codec_cards import PLAIN, card
 
 PIXEL = Image(data="AA==", media_type="image/png")
 PIXEL_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
@@ -60,9 +60,7 @@ def edited(body: dict[str, Any], index: int, *parts: Part) -> dict[str, Any]:
     conversation = WIRE.decode(body)
     messages = list(conversation.messages)
     messages[index] = messages[index].with_parts(parts)
-    made: dict[str, Any] = encode(replace(conversation, messages=tuple(messages)), WIRE, PLAIN)["messages"][
-        index
-    ]
+    made: dict[str, Any] = encode(replace(conversation, messages=tuple(messages)), WIRE, PLAIN)["messages"][index]
     return made
 
 

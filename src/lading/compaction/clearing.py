@@ -15,9 +15,10 @@ NOTE_TOKENS = 40
 
 
 def clear(view: View, items: Iterable[Item], reason: str, pressure: Pressure) -> list[Draft]:
-    """A draft for each entry among the items whose results are worth clearing."""
+    """A draft for each entry among the items whose results are worth clearing and get shorter by it."""
     entries = dict.fromkeys(item.entry for item in items if worth_clearing(item))
-    return [_cleared(view, entry, reason, pressure) for entry in entries]
+    drafts = [_cleared(view, entry, reason, pressure) for entry in entries]
+    return [draft for draft in drafts if draft is not None]
 
 
 def worth_clearing(item: Item) -> bool:
@@ -33,12 +34,13 @@ def consumed_before(view: View) -> int:
     return max(position - 1, 0)
 
 
-def _cleared(view: View, entry: int, reason: str, pressure: Pressure) -> Draft:
+def _cleared(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
     pointer = pressure.address(str(entry))
     start, end = view.span(entry, entry)
-    messages = tuple(
-        _noted(item, pointer) if worth_clearing(item) else item.message for item in view.items[start:end]
-    )
+    items = view.items[start:end]
+    messages = tuple(_noted(item, pointer) if worth_clearing(item) else item.message for item in items)
+    if sum(map(pressure.count, messages)) >= sum(item.tokens for item in items):
+        return None
     return Draft("cleared", entry, entry, messages, reason, (pointer,))
 
 
@@ -47,7 +49,7 @@ def _noted(item: Item, pointer: str) -> Message:
     parts: list[Part] = []
     for part in item.message.parts:
         if isinstance(part, ToolResult):
-            of = f" of {part.name}" if part.name else ""
+            of = f" of {part.name[:40]}" if part.name else ""
             size = "a result" if several else f"{item.clearable_tokens:,} tokens"
             part = replace(part, parts=(Text(f"[Cleared after use: {size}{of}. Kept at {pointer}]"),))
         parts.append(part)

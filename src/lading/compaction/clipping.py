@@ -13,15 +13,20 @@ HEAD_SHARE = 0.7
 
 
 def clip(view: View, item: Item, cap_tokens: int, pressure: Pressure) -> Draft | None:
-    """A draft that brings every result of the message above ``cap_tokens`` down to it; None when there is none."""
+    """A draft that brings every result of the message above ``cap_tokens`` down to it; None when there is none.
+
+    A cap below the size of the note leaves the note alone, or the result as it is where the note is longer.
+    """
     parts: list[Part] = []
     pointers: list[str] = []
     for part in item.message.parts:
         clipped = part
         if isinstance(part, ToolResult) and _tokens(part, pressure) > cap_tokens:
             pointer = pressure.address(str(item.entry))
-            clipped = _clipped(part, cap_tokens, pointer, pressure)
-            pointers.append(pointer)
+            shorter = _clipped(part, cap_tokens, pointer, pressure)
+            if _tokens(shorter, pressure) < _tokens(part, pressure):
+                clipped = shorter
+                pointers.append(pointer)
         parts.append(clipped)
     if not pointers:
         return None
@@ -47,7 +52,11 @@ def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> 
     head = _to_line_end(text[: int(kept * HEAD_SHARE)])
     tail = _from_line_start(text[len(text) - (kept - int(kept * HEAD_SHARE)) :] if kept else "")
     missing = len(text) - len(head) - len(tail)
-    note = f"[{missing:,} of {len(text):,} characters left out here ({total:,} tokens in all). Whole: {pointer}]"
+    others = sum(not isinstance(part, Text) for part in result.parts)
+    also = f" and {others} parts that are no text" if others else ""
+    note = (
+        f"[{missing:,} of {len(text):,} characters{also} left out here ({total:,} tokens in all). Whole: {pointer}]"
+    )
     shown = "\n".join(piece for piece in (head, note, tail) if piece)
     return replace(result, parts=(Text(shown),))
 

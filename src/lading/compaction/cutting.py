@@ -11,7 +11,9 @@ from lading.validity import legal_cuts
 from lading.view import View
 
 STUB_TOKENS = 120
-"""About what a stub takes; it is held below 200."""
+"""About what a stub takes."""
+MOST_STUB_TOKENS = 200
+"""A stub that would take more, because of odd tool names, leaves the names out."""
 
 
 def cut_points(view: View, pressure: Pressure) -> list[int]:
@@ -27,15 +29,20 @@ def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(view.head)
     messages = [item.message for item in view.items[view.head : position]]
-    stub = user_text(_stub(first, last, tokens, messages, pointer))
+    stub = user_text(_stub(first, last, tokens, _tools_called(messages), pointer))
+    if pressure.count(stub) >= MOST_STUB_TOKENS:
+        stub = user_text(_stub(first, last, tokens, "", pointer))
     return Draft("dropped", first, last, (stub,), reason, (pointer,))
 
 
-def _stub(first: int, last: int, tokens: int, messages: Sequence[Message], pointer: str) -> str:
+def _tools_called(messages: Sequence[Message]) -> str:
     calls = Counter(call.name[:40] for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
-    what = f" Tools called there: {tools}." if tools else ""
+    return f" Tools called there: {tools}." if tools else ""
+
+
+def _stub(first: int, last: int, tokens: int, tools_called: str, pointer: str) -> str:
     return (
         f"[{last - first + 1} earlier messages ({tokens:,} tokens as last shown) were taken out of view "
-        f"to fit the window.{what} Kept unchanged at {pointer}]"
+        f"to fit the window.{tools_called} Kept unchanged at {pointer}]"
     )

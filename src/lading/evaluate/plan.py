@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.budget import allocate
 from lading.economics import Rates, rates_for
-from lading.engine import Settings
 from lading.evaluate.recorded import Plan
 from lading.events import Event
 from lading.messages import Template
 from lading.models.card import Card
 from lading.models.catalog import find
+from lading.settings import settings_for
 from lading.sources import Recording
-from lading.tokens import counter
-from lading.tokens.meter import Meter, meter
 from lading.wire import WIRES
 
 
@@ -41,21 +39,20 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     """
     model = options.model or recording.model
     card, events = find(model)
-    budget = allocate(
+    wire_name = options.wire or _recorded_wire(recording)
+    settings = settings_for(
         card,
         window_tokens=options.window_tokens,
         output_reserve_tokens=options.output_reserve_tokens,
-        margin_tokens=0,
-    )
-    wire_name = options.wire or _recorded_wire(recording)
-    settings = Settings(
-        card=card,
-        meter=_meter(card, options.counter),
-        budget=budget,
-        rates=options.rates
-        or rates_for(card.prices.read, card.prices.write, ttl_s=options.ttl_s or card.cache.ttl_s),
         wire=wire_name,
         strategy=options.strategy,
+        counter=options.counter,
+    )
+    prices, ttl_s = card.prices, options.ttl_s or card.cache.ttl_s
+    settings = replace(
+        settings,
+        budget=replace(settings.budget, margin_tokens=0),
+        rates=options.rates or rates_for(prices.read, prices.write, ttl_s=ttl_s),
         cache_ttl_s=options.ttl_s,
         strict=options.strict,
     )
@@ -76,7 +73,3 @@ def _template(recording: Recording, card: Card, wire_name: str, model: str) -> T
         cache = {"cache_control": {"type": "ephemeral"}}
         return {"model": model, "max_tokens": card.limits.max_output_tokens, **cache}
     return {"model": model}
-
-
-def _meter(card: Card, name: str | None) -> Meter:
-    return Meter(counter(name)) if name else meter(card.tokens)

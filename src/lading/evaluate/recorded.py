@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from lading.budget import Budget
 from lading.economics import PrefixCache, Usage
-from lading.engine import Engine, Settings
+from lading.engine import Engine
 from lading.errors import PackError
 from lading.events import Event
 from lading.log import Edit
 from lading.messages import Template
 from lading.pack import Pack
+from lading.settings import Settings
 from lading.sources import Recording, ToolsSoFar
 from lading.stores import SessionStore
 

@@ -1,0 +1,54 @@
+"""What a session's line is set to, and how that follows from a model's card."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lading.budget import Budget, allocate
+from lading.economics import Rates, rates_for
+from lading.models.card import Card
+from lading.tokens import counter as counter_named
+from lading.tokens.meter import Meter, meter
+
+
+class Settings(Struct, frozen=True):
+    """What a session's line is set to."""
+
+    card: Card
+    meter: Meter
+    budget: Budget
+    rates: Rates
+    wire: str = "openai_chat"
+    strategy: str = "basic"
+    tenant: str = "default"
+    session: str = "session"
+    cache_ttl_s: float | None = None
+    """Idle for longer, the prompt cache is taken for cold; None: it is always warm."""
+    strict: bool = False
+    """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
+
+
+def settings_for(
+    card: Card,
+    *,
+    window_tokens: int | None = None,
+    output_reserve_tokens: int | None = None,
+    wire: str = "openai_chat",
+    strategy: str = "basic",
+    session: str = "session",
+    counter: str | None = None,
+) -> Settings:
+    """Settings for a model; what is not given comes from its card.
+
+    A counter named here counts as it is; the card's own counter comes with its multiplier. Raises
+    InputError when the window leaves no room for input, UnknownName for a counter that does not exist.
+    """
+    return Settings(
+        card,
+        Meter(counter_named(counter)) if counter else meter(card.tokens),
+        allocate(card, window_tokens=window_tokens, output_reserve_tokens=output_reserve_tokens),
+        rates_for(card.prices.read, card.prices.write, ttl_s=card.cache.ttl_s),
+        wire=wire,
+        strategy=strategy,
+        session=session,
+    )

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lading.addresses import parse
+from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points
+from lading.messages import Message, Text, ToolCall, user_text
+from lading.validity import OpenLoopWhole, legal_cuts
+from tests.histories import answered, called, histories, said, tool_loop
+from tests.views import address, admitted, count, paired, pairing_faults, pressure
+
+
+def count_bytes(message: Message) -> int:
+    """A counter that is harsh on odd characters: a token for each three bytes."""
+    return 4 + len(repr(message).encode("utf-8", "surrogatepass")) // 3
+
+
+def test_the_stub_says_how_much_of_what_and_where_it_is() -> None:
+    history = admitted(tool_loop(5))
+    tokens = history.view.tokens_before(8) - history.view.tokens_before(2)
+    draft = cut(history.view, 8, "test", pressure())
+    assert (draft.kind, draft.first, draft.last, draft.reason) == ("dropped", 2, 7, "test")
+    assert draft.pointers == (address("2-7"),)
+    (stub,) = draft.replacement
+    assert stub == user_text(
+        f"[6 earlier messages ({tokens} tokens as last shown) were taken out of view to fit the window. "
+        f"Tools called there: read 3x. Kept unchanged at {address('2-7')}]"
+    )
+
+
+def test_a_stub_without_calls_names_no_tools() -> None:
+    history = admitted([user_text("hi"), said("one"), user_text("two"), said("three"), user_text("four")])
+    (stub,) = cut(history.view, 2, "test", pressure()).replacement
+    assert "Tools" not in stub.text
+
+
+def test_a_later_cut_absorbs_the_stub() -> None:
+    history = admitted(tool_loop(8))
+    history.apply(cut(history.view, 6, "one", pressure()), call=2, room_tokens=100)
+    assert [item.entry for item in history.view.items[:4]] == [0, 1, 2, 6]
+    draft = cut(history.view, 7, "two", pressure())
+    history.apply(draft, call=3, room_tokens=100)
+    assert (draft.first, draft.last, draft.pointers) == (2, 9, (address("2-9"),))
+    stubs = [message for message in history.view.messages if "taken out of view" in message.text]
+    assert len(stubs) == 1
+    assert stubs[0].text.startswith("[8 earlier messages")
+
+
+HOSTILE = ["🂠𓀀𝔘" * 500, "\ud83d" * 500, "中" * 500, "a b-c_d.e" * 90, "\n" * 500, "]\"'{}\\" * 99]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_stub_stays_below_its_limit_whatever_the_tools_are_called(name: str) -> None:
+    calls = tuple(ToolCall(f"{n}", f"{n}{name}", "{}") for n in range(6))
+    results = [answered(call.id) for call in calls]
+    history = admitted([user_text("hi"), Message("assistant", calls), *results, said("ok"), user_text("go")])
+    harsh = pressure(counter=count_bytes)
+    (stub,) = cut(history.view, 8, "test", harsh).replacement
+    assert count_bytes(stub) < MOST_STUB_TOKENS
+    assert address("1-7") in stub.text
+
+
+def test_an_entry_shown_as_several_messages_is_never_split() -> None:
+    both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
+    history = admitted(
+        [user_text("hi"), both, answered("a"), answered("x", "stray"), answered("b"), said("ok"), user_text("go")]
+    )
+    view = history.view
+    split = next(here for here in range(1, len(view)) if view.items[here].entry == view.items[here - 1].entry)
+    assert split in legal_cuts(view.messages)
+    assert split not in cut_points(view, pressure())
+    assert cut_points(view, pressure()) != []
+
+
+def test_the_head_is_never_cut() -> None:
+    history = admitted([user_text("one"), user_text("two"), user_text("three")])
+    assert cut_points(history.view, pressure()) == []
+    history = admitted([user_text("one"), user_text("two"), said("ok"), user_text("three")])
+    assert cut_points(history.view, pressure()) == [3]
+
+
+@settings(max_examples=100, deadline=None)
+@given(paired())
+def test_a_wire_can_forbid_cuts(history: list[Message]) -> None:
+    view = admitted(history).view
+    fewer = set(cut_points(view, pressure(invariants=(OpenLoopWhole(),))))
+    assert fewer == set(cut_points(view, pressure())) & set(legal_cuts(view.messages, (OpenLoopWhole(),)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories(), st.data())
+def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
+    raw: list[Message], data: st.DataObject
+) -> None:
+    history = admitted(raw)
+    view = history.view
+    for call in (2, 3):
+        points = cut_points(view, pressure())
+        if not points:
+            return
+        position = data.draw(st.sampled_from(points))
+        head, kept = view.items[: view.head], view.items[position:]
+        entries_before = {item.entry for item in view.items}
+        draft = cut(view, position, "test", pressure())
+        history.apply(draft, call=call, room_tokens=1000)
+        assert view.items[: view.head] == head
+        assert view.items[view.head].message == draft.replacement[0]
+        assert view.items[view.head + 1 :] == kept
+        assert pairing_faults(view.messages) == []
+        (pointer,) = draft.pointers
+        first, last, _ = parse(pointer).log_span()
+        assert (first, last) == (draft.first, draft.last)
+        assert entries_before - {item.entry for item in view.items} <= set(range(first, last + 1))
+
+
+def test_a_cut_history_starts_with_a_stub_of_the_user() -> None:
+    history = admitted([user_text("hi"), called("a"), answered("a"), said("ok"), user_text("more")])
+    history.apply(cut(history.view, 3, "test", pressure()), call=2, room_tokens=100)
+    assert [message.role for message in history.view.messages] == ["user", "user", "assistant", "user"]
+    assert isinstance(history.view.messages[1].parts[0], Text)
+    assert count(history.view.messages[1]) < 60

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lading.compaction.cutting import cut, cut_points
+from lading.compaction.emergency import emergency
+from lading.messages import Message, user_text
+from tests.histories import histories, tool_loop
+from tests.views import admitted, paired, pairing_faults, pressure
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(histories(), paired()), st.integers(0, 700))
+def test_the_shallowest_cut_after_which_the_view_fits(raw: list[Message], room: int) -> None:
+    fitting = []
+    view = admitted(raw).view
+    for position in cut_points(view, pressure()):
+        trial = admitted(raw)
+        trial.apply(cut(view, position, "trial", pressure()), call=2, room_tokens=room)
+        if trial.view.tokens <= room:
+            fitting.append(trial.view.messages)
+    draft = emergency(view, pressure(room))
+    if draft is None:
+        assert not fitting
+        return
+    history = admitted(raw)
+    history.apply(draft, call=2, room_tokens=room)
+    assert draft.kind == "dropped"
+    assert history.view.tokens <= room
+    assert [message.role for message in history.view.messages] == [message.role for message in fitting[0]]
+    assert len(history.view) == len(fitting[0])
+    assert pairing_faults(history.view.messages) == []
+
+
+def test_no_cut_helps_where_the_head_alone_is_too_large() -> None:
+    assert emergency(admitted([user_text("x" * 9_000), *tool_loop(3)[2:]]).view, pressure(500)) is None
+
+
+def test_a_view_that_cannot_be_cut_is_left() -> None:
+    assert emergency(admitted([user_text("hi")]).view, pressure(1)) is None

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from lading.history import History
+from lading.messages import Message, ToolCall, user_text
+from lading.repair import Needs
+from tests.histories import answered, histories
+from tests.views import admitted, count, pairing_faults
+
+
+def test_an_orphan_that_waited_for_parallel_results_is_shown_after_them() -> None:
+    both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
+    history = admitted([user_text("hi"), both, answered("a"), answered("x", "stray"), answered("b")])
+    assert [message.role for message in history.view.messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert "stray" in history.view.messages[-1].text
+    assert [(edit.first, edit.kind, edit.reason) for edit in history.edits] == [
+        (3, "repaired", "orphan_result"),
+        (4, "repaired", "orphan_result"),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories())
+def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]) -> None:
+    history = admitted(raw)
+    assert pairing_faults(history.view.messages) == []
+    assert all(entry.message is message for entry, message in zip(history.entries, raw, strict=True))
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories(), histories())
+def test_a_restored_history_goes_on_as_if_it_had_never_stopped(raw: list[Message], later: list[Message]) -> None:
+    history, restored = admitted(raw), History(Needs(), count)
+    restored.restore(history.entries, history.edits)
+    for one in (history, restored):
+        for message in later:
+            one.append(message, call=2)
+        one.close(call=2)
+    assert restored.view.items == history.view.items
+    assert (restored.log, restored.entries, restored.edits) == (history.log, history.entries, history.edits)
