@@ -26,6 +26,7 @@ FOUND = 1
 """Exit code when a command found what it looks for: a violation, a manifest that does not verify."""
 
 _PIPED_WIDTH = 140
+_WIDE = 110
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
@@ -75,7 +76,18 @@ def existing_files(paths: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(map(Path, paths))
 
 
+def is_wide() -> bool:
+    """Whether stdout has room for more than the necessary."""
+    return out.width >= _WIDE
+
+
+def printable(text: str) -> str:
+    """The text as any terminal can show it: control characters, lone surrogates and what the terminal's
+    encoding lacks are replaced. Newlines stay."""
+    shown = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+    return shown.encode(out.encoding, "replace").decode(out.encoding)
+
+
 def _safe(text: str) -> str:
-    """Text from files may hold markup of the terminal library or control characters; show it as it is."""
-    shown = "".join(char if char.isprintable() or char == "\n" else "�" for char in text)
-    return shown.replace("[", "\\[")
+    """Text from files may hold markup of the terminal library; show it as it is."""
+    return printable(text).replace("[", "\\[")
