@@ -260,9 +260,7 @@ def run(repository: Path, command: Sequence[str]) -> Outcome:
         check=False,
     )
     text = done.stdout.decode("utf-8", "surrogateescape")
-    return Outcome(
-        text + (f"\n[exit code {done.returncode}]" if done.returncode else ""), bool(done.returncode)
-    )
+    return Outcome(text + (f"\n[exit code {done.returncode}]" if done.returncode else ""), bool(done.returncode))
 
 
 def shell(repository: Path, values: Sequence[str]) -> Outcome:
@@ -272,9 +270,7 @@ def shell(repository: Path, values: Sequence[str]) -> Outcome:
 
 def run_tests(repository: Path, values: Sequence[str]) -> Outcome:
     """Pytest over the paths and options given."""
-    return run(
-        repository, [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *shlex.split(values[0])]
-    )
+    return run(repository, [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *shlex.split(values[0])])
 
 
 def grep(repository: Path, values: Sequence[str]) -> Outcome:

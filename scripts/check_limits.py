@@ -98,9 +98,7 @@ def function_length(source: Source) -> Iterator[Breach]:
         node = place.function
         length = (node.end_lineno or node.lineno) - node.lineno + 1
         if length > FUNCTION_LINES:
-            yield Breach(
-                source.path, node.lineno, f"{node.name} has {length} lines; at most {FUNCTION_LINES}"
-            )
+            yield Breach(source.path, node.lineno, f"{node.name} has {length} lines; at most {FUNCTION_LINES}")
 
 
 def parameter_count(source: Source) -> Iterator[Breach]:
@@ -112,9 +110,7 @@ def parameter_count(source: Source) -> Iterator[Breach]:
         if place.is_command:
             continue
         if total > PARAMETERS:
-            yield Breach(
-                source.path, node.lineno, f"{node.name} has {total} parameters; at most {PARAMETERS}"
-            )
+            yield Breach(source.path, node.lineno, f"{node.name} has {total} parameters; at most {PARAMETERS}")
         loose = source.module and place.is_public and not is_dunder(node.name)
         if loose and len(positional) > POSITIONAL:
             names = ", ".join(argument.arg for argument in positional[POSITIONAL:])

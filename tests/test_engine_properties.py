@@ -10,8 +10,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engines import TOOLS, packs, run, settings
-from tests.histories import histories
 
 from lading import jsonbytes
 from lading.addresses import parse
@@ -23,6 +21,8 @@ from lading.pointers import as_text, resolve
 from lading.replay import verify
 from lading.stores import open_store
 from lading.wire import WIRES, check, wire
+from tests.engines import TOOLS, packs, run, settings
+from tests.histories import histories
 
 WINDOWS = st.integers(150, 1500)
 every_wire = pytest.mark.parametrize("wire_name", sorted(WIRES))

@@ -185,9 +185,7 @@ def test_only_the_named_guard_may_catch_everything(tmp_path: Path, monkeypatch: 
     assert len(check_limits.GUARDS) == 1
 
 
-def test_a_listed_file_may_be_long_but_not_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listed_file_may_be_long_but_not_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_limits, "LONG_FILES", {"src/lading/room.py": "one table"})
     path = "src/lading/room.py"
     assert breaches(tree(tmp_path, {path: DOC + "x = 1\n" * 599})) == []

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from tests.histories import answered, called, histories, said
 
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Border, Needs
+from tests.histories import answered, called, histories, said
 
 
 def shown(history: list[Message], needs: Needs | None = None) -> tuple[list[Message], list[str]]:

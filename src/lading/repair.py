@@ -62,6 +62,7 @@ class Border:
         self._seen: set[str] = set()
         self._open: dict[str, list[str]] = {}
         """Ids shown of calls not answered yet, by original id."""
+        self._calls_origin = ""
         self._late: list[Message] = []
         self._last_role = ""
 
@@ -97,7 +98,7 @@ class Border:
         parts: list[Part] = []
         for part in message.parts:
             if isinstance(part, ToolCall):
-                parts.append(self._call(part, repairs))
+                parts.append(self._call(part, message, repairs))
             elif isinstance(part, ToolResult):
                 answer = self._answer(part, message, repairs)
                 parts += [answer] if answer else []
@@ -118,7 +119,8 @@ class Border:
         repairs.append(Repair("empty_text", f"empty text in a message of role {message.role}"))
         return kept or [Text(EMPTY)]
 
-    def _call(self, call: ToolCall, repairs: list[Repair]) -> ToolCall:
+    def _call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
+        self._calls_origin = message.origin
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
         self._open.setdefault(call.id, []).append(shown)
@@ -152,7 +154,8 @@ class Border:
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
         results = self._synthetic(repairs)
-        messages = tuple(Message("tool", (result,)) for result in results)
+        # A wire writes ids of its own as they are: the result must say that it belongs to such a call.
+        messages = tuple(Message("tool", (result,), origin=self._calls_origin) for result in results)
         late, self._late = tuple(self._late), []
         return (*messages, *late)
 

@@ -84,6 +84,10 @@ class View:
         """The half-open range of positions that the entries ``first`` to ``last`` take."""
         return bisect_left(self._entries, first), bisect_right(self._entries, last)
 
+    def starts_entry(self, position: int) -> bool:
+        """Whether the item there is the first that stands for its entry."""
+        return position == 0 or self._entries[position - 1] != self._entries[position]
+
     def last_entry(self, position: int) -> int:
         """The last log entry that stands before ``position``, spans included; -1 for none. ``position`` is
         the length, or the first that its entry takes."""

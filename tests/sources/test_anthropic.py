@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.written import read_all, read_one, write
 
 from lading.sources import Usage, source
+from tests.sources.written import read_all, read_one, write
 
 BODY: dict[str, Any] = {
     "model": "claude-sonnet-4-5",

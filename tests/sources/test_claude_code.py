@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.written import read_all, read_one, write
 
 from lading.messages import Text, ToolCall
 from lading.sources import Usage, tools_at
+from tests.sources.written import read_all, read_one, write
 
 
 def event(kind: str, uuid: str, parent: str | None, content: Any, **fields: Any) -> dict[str, Any]:

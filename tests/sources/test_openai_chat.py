@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.written import read_all, read_one, write
 
 from lading.sources import Usage
+from tests.sources.written import read_all, read_one, write
 
 BODY: dict[str, Any] = {
     "model": "gpt-4.1",

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.sources.written import read_all
 
 from lading.errors import SourceError
 from lading.sources import Recording, ToolsSoFar, read
+from tests.sources.written import read_all
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("LADING_SHARED", CHECKOUT.parent / "shared")) / "data"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sources import test_anthropic, test_claude_code, test_openai_chat, test_trajectories
-from tests.sources.written import json_lines, read_all, read_one, write
 
 from lading.errors import SourceError, UnknownName
 from lading.sources import SOURCES, Problem, Recording, read, source
+from tests.sources import test_anthropic, test_claude_code, test_openai_chat, test_trajectories
+from tests.sources.written import json_lines, read_all, read_one, write
 
 SAMPLES: dict[str, list[Any]] = {
     "claude_code": test_claude_code.LOG,

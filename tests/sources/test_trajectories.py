@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.written import read_all, read_one, write
 
 from lading.messages import Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.sources import Usage, open_tool
+from tests.sources.written import read_all, read_one, write
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}}

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores.samples import edit, entries, entry, manifest
 
 from lading import jsonbytes
 from lading.errors import AddressError, StoreError, TamperedError, UnknownName
 from lading.log import Entry
 from lading.stores import STORES, SessionStore, Stored, open_store
+from tests.stores.samples import edit, entries, entry, manifest
 
 BLOB = b"bytes that left a request"
 DIGEST = jsonbytes.digest(BLOB)

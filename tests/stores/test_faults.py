@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.stores.samples import entry, manifest
-from tests.stores.writer import append_round, blob
 
 from lading import jsonbytes
 from lading.errors import StoreError
 from lading.stores import Stored
 from lading.stores.sqlite import open_sqlite
+from tests.stores.samples import entry, manifest
+from tests.stores.writer import append_round, blob
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stores.samples import edit, entries, entry, manifest
 
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, StoreError, StoreFormatError, TamperedError
 from lading.log import Entry
 from lading.messages import Message, Opaque
 from lading.stores.sqlite import INLINE_BYTES, open_sqlite
+from tests.stores.samples import edit, entries, entry, manifest
 
 BLOB = b"small"
 BIG_BLOB = b"large" * 20_000

@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.stores.samples import entries, entry, manifest
 
 from lading import jsonbytes
 from lading.errors import InputError, StoreError, StoreFormatError
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import APPLICATION_ID, FORMAT, Durability
+from tests.stores.samples import entries, entry, manifest
 
 NOBODY = 65534
 BLOB = b"y" * 50_000

@@ -9,12 +9,11 @@ import resource
 import sys
 from pathlib import Path
 
-from tests.stores.samples import edit, entry, manifest
-
 from lading import jsonbytes
 from lading.errors import StoreError
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
+from tests.stores.samples import edit, entry, manifest
 
 
 def blob(call: int) -> bytes:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts.measure_estimator import corpus, errors
 
 from lading.tokens.estimate import CLASS_OF_BYTE, ESTIMATE, WEIGHTS, WITHIN_MEDIAN, WITHIN_P95, occurrences
 from lading.tokens.exact import O200K
+from scripts.measure_estimator import corpus, errors
 
 OTHER_SCRIPTS = [
     "上下文工程决定模型在每次调用时看到什么。我们保存全部历史，只在需要时压缩，并为每个请求写下清单。",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lading.models.card import Card
 from tests.wire.anthropic_bodies import (
     BEFORE,
     CURRENT,
@@ -26,8 +27,6 @@ from tests.wire.anthropic_bodies import (
     user,
     without,
 )
-
-from lading.models.card import Card
 
 LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A1": {"the least there can be": (without(body(user()), "tools"), BEFORE)},

@@ -8,6 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
+
+from lading.models.card import Card
+from lading.wire.anthropic.rules import RULES, walk
+from lading.wire.checking import Checker, Violation, WireMessage
 from tests.wire.anthropic_bodies import (
     BEFORE,
     CURRENT,
@@ -29,10 +33,6 @@ from tests.wire.anthropic_bodies import (
     user,
 )
 from tests.wire.anthropic_cases import ILLEGAL, LEGAL
-
-from lading.models.card import Card
-from lading.wire.anthropic.rules import RULES, walk
-from lading.wire.checking import Checker, Violation, WireMessage
 
 
 def check(request: Mapping[str, Any], row: Card = BEFORE, *, strict: bool = True) -> list[Violation]:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.wire.client_requests import REQUESTS
-from tests.wire.codec_cards import PLAIN
-from tests.wire.legal_bodies import BODIES
 
 from lading import jsonbytes
 from lading.messages import Conversation
 from lading.wire import encode, wire
+from tests.wire.client_requests import REQUESTS
+from tests.wire.codec_cards import PLAIN
+from tests.wire.legal_bodies import BODIES
 
 moderate = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -17,13 +17,9 @@ MOST_STUB_TOKENS = 200
 
 
 def cut_points(view: View, pressure: Pressure) -> list[int]:
-    """The positions after the head at which the history may be cut, ascending.
-
-    An entry shown as several messages goes or stays as one, for edits name whole entries.
-    """
-    head, items = view.head, view.items
+    """The positions after the head at which the history may be cut, ascending: legal, and between entries."""
     legal = legal_cuts(view.messages, pressure.invariants)
-    return [here for here in legal if here > head and items[here].entry != items[here - 1].entry]
+    return [position for position in legal if position > view.head and view.starts_entry(position)]
 
 
 def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:

@@ -53,9 +53,11 @@ class Meter(Struct, frozen=True):
         return self._scaled(counted) + fixed
 
     def count_tools(self, tools: Sequence[Tool]) -> int:
-        """Tokens of the tool definitions as compact JSON, rounded up: OpenAI's function form, the largest of
-        the usual ones; a provider's own tool as the provider's object."""
-        return self._scaled(sum(self.counter.count(_json.encode(_definition(tool))) for tool in tools))
+        """Tokens of the array of tool definitions as compact JSON, rounded up: OpenAI's function form, the
+        largest of the usual ones; a provider's own tool as the provider's object. No tools: 0."""
+        if not tools:
+            return 0
+        return self._scaled(self.counter.count(_json.encode([_definition(tool) for tool in tools])))
 
     def _scaled(self, counted: int) -> int:
         return math.ceil(counted * self.multiplier)

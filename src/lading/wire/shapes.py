@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from lading.errors import WireError
@@ -49,6 +49,14 @@ def text_at(holder: Mapping[str, Any], key: str, path: str) -> str:
     if not isinstance(value, str):
         raise expected(f"{path}.{key}", "a string", value)
     return value
+
+
+def role_at(message: Mapping[str, Any], roles: Collection[str], path: str) -> str:
+    """The provider's word for the role of the message at ``path``. Raises WireError for an unknown one."""
+    word = text_at(message, "role", path)
+    if word not in roles:
+        raise WireError(f"{path}.role: expected one of {', '.join(roles)}, found {word[:40]!r}.")
+    return word
 
 
 def copied(value: Any, path: str, *, levels: int = DEEPEST_LEVELS) -> Any:

@@ -7,7 +7,7 @@ code that the value has outgrown (a string that has become two parts) gives way 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from lading.messages import Template, Text
@@ -27,6 +27,15 @@ _EMPTY: dict[str, Any] = {"empty": "", "empty_list": [], "null": None}
 def template_of(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: str) -> Template:
     """The template of ``source``: its keys in order, codes for the known ones, copies of the others."""
     return {key: codes[key] if key in codes else copied(value, path) for key, value in source.items()}
+
+
+def merged(templates: Iterable[Template]) -> Template:
+    """Several templates as one; where they share a field the first one's code stands."""
+    fields: Template = {}
+    for template in templates:
+        for key, code in template.items():
+            fields.setdefault(key, code)
+    return fields
 
 
 def fill(template: Template | None, values: Mapping[str, Any]) -> dict[str, Any]:

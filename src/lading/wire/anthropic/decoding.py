@@ -25,7 +25,7 @@ from lading.messages import (
 )
 from lading.wire.anthropic.inputs import read_input
 from lading.wire.anthropic.media import read_document, read_image
-from lading.wire.shapes import as_list, as_object, copied, expected, text_at
+from lading.wire.shapes import as_list, as_object, copied, expected, role_at, text_at
 from lading.wire.templates import code_of, read_content, read_list, template_of
 
 NAME: Final = "anthropic"
@@ -60,9 +60,7 @@ def _system(value: Any) -> Message:
 
 
 def _message(source: dict[str, Any], path: str) -> Message:
-    word = text_at(source, "role", path)
-    if word not in ROLES:
-        raise expected(f"{path}.role", f"one of {', '.join(ROLES)}", word)
+    word = role_at(source, ROLES, path)
     parts, code = read_content(source.get("content"), f"{path}.content", _part)
     template = template_of(source, {"role": word, "content": code}, path=path)
     return Message(ROLES[word], parts, origin=NAME, template=template)

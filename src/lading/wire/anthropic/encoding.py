@@ -11,7 +11,7 @@ from lading.wire.anthropic.decoding import NAME
 from lading.wire.anthropic.grouping import in_list, is_native, leading
 from lading.wire.anthropic.parts import write_foreign, write_part
 from lading.wire.shapes import copied
-from lading.wire.templates import ABSENT, Piece, empty, fill, write_content, written
+from lading.wire.templates import ABSENT, Piece, empty, fill, merged, write_content, written
 from lading.wire.translation import system_words, translated
 
 PARAMETERS = {
@@ -80,7 +80,7 @@ def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
     alone = len(messages) == 1 and is_native(messages[0])
     if role == "user" and not alone:
         pieces.sort(key=lambda piece: not _is_result(piece))
-    template = _merged(messages)
+    template = merged(_template(message) for message in messages)
     otherwise: Any = EMPTY
     if alone and template and "content" not in template:
         otherwise = ABSENT
@@ -88,14 +88,10 @@ def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
     return fill(template, {"role": role, "content": content})
 
 
-def _merged(messages: Sequence[Message]) -> Template:
-    """The templates of the list's messages that were decoded here, as one; the first one's fields first."""
-    merged: Template = {}
-    for message in messages:
-        if is_native(message) and "role" in (message.template or ()):
-            for key, code in (message.template or {}).items():
-                merged.setdefault(key, code)
-    return merged
+def _template(message: Message) -> Template:
+    """The template of a message of the list that was decoded here; an empty one for any other."""
+    template = message.template if is_native(message) and message.template else {}
+    return template if "role" in template else {}
 
 
 def _is_result(piece: Piece) -> bool:

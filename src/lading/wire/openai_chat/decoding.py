@@ -25,7 +25,7 @@ from lading.messages import (
     ToolResult,
 )
 from lading.wire.openai_chat.media import read_file, read_image
-from lading.wire.shapes import as_list, as_object, copied, expected, text_at
+from lading.wire.shapes import as_list, as_object, copied, expected, role_at, text_at
 from lading.wire.templates import code_of, read_content, read_list, template_of
 
 NAME: Final = "openai_chat"
@@ -68,9 +68,7 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 
 
 def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message:
-    word = text_at(source, "role", path)
-    if word not in ROLES:
-        raise expected(f"{path}.role", f"one of {', '.join(ROLES)}", word)
+    word = role_at(source, ROLES, path)
     role = ROLES[word]
     content, content_code = read_content(source.get("content"), f"{path}.content", _part)
     codes: dict[str, Any] = {"role": word, "content": content_code}

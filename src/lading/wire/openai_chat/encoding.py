@@ -11,8 +11,8 @@ from lading.messages import (
     File,
     Image,
     Message,
-    Part,
     Reasoning,
+    ResultPart,
     Template,
     Text,
     Tool,
@@ -24,7 +24,7 @@ from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, RO
 from lading.wire.openai_chat.grouping import flat, is_native, movable, moved, runs
 from lading.wire.openai_chat.media import write_file, write_image
 from lading.wire.shapes import copied
-from lading.wire.templates import ABSENT, Piece, empty, fill, write_content, written
+from lading.wire.templates import ABSENT, Piece, empty, fill, merged, write_content, written
 from lading.wire.translation import left_out, stand_in_id, translated, type_of
 
 PARAMETERS = {
@@ -91,7 +91,7 @@ def _result(message: Message, result: ToolResult) -> dict[str, Any]:
     return fill(template, values)
 
 
-def _words(part: Part) -> str:
+def _words(part: ResultPart) -> str:
     if isinstance(part, Image | File) and movable(part):
         kind = "image" if isinstance(part, Image) else "document"
         return f"[{kind}: see the next user message]"
@@ -100,18 +100,17 @@ def _words(part: Part) -> str:
     return piece
 
 
-def _spoken(speakers: Sequence[Message], shown: Sequence[Part], card: Card) -> dict[str, Any]:
+def _spoken(speakers: Sequence[Message], shown: Sequence[Image | File], card: Card) -> dict[str, Any]:
     """One message of the speakers' role: what is shown out of tool results, then their own parts."""
     role = speakers[-1].role if speakers else "user"
     role = "user" if role == "tool" else role
-    template = next(filter(None, (_template(message, role) for message in speakers)), {})
+    template = merged(_template(message, role) for message in speakers)
     pieces: list[Piece] = [_piece(part, native=False, media=True) for part in shown]
     for message in speakers:
-        pieces += (
-            _piece(part, native=is_native(message), media=role == "user" or is_native(message))
-            for part in message.parts
-            if not isinstance(part, ToolCall | ToolResult | Reasoning)
-        )
+        native = is_native(message)
+        said = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
+        found = [_piece(part, native=native, media=native or role == "user") for part in said]
+        pieces += (piece for piece in found if native or piece)
     alone = len(speakers) == 1 and is_native(speakers[0])
     if flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
@@ -158,7 +157,7 @@ def _calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dic
     old_style = template.get("function_call") == "call"
     items: list[Any] = []
     fields: dict[str, Any] = {"function_call": ABSENT} if old_style else {}
-    if old_style and len(calls) == 1:
+    if old_style and len(calls) == 1 and is_native(calls[0][0]):
         call = calls[0][1]
         fields["function_call"] = fill(call.template, {"name": call.name, "arguments": call.arguments})
     else:
@@ -180,7 +179,7 @@ def _id(call_id: str, native: bool) -> str:
     return call_id if native or len(call_id) <= MAX_ID_CHARS else stand_in_id(call_id)
 
 
-def _piece(part: Part, *, native: bool, media: bool) -> Piece:
+def _piece(part: ResultPart, *, native: bool, media: bool) -> Piece:
     """A part in this wire's form; words in its place where the message cannot hold it."""
     match part:
         case Text():
@@ -190,8 +189,6 @@ def _piece(part: Part, *, native: bool, media: bool) -> Piece:
         case File():
             piece = write_file(part, native=native)
             return piece if media or isinstance(piece, str) else left_out("document")
-        case ToolCall() | ToolResult() | Reasoning():
-            return left_out("part")
         case _:
             return copied(part.value, "part") if native else left_out(type_of(part))
 
