@@ -85,7 +85,7 @@ class Rebuilder:
         return self._request
 
     def _blob(self, digest: str) -> bytes:
-        return self._store.blob(self._tenant, self._session, digest)
+        return self._store.blob(self._tenant, self._session, digest=digest)
 
     def _grow(self, manifest: Manifest, request: Request) -> None:
         """Show what the manifest saw and the one before did not; check it against the manifest."""
@@ -115,7 +115,7 @@ class Rebuilder:
                 raise TamperedError(f"{pointer} does not hold what edit {edit.index} removed.")
 
 
-def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
+def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcome]:
     """Compare every manifest of a session with its rebuilt request; stops after the first that differs.
 
     Raises StoreError when there is no such session.
@@ -130,7 +130,7 @@ def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
         yield Outcome(tenant, session, call, str(error))
 
 
-def rebuild_body(store: SessionStore, tenant: str, session: str, call: int) -> bytes:
+def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
     """The body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
     for data in store.manifests(tenant, session):

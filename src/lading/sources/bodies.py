@@ -59,10 +59,10 @@ def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Ite
 
 
 def _recording(call: Exchange, wire: Wire, report: Report, *, line: int) -> Recording | None:
-    envelope = decode_envelope(call.body, wire, report, line=line)
+    envelope = decode_envelope(call.body, wire, report=report, line=line)
     asked = call.body["messages"]
     reply = reply_message(call.reply)
-    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report, line=line)
+    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report=report, line=line)
     if not messages:
         report(line, "Left out: there is no message in it.")
         return None
