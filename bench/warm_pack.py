@@ -14,7 +14,7 @@ from lading.budget import Budget
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.messages import Tool
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
@@ -55,7 +55,7 @@ def run() -> list[Figure]:
 
 
 def _settings(window: int) -> Settings:
-    card, _ = find("claude-sonnet-4-5")
+    card, _ = find_card("claude-sonnet-4-5")
     budget = Budget(window, 0, 0)
     return Settings(card, Meter(counter("cl100k")), budget, Rates(0.1, 1.25), session="bench")
 

@@ -39,7 +39,7 @@ from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.toolset import LADDER, Detail
 from lading.view import View, rebuild
-from lading.wire import wire
+from lading.wire import find_wire
 from lading.wire.checking import Violation
 
 
@@ -51,9 +51,9 @@ class Engine:
         check_name(settings.tenant, what="tenant")
         check_name(settings.session, what="session")
         self.settings = settings
-        self.history = History(wire(settings.wire).needs(settings.card), settings.meter.count_message)
+        self.history = History(find_wire(settings.wire).needs(settings.card), settings.meter.count_message)
         self._store = store
-        self._wire = wire(settings.wire)
+        self._wire = find_wire(settings.wire)
         self._strategy = strategy(settings.strategy)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)

@@ -21,7 +21,7 @@ from lading.request import ENCODER, Request
 from lading.stores import SessionStore
 from lading.toolset import reduce_tools
 from lading.view import View
-from lading.wire import wire
+from lading.wire import find_wire
 
 
 class Outcome(Struct, frozen=True):
@@ -79,7 +79,7 @@ class Rebuilder:
             self._frame = frame
             self._tools = tools_from(self._blob(frame.tools))
             self._template = jsonbytes.load(self._blob(frame.template))
-            self._request = Request(wire(frame.wire), frame.card)
+            self._request = Request(find_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
         return self._request

@@ -20,7 +20,7 @@ from lading.sources.decoding import decode_messages, decode_tools
 from lading.sources.opentools import observed_tools
 from lading.sources.recording import Line, Recording, Report, Source, Usage
 from lading.sources.times import seconds
-from lading.wire import Wire, wire
+from lading.wire import Wire, find_wire
 
 _OWN_FIELDS = frozenset({"is_error", "timestamp"})
 _REPLY_FIELDS = frozenset({"response", "choices"})
@@ -39,7 +39,7 @@ def recognises(values: Sequence[Any]) -> bool:
 
 def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
     """One recording for each line."""
-    chat = wire("openai_chat")
+    chat = find_wire("openai_chat")
     for line in lines:
         record = line.value
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):

@@ -61,7 +61,7 @@ class Wire(Struct, frozen=True):
     """What messages must be mended for on their way in."""
 
 
-def wire(name: str) -> Wire:
+def find_wire(name: str) -> Wire:
     """The wire of that name, or at that dotted path. Raises UnknownName."""
     found = lookup(WIRES, name, kind="wire")
     assert isinstance(found, Wire)
