@@ -45,7 +45,7 @@ coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when the
 	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
 
 demo: $(installed) ## replay the example sessions with two strategies and verify every manifest
-	@rm -rf $(demo)
+	@rm -rf $(demo) && mkdir $(demo)
 	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy append-only --store $(demo)/append-only
 	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy basic --store $(demo)/basic
 	$(bin)/lading verify $(demo)/append-only

@@ -20,7 +20,7 @@ from lading.models.card import Conduct
 from lading.pointers import as_text, resolve
 from lading.replay import verify
 from lading.stores import open_store
-from lading.wire import WIRES, check, wire
+from lading.wire import WIRES, check, find_wire
 from tests.engines import TOOLS, packs, run, settings
 from tests.histories import histories
 
@@ -43,7 +43,7 @@ def test_every_request_is_legal_and_fits_or_there_is_a_typed_error(
             assert outcome.layer in ("system", "tools", "conversation")
         else:
             assert outcome.violations == ()
-            assert check(outcome.request, wire(wire_name), chosen.card, strict=True) == []
+            assert check(outcome.request, find_wire(wire_name), card=chosen.card, strict=True) == []
             assert outcome.tokens <= window
             assert outcome.tokens + outcome.manifest.counts["slack"] == window
 
@@ -122,7 +122,7 @@ def test_same_inputs_give_same_bytes_and_manifests_that_verify(
         assert [pack.body for pack in first] == [pack.body for pack in second]
         assert [pack.manifest for pack in first] == [pack.manifest for pack in second]
         if first:
-            outcomes = list(verify(one, "default", "session"))
+            outcomes = list(verify(one, tenant="default", session="session"))
             assert [outcome.problem for outcome in outcomes] == [""] * len(first)
 
 

@@ -6,15 +6,16 @@ is new since the last one. Messages go in with ``append``, a request comes out o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from lading.addresses import Address, check_name
-from lading.compaction import Compaction, Draft, Pressure, strategy
+from lading.compaction import Arrival, Compaction, Draft, Pressure, strategy
 from lading.compaction.emergency import emergency
 from lading.economics import is_cold
-from lading.errors import IllegalRequest, LadingError, PackError
+from lading.errors import IllegalRequest, InputError, LadingError, PackError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
 from lading.log import Edit
@@ -39,7 +40,7 @@ from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.toolset import LADDER, Detail
 from lading.view import View, rebuild
-from lading.wire import wire
+from lading.wire import find_wire
 from lading.wire.checking import Violation
 
 
@@ -51,9 +52,9 @@ class Engine:
         check_name(settings.tenant, what="tenant")
         check_name(settings.session, what="session")
         self.settings = settings
-        self.history = History(wire(settings.wire).needs(settings.card), settings.meter.count_message)
+        self.history = History(find_wire(settings.wire).needs(settings.card), settings.meter.count_message)
         self._store = store
-        self._wire = wire(settings.wire)
+        self._wire = find_wire(settings.wire)
         self._strategy = strategy(settings.strategy)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
@@ -83,9 +84,17 @@ class Engine:
         )
 
     def append(self, messages: Iterable[Message], *, at_s: float | None = None) -> None:
-        """Admit messages to the log, in order, as they happened."""
+        """Admit messages to the log, in order, as they happened. They are stored with the next ``pack``, or
+        at once by ``save``.
+
+        Raises IllegalRequest for a message with a number that is NaN or infinite; those before it are in.
+        """
         for message in messages:
             self._events += self.history.append(message, call=self.call, at_s=at_s)
+
+    def save(self) -> None:
+        """Store what was appended since the last ``pack``. Raises StoreError."""
+        self._save(None, {})
 
     def pack(
         self, *, tools: tuple[Tool, ...] = (), template: Template | None = None, at_s: float | None = None
@@ -96,6 +105,8 @@ class Engine:
         for prompt caches that cool. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
         PackError, StoreError; after an error the log stands and no edit of this call remains.
         """
+        if at_s is not None and not math.isfinite(at_s):
+            raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
         self._events += self.history.close(call=self.call)
         if not self.history.view.items or self.history.view.items[-1].message.role == "system":
             raise PackError("There is no message to answer yet. Append a user message first.")
@@ -106,7 +117,7 @@ class Engine:
             violations = self._assemble(mark)
         except LadingError:
             self._take_back(mark)
-            self._save(None, {})
+            self.save()
             raise
         self._account = account
         return self._record(violations, at_s)
@@ -143,7 +154,7 @@ class Engine:
     def _decide(self, pressure: Pressure) -> float:
         view = self.history.view
         for position in range(min(pressure.sent_items, len(view)), len(view)):
-            draft = self._strategy.admit(view.items[position], view, pressure)
+            draft = self._strategy.admit(Arrival(view.items[position], view), pressure)
             if draft is not None:
                 self._apply(draft, pressure)
         compaction = self._guarded(view, pressure)

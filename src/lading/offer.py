@@ -6,6 +6,7 @@ import msgspec
 
 from lading import jsonbytes
 from lading.messages import Template, Tool
+from lading.request import encoded
 from lading.tokens.meter import Meter
 from lading.toolset import Detail, reduce_tools
 
@@ -14,11 +15,13 @@ class Offer:
     """Tools and other body fields of a call; reduced, counted and digested once."""
 
     def __init__(self, tools: tuple[Tool, ...], template: Template | None, meter: Meter) -> None:
+        """Raises IllegalRequest when a number in them is NaN or infinite."""
         self.tools = tools
         self.template = template
         self._meter = meter
         self._levels: dict[Detail, tuple[tuple[Tool, ...], int]] = {}
-        tools_blob, template_blob = jsonbytes.dump(msgspec.to_builtins(tools)), jsonbytes.dump(template)
+        tools_blob = encoded(msgspec.to_builtins(tools), path="tools")
+        template_blob = encoded(template, path="body")
         self.tools_digest, self.template_digest = jsonbytes.digest(tools_blob), jsonbytes.digest(template_blob)
         self.blobs = {self.tools_digest: tools_blob, self.template_digest: template_blob}
 

@@ -22,7 +22,7 @@ def shown(*messages: Message) -> View:
 
 def test_a_cleared_result_becomes_a_note_with_a_pointer() -> None:
     history = admitted([user_text("hi"), called("a"), answered("a", WORDS), said("ok")])
-    (draft,) = clear(history.view, history.view.items, "test", pressure())
+    (draft,) = clear(history.view, history.view.items, reason="test", pressure=pressure())
     assert (draft.kind, draft.first, draft.last, draft.reason) == ("cleared", 2, 2, "test")
     assert draft.pointers == (address("2"),)
     (message,) = draft.replacement
@@ -32,13 +32,13 @@ def test_a_cleared_result_becomes_a_note_with_a_pointer() -> None:
     assert result.text == f"[Cleared after use: {tokens} tokens of read. Kept at {address('2')}]"
     history.apply(draft, call=2, room_tokens=1000)
     assert history.view.messages[1].calls == history.entries[1].message.calls
-    assert clear(history.view, history.view.items, "test", pressure()) == []
+    assert clear(history.view, history.view.items, reason="test", pressure=pressure()) == []
 
 
 def test_a_result_without_a_name_and_several_in_one_message() -> None:
     parts = (ToolResult("a", (Text(WORDS), Image(url="u"))), ToolResult("b", (Text(WORDS),)), Text("go on"))
     view = shown(called("a"), Message("user", parts, origin="anthropic", template={"k": 1}))
-    (draft,) = clear(view, view.items, "test", pressure())
+    (draft,) = clear(view, view.items, reason="test", pressure=pressure())
     (message,) = draft.replacement
     assert [result.text for result in message.results] == [
         f"[Cleared after use: a result. Kept at {address('1')}]"
@@ -50,7 +50,7 @@ def test_a_result_without_a_name_and_several_in_one_message() -> None:
 def test_small_results_stay() -> None:
     view = shown(answered("a", "short"), said("x" * 4000), user_text("y" * 4000))
     assert not any(map(worth_clearing, view.items))
-    assert clear(view, view.items, "test", pressure()) == []
+    assert clear(view, view.items, reason="test", pressure=pressure()) == []
 
 
 def test_several_results_must_each_be_worth_a_note() -> None:
@@ -68,7 +68,7 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
     )
     items = [item for item in history.view.items if item.entry == 4]
     assert len(items) == 2
-    (draft,) = clear(history.view, items, "test", pressure())
+    (draft,) = clear(history.view, items, reason="test", pressure=pressure())
     assert len(draft.replacement) == 2
     assert draft.replacement[1] is items[1].message
     assert "Cleared after use" in draft.replacement[0].results[0].text
@@ -78,14 +78,14 @@ def test_a_note_that_would_be_longer_than_the_result_is_not_made() -> None:
     view = shown(answered("a", "word " * 60), said("ok"))
     assert worth_clearing(view.items[0])
     far = pressure(address=lambda item: f"artifact://{'t' * 128}/{'s' * 128}/log/{item}")
-    assert clear(view, view.items, "test", far) == []
-    assert len(clear(view, view.items, "test", pressure())) == 1
+    assert clear(view, view.items, reason="test", pressure=far) == []
+    assert len(clear(view, view.items, reason="test", pressure=pressure())) == 1
 
 
 def test_a_hostile_name_does_not_make_the_note_long() -> None:
     result = ToolResult("a", (Text(WORDS),), name="n" * 10_000)
     view = shown(Message("tool", (result,)))
-    (draft,) = clear(view, view.items, "test", pressure())
+    (draft,) = clear(view, view.items, reason="test", pressure=pressure())
     assert count(draft.replacement[0]) < 80
 
 
@@ -108,7 +108,7 @@ def test_nothing_is_consumed_before_anything_was_said() -> None:
 def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
     view = shown(*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS))
-    cleared = clear(view, view.items[: consumed_before(view)], "test", pressure())
+    cleared = clear(view, view.items[: consumed_before(view)], reason="test", pressure=pressure())
     assert [draft.first for draft in cleared] == [3, 5]
 
 
@@ -120,7 +120,7 @@ def test_clearing_any_part_keeps_the_pairs_and_leaves_a_pointer(raw: list[Messag
     start = data.draw(st.integers(0, len(view)))
     end = data.draw(st.integers(start, len(view)))
     before, tokens = list(view.items), view.tokens
-    drafts = clear(view, view.items[start:end], "test", pressure())
+    drafts = clear(view, view.items[start:end], reason="test", pressure=pressure())
     assert view.items == before
     for draft in drafts:
         history.apply(draft, call=2, room_tokens=1000)

@@ -25,7 +25,7 @@ NOTE_ROOM = 60
 def clipped(text: str, cap_tokens: int) -> str | None:
     """The text of a result after clipping; None where it was left alone."""
     history = admitted([user_text("hi"), called("a"), answered("a", text)])
-    draft = clip(history.view, history.view.items[2], cap_tokens, pressure())
+    draft = clip(history.view, history.view.items[2], cap_tokens=cap_tokens, pressure=pressure())
     return None if draft is None else draft.replacement[0].results[0].text
 
 
@@ -97,7 +97,7 @@ def test_a_result_at_the_cap_is_left_alone() -> None:
 def drafted(message: Message, cap_tokens: int) -> Draft | None:
     view = View()
     view.append(message, entry=0, tokens=count(message))
-    return clip(view, view.items[0], cap_tokens, pressure())
+    return clip(view, view.items[0], cap_tokens=cap_tokens, pressure=pressure())
 
 
 def test_only_the_results_above_the_cap_change() -> None:
@@ -142,7 +142,7 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
     history = admitted([*late, answered("b", LINES)])
     items = [item for item in history.view.items if item.entry == 4]
     assert len(items) == 2
-    draft = clip(history.view, items[0], 300, pressure())
+    draft = clip(history.view, items[0], cap_tokens=300, pressure=pressure())
     assert draft is not None
     assert len(draft.replacement) == 2
     assert draft.replacement[1] is items[1].message

@@ -20,7 +20,7 @@ def count_bytes(message: Message) -> int:
 def test_the_stub_says_how_much_of_what_and_where_it_is() -> None:
     history = admitted(tool_loop(5))
     tokens = history.view.tokens_before(8) - history.view.tokens_before(2)
-    draft = cut(history.view, 8, "test", pressure())
+    draft = cut(history.view, 8, reason="test", pressure=pressure())
     assert (draft.kind, draft.first, draft.last, draft.reason) == ("dropped", 2, 7, "test")
     assert draft.pointers == (address("2-7"),)
     (stub,) = draft.replacement
@@ -32,15 +32,15 @@ def test_the_stub_says_how_much_of_what_and_where_it_is() -> None:
 
 def test_a_stub_without_calls_names_no_tools() -> None:
     history = admitted([user_text("hi"), said("one"), user_text("two"), said("three"), user_text("four")])
-    (stub,) = cut(history.view, 2, "test", pressure()).replacement
+    (stub,) = cut(history.view, 2, reason="test", pressure=pressure()).replacement
     assert "Tools" not in stub.text
 
 
 def test_a_later_cut_absorbs_the_stub() -> None:
     history = admitted(tool_loop(8))
-    history.apply(cut(history.view, 6, "one", pressure()), call=2, room_tokens=100)
+    history.apply(cut(history.view, 6, reason="one", pressure=pressure()), call=2, room_tokens=100)
     assert [item.entry for item in history.view.items[:4]] == [0, 1, 2, 6]
-    draft = cut(history.view, 7, "two", pressure())
+    draft = cut(history.view, 7, reason="two", pressure=pressure())
     history.apply(draft, call=3, room_tokens=100)
     assert (draft.first, draft.last, draft.pointers) == (2, 9, (address("2-9"),))
     stubs = [message for message in history.view.messages if "taken out of view" in message.text]
@@ -57,7 +57,7 @@ def test_the_stub_stays_below_its_limit_whatever_the_tools_are_called(name: str)
     results = [answered(call.id) for call in calls]
     history = admitted([user_text("hi"), Message("assistant", calls), *results, said("ok"), user_text("go")])
     harsh = pressure(counter=count_bytes)
-    (stub,) = cut(history.view, 8, "test", harsh).replacement
+    (stub,) = cut(history.view, 8, reason="test", pressure=harsh).replacement
     assert count_bytes(stub) < MOST_STUB_TOKENS
     assert address("1-7") in stub.text
 
@@ -103,7 +103,7 @@ def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
         position = data.draw(st.sampled_from(points))
         head, kept = view.items[: view.head], view.items[position:]
         entries_before = {item.entry for item in view.items}
-        draft = cut(view, position, "test", pressure())
+        draft = cut(view, position, reason="test", pressure=pressure())
         history.apply(draft, call=call, room_tokens=1000)
         assert view.items[: view.head] == head
         assert view.items[view.head].message == draft.replacement[0]
@@ -117,7 +117,7 @@ def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
 
 def test_a_cut_history_starts_with_a_stub_of_the_user() -> None:
     history = admitted([user_text("hi"), called("a"), answered("a"), said("ok"), user_text("more")])
-    history.apply(cut(history.view, 3, "test", pressure()), call=2, room_tokens=100)
+    history.apply(cut(history.view, 3, reason="test", pressure=pressure()), call=2, room_tokens=100)
     assert [message.role for message in history.view.messages] == ["user", "user", "assistant", "user"]
     assert isinstance(history.view.messages[1].parts[0], Text)
     assert count(history.view.messages[1]) < 60

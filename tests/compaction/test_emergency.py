@@ -17,7 +17,7 @@ def test_the_shallowest_cut_after_which_the_view_fits(raw: list[Message], room: 
     view = admitted(raw).view
     for position in cut_points(view, pressure()):
         trial = admitted(raw)
-        trial.apply(cut(view, position, "trial", pressure()), call=2, room_tokens=room)
+        trial.apply(cut(view, position, reason="trial", pressure=pressure()), call=2, room_tokens=room)
         if trial.view.tokens <= room:
             fitting.append(trial.view.messages)
     draft = emergency(view, pressure(room))

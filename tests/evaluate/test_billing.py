@@ -7,7 +7,7 @@ from lading.economics import Usage as Tokens
 from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, model_calls
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Plan
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.sources import Usage
 from tests.evaluate.sessions import asks, gives, recorded, said
 
@@ -27,7 +27,7 @@ def card_prices() -> tuple[float, float]:
 
 
 def bills(*usage: Usage, model: str = "claude-sonnet-4-5") -> Billed:
-    found = billed(recorded(model=model, usage=usage), plan(model), card_of=lambda name: find(name)[0])
+    found = billed(recorded(model=model, usage=usage), plan(model), card_of=lambda name: find_card(name)[0])
     assert found is not None
     return found
 
@@ -81,7 +81,7 @@ def test_append_only_bills_add_up_and_keep_the_fullest_window() -> None:
 
 
 def test_nothing_recorded_no_bill() -> None:
-    assert billed(recorded(), plan(), card_of=lambda name: find(name)[0]) is None
+    assert billed(recorded(), plan(), card_of=lambda name: find_card(name)[0]) is None
 
 
 def test_recorded_costs_win_over_the_card() -> None:

@@ -108,7 +108,7 @@ def command(
                 calls: dict[str, list[Call]] = {}
                 for session, (recording, plan) in planned.items():
                     calls[session] = list(_emitted(_calls(recording, plan, session, store, advance), emitter, plan))
-                reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls))
+                reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls=calls))
     if as_json:
         terminal.print_json({"replays": reports, "problems": problems})
     else:

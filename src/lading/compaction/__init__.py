@@ -62,7 +62,14 @@ class Compaction(Struct, frozen=True):
     """What this call pays for tokens the strategy would remove if it were cheaper."""
 
 
-def keep(_item: Item, _view: View, _pressure: Pressure) -> None:
+class Arrival(Struct, frozen=True):
+    """A message that was never sent, in the view that shows it."""
+
+    item: Item
+    view: View
+
+
+def keep(_arrival: Arrival, _pressure: Pressure) -> None:
     """Admit every message as it is."""
 
 
@@ -72,7 +79,7 @@ class Strategy(Struct, frozen=True):
     name: str
     compact: Callable[[View, Pressure], Compaction]
     """Drafts for what stands in the view. Must leave head and newest block in place."""
-    admit: Callable[[Item, View, Pressure], Draft | None] = keep
+    admit: Callable[[Arrival, Pressure], Draft | None] = keep
     """A draft for a message that was never sent, before anything else is decided."""
     changes_requests: bool = True
     """False: the strategy never changes anything, so the tool ladder must not either."""

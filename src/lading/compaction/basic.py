@@ -7,12 +7,12 @@ deep enough that the next is far away. The newest part of the history stays verb
 
 from __future__ import annotations
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
 from lading.compaction.clipping import clip
 from lading.compaction.cutting import STUB_TOKENS, cut, cut_points
 from lading.economics import due, edit_price, rent
-from lading.view import Item, View
+from lading.view import View
 
 ADMISSION_SHARE = 0.8
 """A single result above this share of the room is clipped before it is sent."""
@@ -24,12 +24,13 @@ CUT_TO_SHARE = 0.5
 """A cut goes down to this share of the room."""
 
 
-def admit(item: Item, view: View, pressure: Pressure) -> Draft | None:
+def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     """Clip results above the admission cap."""
+    item, view = arrival.item, arrival.view
     if not item.message.results:
         return None
     room = pressure.room_tokens - view.tokens_before(view.head)
-    return clip(view, item, max(int(room * ADMISSION_SHARE), NOTE_TOKENS), pressure)
+    return clip(view, item, cap_tokens=max(int(room * ADMISSION_SHARE), NOTE_TOKENS), pressure=pressure)
 
 
 def compact(view: View, pressure: Pressure) -> Compaction:
@@ -44,7 +45,9 @@ def compact(view: View, pressure: Pressure) -> Compaction:
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable)
     if pressure.cache_cold or due(pressure.account + due_rent, _price(view, start, clear_to, pressure)):
-        drafts = clear(view, view.items[start:clear_to], "the rent reached the price of the edit", pressure)
+        drafts = clear(
+            view, view.items[start:clear_to], reason="the rent reached the price of the edit", pressure=pressure
+        )
         return Compaction(tuple(drafts))
     return Compaction(rent=due_rent)
 
@@ -63,13 +66,15 @@ def _make_room(view: View, pressure: Pressure, clear_to: int, room: int) -> list
     freed = {id(item): item.clearable_tokens - NOTE_TOKENS for item in clearing}
     conversation = view.tokens - view.tokens_before(view.head)
     if conversation - sum(freed.values()) <= room * CLEARED_ENOUGH_SHARE:
-        return clear(view, clearing, "the window is full", pressure)
+        return clear(view, clearing, reason="the window is full", pressure=pressure)
     position = _cut_position(view, pressure, freed, room)
     if position is None:
-        return clear(view, clearing, "the window is full", pressure)
+        return clear(view, clearing, reason="the window is full", pressure=pressure)
     kept = {id(item) for item in view.items[position:]}
-    drafts = clear(view, [item for item in clearing if id(item) in kept], "the window is full", pressure)
-    return [cut(view, position, "the window is full", pressure), *drafts]
+    drafts = clear(
+        view, [item for item in clearing if id(item) in kept], reason="the window is full", pressure=pressure
+    )
+    return [cut(view, position, reason="the window is full", pressure=pressure), *drafts]
 
 
 def _cut_position(view: View, pressure: Pressure, freed: dict[int, int], room: int) -> int | None:

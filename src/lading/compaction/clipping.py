@@ -12,7 +12,7 @@ HEAD_SHARE = 0.7
 """Share of what is kept that comes from the start of the result; the rest comes from its end."""
 
 
-def clip(view: View, item: Item, cap_tokens: int, pressure: Pressure) -> Draft | None:
+def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draft | None:
     """A draft that brings every result of the message above ``cap_tokens`` down to it; None when there is none.
 
     A cap below the size of the note leaves the note alone, or the result as it is where the note is longer.

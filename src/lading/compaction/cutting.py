@@ -22,7 +22,7 @@ def cut_points(view: View, pressure: Pressure) -> list[int]:
     return [position for position in legal if position > view.head and view.starts_entry(position)]
 
 
-def cut(view: View, position: int, reason: str, pressure: Pressure) -> Draft:
+def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     """The draft that drops everything between the head and ``position``; an earlier stub is absorbed."""
     first = view.items[view.head].entry
     last = view.last_entry(position)

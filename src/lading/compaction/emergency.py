@@ -13,7 +13,7 @@ def emergency(view: View, pressure: Pressure) -> Draft | None:
     for position in cut_points(view, pressure):
         left = pressure.room_tokens - head - (view.tokens - view.tokens_before(position))
         if left > 0:
-            draft = cut(view, position, "the strategy's own edits could not be used", pressure)
+            draft = cut(view, position, reason="the strategy's own edits could not be used", pressure=pressure)
             if sum(map(pressure.count, draft.replacement)) <= left:
                 return draft
     return None

@@ -21,7 +21,7 @@ from lading.evaluate.recorded import Plan
 from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_use
 from lading.events import Event
 from lading.messages import Message, Tool
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.sources import Recording, ToolsSoFar
 
 A = TypeVar("A", Billed, Legality)
@@ -135,7 +135,7 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
         ),
-        billed=billed(recording, plan, card_of=lambda model: find(options.model or model)[0]),
+        billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)

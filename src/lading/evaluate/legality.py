@@ -14,7 +14,7 @@ from lading.repair import Border, Repair
 from lading.request import Request
 from lading.sources import Recording
 from lading.view import View
-from lading.wire import wire
+from lading.wire import find_wire
 from lading.wire.checking import Violation
 
 
@@ -91,7 +91,7 @@ def _violations(
 ) -> Iterator[list[Violation]]:
     """The violations of ``messages[:end]`` for each end, at the cost of what is new."""
     settings = plan.settings
-    request, view = Request(wire(settings.wire), settings.card, strict=settings.strict), View()
+    request, view = Request(find_wire(settings.wire), settings.card, strict=settings.strict), View()
     failed: list[Violation] = []
     for end in ends:
         for entry in range(len(view), end):
@@ -107,7 +107,7 @@ def _violations(
 
 def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> Iterator[Repair]:
     settings = plan.settings
-    border = Border(wire(settings.wire).needs(settings.card))
+    border = Border(find_wire(settings.wire).needs(settings.card))
     due = set(calls)
     for position, message in enumerate(messages):
         if position in due:
