@@ -11,7 +11,7 @@ from lading.evaluate.billing import AppendOnly, Billed, Miss
 from lading.evaluate.tooluse import Place
 
 
-def print_bill(simulated: AppendOnly, billed: Billed | None, names: Mapping[str, str]) -> None:
+def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str]) -> None:
     """The simulated bill and the recorded one side by side, the largest request, and the cache misses."""
     print_table(
         "the bill",
@@ -24,7 +24,7 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, names: Mapping[str,
             Column("output"),
             Column("cost"),
         ),
-        [
+        rows=[
             *((("append-only", *_simulated_cells(simulated)),) if simulated.calls else ()),
             *((("billed", *_billed_cells(billed)),) if billed else ()),
         ],
@@ -105,7 +105,7 @@ def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
             Column("longest idle", only_wide=True),
             Column("largest", left=True),
         ),
-        [
+        rows=[
             (
                 _CAUSES[cause],
                 f"{len(group):,}",
@@ -128,7 +128,9 @@ def _longest(idle_s: Iterable[float | None]) -> str:
     longest = max((seconds for seconds in idle_s if seconds is not None), default=None)
     if longest is None:
         return "unknown"
-    return f"{longest:,.0f} s" if longest < 600 else f"{longest / 60:,.0f} min"
+    if longest < 600:
+        return f"{longest:,.0f} s"
+    return f"{longest / 60:,.0f} min" if longest < 36_000 else f"{longest / 3600:,.0f} h"
 
 
 def _worst(misses: Sequence[Miss], names: Mapping[str, str]) -> str:

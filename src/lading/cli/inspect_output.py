@@ -11,7 +11,7 @@ from lading.cli.plaintables import Column, amount, bar, number, print_table, say
 from lading.cli.session_names import short_names, where
 from lading.evaluate.inspection import Inspected, Summary, summarise, total
 from lading.evaluate.legality import Legality
-from lading.evaluate.tooluse import Place, Result, ToolRow
+from lading.evaluate.tooluse import Place, Result, ToolRow, ToolSummary
 from lading.sources import Problem
 
 
@@ -33,11 +33,11 @@ def print_report(items: Sequence[Inspected], *, top: int) -> None:
     names = short_names(item.session for item in items)
     _print_heading(items, summary)
     _print_layers(summary)
-    _print_tools(summary.tools, top=top)
-    _print_content(summary.content_types, top=top)
-    _print_largest(summary.largest_results, names)
-    _print_findings(summary, names)
-    print_bill(summary.append_only, summary.billed, names)
+    _print_tools(summary.tools.by_tool, top=top)
+    _print_content(summary.tools.by_content, top=top)
+    _print_largest(summary.tools.largest_results, names)
+    _print_findings(summary.tools, names)
+    print_bill(summary.append_only, summary.billed, names=names)
     if summary.legality is not None:
         _print_check(summary.legality, names, top=top)
     if len(items) > 1:
@@ -93,7 +93,7 @@ def _print_layers(summary: Summary) -> None:
             Column("sent"),
             Column("of sent", left=True),
         ),
-        [
+        rows=[
             (
                 _LAYER_NAMES.get(name, name.replace("_", " ")),
                 f"{mass.items:,}",
@@ -125,7 +125,7 @@ def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
             Column("largest", only_wide=True),
             Column("sent"),
         ),
-        [
+        rows=[
             (
                 row.name,
                 f"{row.calls.items:,}",
@@ -158,7 +158,7 @@ def _print_content(rows: Sequence[ToolRow], *, top: int) -> None:
             Column("largest"),
             Column("sent"),
         ),
-        [
+        rows=[
             (
                 row.name,
                 f"{row.results.items:,}",
@@ -186,7 +186,7 @@ def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
             Column("where", left=True),
             Column("first words", left=True, crop=True),
         ),
-        [
+        rows=[
             (
                 amount(result.tokens),
                 amount(result.sent_tokens),
@@ -200,18 +200,18 @@ def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
     )
 
 
-def _print_findings(summary: Summary, names: Mapping[str, str]) -> None:
-    again = summary.repeats
+def _print_findings(tools: ToolSummary, names: Mapping[str, str]) -> None:
+    again = tools.repeats
     repeated = (
         ("results that say what an earlier one said", again.same_content),
         ("results of a call made before", again.same_call),
     )
     places = (
-        ("calls never answered", summary.unanswered),
-        ("calls open when the recording ended", summary.open_calls),
-        ("results without a call", summary.orphans),
-        ("calls with the id of an earlier call", summary.duplicate_ids),
-        ("results that say nothing", summary.empty),
+        ("calls never answered", tools.unanswered),
+        ("calls open when the recording ended", tools.open_calls),
+        ("results without a call", tools.orphans),
+        ("calls with the id of an earlier call", tools.duplicate_ids),
+        ("results that say nothing", tools.empty),
     )
     rows = [
         (name, f"{mass.items:,}", f"{amount(mass.tokens)} tokens, sent {amount(mass.sent_tokens)}")
@@ -223,7 +223,7 @@ def _print_findings(summary: Summary, names: Mapping[str, str]) -> None:
         for name, found in places
         if found
     ]
-    print_table("worth a look", (Column("what", left=True), Column("times"), Column("", left=True)), rows)
+    print_table("worth a look", (Column("what", left=True), Column("times"), Column("", left=True)), rows=rows)
 
 
 def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> None:
@@ -241,7 +241,7 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
             Column("first place", left=True),
             Column("what", left=True, wrap=True),
         ),
-        [
+        rows=[
             (
                 item.rule,
                 f"{item.requests:,}",
@@ -275,7 +275,7 @@ def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top
             *((Column("billed"),) if billed else ()),
             *((Column("illegal"),) if checked else ()),
         ),
-        [
+        rows=[
             (
                 names[item.session],
                 f"{item.found.counts.messages:,}",

@@ -30,7 +30,7 @@ class Column(Struct, frozen=True):
 
 
 def print_table(
-    title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, top: int | None = None
+    title: str, columns: Sequence[Column], *, rows: Sequence[Sequence[str]], top: int | None = None
 ) -> None:
     """A table on stdout, its title above it; the first ``top`` rows and how many more there are. Nothing
     where there are no rows. Cells are text from anywhere, never read as markup."""
@@ -89,4 +89,6 @@ def sign(wanted: str, otherwise: str) -> str:
 def _cell(text: str, column: Column) -> Text:
     chars = _CROP_CHARS if terminal.is_wide() else _NARROW_CROP_CHARS
     shown = terminal.printable(text[:chars] if column.crop else text)
-    return Text(shown, no_wrap=not column.wrap, overflow="fold" if column.wrap else "ellipsis")
+    if column.wrap:
+        return Text(shown, overflow="fold")
+    return Text(shown, no_wrap=True, overflow="ellipsis" if sign("…", "") else "crop")

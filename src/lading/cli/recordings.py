@@ -32,6 +32,12 @@ def read_files(files: Sequence[str], problems: list[Problem]) -> Iterator[tuple[
             terminal.warn(f"{file}: and {met - _SHOWN_PROBLEMS} more of the kind (--json lists all)")
 
 
+def read_all(files: Sequence[str]) -> tuple[list[Recording], list[Problem]]:
+    """All recordings of the files, and the problems met. Raises like ``read_files``."""
+    problems: list[Problem] = []
+    return [recording for _, recording in read_files(files, problems)], problems
+
+
 class ModelNotes:
     """Says once for each model that it has no card."""
 

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
-from lading.cli.recordings import ModelNotes, read_files
+from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Emitter, print_tables, report
 from lading.economics import Rates
 from lading.errors import IllegalRequest, StoreError
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, Plan, replay
-from lading.sources import Problem, Recording
+from lading.sources import Recording
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
 
@@ -94,8 +94,7 @@ def command(
         ttl_s=ttl,
     )
     with terminal.clear_errors(), ExitStack() as stack:
-        problems: list[Problem] = []
-        recordings = [recording for _, recording in read_files(files, problems)]
+        recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
         plans = [_plans(recordings, replace(options, strategy=name), notes) for name in strategies]
         stores = [_open_store(stack, folder, name, strategies) for name in strategies]

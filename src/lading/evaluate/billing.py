@@ -122,7 +122,7 @@ def model_calls(messages: Sequence[Message]) -> list[int]:
 
 
 def append_only(
-    tokens: Sequence[int], calls: Sequence[int], plan: Plan, *, tools_tokens: int, replies: Sequence[int]
+    tokens: Sequence[int], calls: Sequence[int], *, plan: Plan, tools_tokens: int, replies: Sequence[int]
 ) -> AppendOnly:
     """The append-only bill of one session.
 
@@ -150,7 +150,7 @@ def append_only(
     )
 
 
-def billed(recording: Recording, plan: Plan, card_of: CardOf) -> Billed | None:
+def billed(recording: Recording, plan: Plan, *, card_of: CardOf) -> Billed | None:
     """What the log says was billed; None when it says nothing."""
     if not recording.usage:
         return None

@@ -18,18 +18,7 @@ from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
 from lading.evaluate.legality import Legality, check_requests
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Plan
-from lading.evaluate.tooluse import (
-    Place,
-    Repeats,
-    Result,
-    ToolRow,
-    ToolUse,
-    by_content,
-    by_tool,
-    largest,
-    repeats,
-    tool_use,
-)
+from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_use
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
@@ -115,15 +104,7 @@ class Summary(Struct, frozen=True):
     tokens: int
     counts: Counts
     layers: dict[str, Mass]
-    tools: tuple[ToolRow, ...]
-    content_types: tuple[ToolRow, ...]
-    largest_results: tuple[Result, ...]
-    repeats: Repeats
-    unanswered: tuple[Place, ...]
-    open_calls: tuple[Place, ...]
-    orphans: tuple[Place, ...]
-    duplicate_ids: tuple[Place, ...]
-    empty: tuple[Place, ...]
+    tools: ToolSummary
     append_only: AppendOnly
     billed: Billed | None
     legality: Legality | None
@@ -146,15 +127,15 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
     found = Inspection(
         counts=_counts(messages, calls),
         layers=_layers(weights, carried, schemas),
-        use=tool_use(recording, weights, carried),
+        use=tool_use(recording, weights, carried=carried),
         append_only=append_only(
             tokens,
             calls,
-            plan,
+            plan=plan,
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
         ),
-        billed=billed(recording, plan, lambda model: find_card(options.model or model)[0]),
+        billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
@@ -170,20 +151,11 @@ def total(inspections: Sequence[Inspection]) -> Inspection:
 
 def summarise(found: Inspection, *, top: int) -> Summary:
     """What to read first. Of the results, the ``top`` largest are listed."""
-    use = found.use
     return Summary(
         tokens=found.tokens,
         counts=found.counts,
         layers=dict(found.layers),
-        tools=by_tool(use),
-        content_types=by_content(use),
-        largest_results=largest(use, top),
-        repeats=repeats(use),
-        unanswered=use.unanswered,
-        open_calls=use.open_calls,
-        orphans=use.orphans,
-        duplicate_ids=use.duplicate_ids,
-        empty=use.empty,
+        tools=summarise_tools(found.use, top=top),
         append_only=found.append_only,
         billed=found.billed,
         legality=found.legality,

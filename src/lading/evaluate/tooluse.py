@@ -104,7 +104,21 @@ class Repeats(Struct, frozen=True):
     either: Mass
 
 
-def tool_use(recording: Recording, weights: Sequence[Weight], carried: Sequence[int]) -> ToolUse:
+class ToolSummary(Struct, frozen=True):
+    """A tool use in the order in which it is worth reading."""
+
+    by_tool: tuple[ToolRow, ...]
+    by_content: tuple[ToolRow, ...]
+    largest_results: tuple[Result, ...]
+    repeats: Repeats
+    unanswered: tuple[Place, ...]
+    open_calls: tuple[Place, ...]
+    orphans: tuple[Place, ...]
+    duplicate_ids: tuple[Place, ...]
+    empty: tuple[Place, ...]
+
+
+def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
     """The tool use of a recording. ``carried``: for each message, how many model calls come after it."""
     walk = _Walk(recording.id)
     for position, message in enumerate(recording.messages):
@@ -197,6 +211,21 @@ class _Walk:
             tuple(self._duplicates),
             tuple(self._empty),
         )
+
+
+def summarise_tools(use: ToolUse, *, top: int) -> ToolSummary:
+    """What to read first. Of the results, the ``top`` largest are listed."""
+    return ToolSummary(
+        by_tool=by_tool(use),
+        by_content=by_content(use),
+        largest_results=largest(use, top),
+        repeats=repeats(use),
+        unanswered=use.unanswered,
+        open_calls=use.open_calls,
+        orphans=use.orphans,
+        duplicate_ids=use.duplicate_ids,
+        empty=use.empty,
+    )
 
 
 def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
