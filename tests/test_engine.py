@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 from msgspec.structs import replace
@@ -189,6 +190,59 @@ def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> No
     assert pack.tokens <= 2_000
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"),
+    [
+        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
+        (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
+        (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
+    ],
+)
+def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
+    for strict in (True, False):
+        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
+        engine.append(tool_loop(2))
+        if strict:
+            with pytest.raises(PackError, match=fault):
+                engine.pack()
+        else:
+            assert any(
+                isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
+            )
+        assert engine.history.edits == []
+
+
+def test_a_store_that_fails_leaves_the_session_as_it_was() -> None:
+    with open_store("memory", "a") as store, open_store("memory", "b") as other:
+        engine, twin = Engine(settings(2_000), store), Engine(settings(2_000), other)
+        for one in (engine, twin):
+            one.append(tool_loop(40))
+        store.close()
+        with pytest.raises(StoreError):
+            engine.pack(tools=TOOLS)
+        assert engine.history.edits == []
+        assert engine.call == 1
+        assert twin.pack(tools=TOOLS).manifest.decisions
+
+
+def test_after_reopening_the_shared_prefix_is_still_known() -> None:
+    with open_store("memory", "a") as store:
+        engine = Engine(settings(), store)
+        engine.append(tool_loop(3))
+        first = engine.pack(tools=TOOLS)
+        again = reopen(settings(), store)
+        again.append([said("ok"), user_text("go on")])
+        prefix = again.pack(tools=TOOLS).manifest.prefix
+        assert (prefix.units, prefix.tokens, prefix.first_changed) == (len(first.chain), first.tokens, "")
+        changed = reopen(settings(), store)
+        changed.append([said("ok"), user_text("go on")])
+        assert changed.pack(tools=TOOLS[:1]).manifest.prefix.first_changed == "envelope"
 
 
 def test_a_strategy_that_raises_is_heard_in_tests() -> None:
