@@ -20,6 +20,7 @@ from lading.economics import is_cold
 from lading.errors import IllegalRequest, InputError, PackError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
+from lading.jsonbytes import CANONICAL_FORM
 from lading.log import Edit
 from lading.manifest import (
     FORMAT,
@@ -271,10 +272,13 @@ class Engine:
             wire=settings.wire,
             strategy=settings.strategy,
             encoder=ENCODER,
+            canonical=CANONICAL_FORM,
             card=settings.card,
             counter=meter.counter.name,
             multiplier=meter.multiplier,
             budget=settings.budget,
+            rates=settings.rates,
+            cache_ttl_s=settings.cache_ttl_s,
             tools=self._offer.tools_digest,
             template=self._offer.template_digest,
         )
