@@ -44,12 +44,11 @@ check: $(installed) ## format, lint, types, floors, limits, coverage of floors 0
 coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when they are not up to date)
 	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
 
-demo: $(installed) ## replay the example sessions with two strategies and verify every manifest
+demo: $(installed) ## replay the example sessions with two strategies side by side and verify every manifest
 	@rm -rf $(demo)
-	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy append-only --store $(demo)/append-only
-	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy basic --store $(demo)/basic
-	$(bin)/lading verify $(demo)/append-only
+	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy basic --strategy append-only --store $(demo)
 	$(bin)/lading verify $(demo)/basic
+	$(bin)/lading verify $(demo)/append-only
 
 bench: $(installed) ## print the numbers that the README quotes
 	$(bin)/python -m bench

@@ -19,7 +19,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks, all without names."""
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     if unknown := [name for name in names if name not in BENCHMARKS]:
         console.print(f"There is no benchmark {unknown[0]!r}. Choose from: {', '.join(BENCHMARKS)}.")
         return 2

@@ -50,11 +50,8 @@ def _long(path: Path) -> list[Figure]:
     for window, goal in WINDOW_CHUNK.items():
         calls = _calls(recording, Options(window_tokens=window, counter="cl100k", rates=RATES))
         result = tally([(call, RATES) for call in calls])
-        figures.append(
-            below(
-                f"basic, cost on the long session at {window // 1000}k", result.cost_ratio, goal, unit="", digits=3
-            )
-        )
+        what = f"basic, cost on the long session at {window // 1000}k"
+        figures.append(below(what, result.cost_ratio, goal, unit="", digits=3))
     with tempfile.TemporaryDirectory() as folder:
         options = Options(window_tokens=64_000, counter="cl100k", rates=RATES)
         plan, _ = plan_for(recording, options)

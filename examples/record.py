@@ -260,7 +260,8 @@ def run(repository: Path, command: Sequence[str]) -> Outcome:
         check=False,
     )
     text = done.stdout.decode("utf-8", "surrogateescape")
-    return Outcome(text + (f"\n[exit code {done.returncode}]" if done.returncode else ""), bool(done.returncode))
+    ending = f"\n[exit code {done.returncode}]" if done.returncode else ""
+    return Outcome(text + ending, bool(done.returncode))
 
 
 def shell(repository: Path, values: Sequence[str]) -> Outcome:

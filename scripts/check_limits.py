@@ -126,17 +126,19 @@ def open_keywords(source: Source) -> Iterator[Breach]:
 
 
 def field_count(source: Source) -> Iterator[Breach]:
-    """12 fields in a Struct, dataclass or named tuple."""
+    """12 fields in a value: a frozen Struct, a frozen dataclass, a named tuple or a typed dict.
+
+    A mutable Struct or dataclass is no value but the state of a walk, which is as wide as what it follows.
+    """
     for node in ast.walk(source.tree):
-        if not isinstance(node, ast.ClassDef):
+        if not isinstance(node, ast.ClassDef) or not is_value(node):
             continue
-        kinds = {last_name(base) for base in node.bases} | set(decorators(node))
         fields = [
             item
             for item in node.body
             if isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.unparse(item.annotation)
         ]
-        if kinds & {"Struct", "dataclass", "NamedTuple", "TypedDict"} and len(fields) > FIELDS:
+        if len(fields) > FIELDS:
             yield Breach(source.path, node.lineno, f"{node.name} has {len(fields)} fields; at most {FIELDS}")
 
 
@@ -271,6 +273,17 @@ def is_broad(caught: ast.expr | None) -> bool:
     if isinstance(caught, ast.Tuple):
         return any(is_broad(item) for item in caught.elts)
     return caught is None or last_name(caught) in {"Exception", "BaseException"}
+
+
+def is_value(node: ast.ClassDef) -> bool:
+    """Whether the fields of the class's instances cannot be set, or are the keys of a typed dict."""
+    bases = {last_name(base) for base in node.bases}
+    options = node.keywords if "Struct" in bases else []
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and last_name(decorator) == "dataclass":
+            options = decorator.keywords
+    frozen = any(option.arg == "frozen" and ast.unparse(option.value) == "True" for option in options)
+    return frozen or bool(bases & {"NamedTuple", "TypedDict"})
 
 
 def export_order(name: str) -> tuple[int, str]:

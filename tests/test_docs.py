@@ -53,7 +53,7 @@ def unknown_command(words: list[str], program: click.Command | None, targets: se
         return "there is no command line"
     if len(words) == 1 or words[1].startswith("-"):
         return ""
-    command = program.commands.get(words[1])
+    command = program.get_command(click.Context(program), words[1])
     if command is None:
         return f"no command {words[1]}"
     known = {"--help"} | {option for param in command.params for option in param.opts + param.secondary_opts}

@@ -17,10 +17,11 @@ from lading.compaction import STRATEGIES
 from lading.errors import WindowExceeded
 from lading.messages import Message, Text
 from lading.models.card import Conduct
+from lading.pack import Pack
 from lading.pointers import as_text, resolve
 from lading.replay import verify
 from lading.stores import open_store
-from lading.wire import WIRES, check, wire
+from lading.wire import WIRES, check, find_wire
 from tests.engines import TOOLS, packs, run, settings
 from tests.histories import histories
 
@@ -43,7 +44,7 @@ def test_every_request_is_legal_and_fits_or_there_is_a_typed_error(
             assert outcome.layer in ("system", "tools", "conversation")
         else:
             assert outcome.violations == ()
-            assert check(outcome.request, wire(wire_name), chosen.card, strict=True) == []
+            assert check(outcome.request, find_wire(wire_name), card=chosen.card, strict=True) == []
             assert outcome.tokens <= window
             assert outcome.tokens + outcome.manifest.counts["slack"] == window
 
@@ -60,21 +61,23 @@ def test_portable_dialects_get_portable_requests(
 
 
 @every_wire
+@every_strategy
 @given(history=histories(), window=WINDOWS)
-def test_the_input_is_left_untouched(wire_name: str, history: list[Message], window: int) -> None:
+def test_the_input_is_left_untouched(wire_name: str, strategy: str, history: list[Message], window: int) -> None:
     before = copy.deepcopy(history)
     tools = copy.deepcopy(TOOLS)
-    run(settings(window, wire=wire_name), history)
+    run(settings(window, wire=wire_name, strategy=strategy), history)
     assert history == before
     assert tools == TOOLS
 
 
 @every_wire
+@every_strategy
 @given(history=histories(), window=WINDOWS)
 def test_between_epochs_a_request_is_the_previous_one_plus_new_messages(
-    wire_name: str, history: list[Message], window: int
+    wire_name: str, strategy: str, history: list[Message], window: int
 ) -> None:
-    _, outcomes = run(settings(window, wire=wire_name), history)
+    _, outcomes = run(settings(window, wire=wire_name, strategy=strategy), history)
     sent = packs(outcomes)
     for earlier, later in itertools.pairwise(sent):
         prefix = later.manifest.prefix
@@ -86,12 +89,13 @@ def test_between_epochs_a_request_is_the_previous_one_plus_new_messages(
 
 
 @every_wire
+@every_strategy
 @given(history=histories(), window=WINDOWS)
 def test_nothing_is_removed_without_a_pointer_that_holds_it(
-    wire_name: str, history: list[Message], window: int
+    wire_name: str, strategy: str, history: list[Message], window: int
 ) -> None:
     with open_store("memory", "test") as store:
-        engine, outcomes = run(settings(window, wire=wire_name), history, store)
+        engine, outcomes = run(settings(window, wire=wire_name, strategy=strategy), history, store)
         if not packs(outcomes):
             return
         for edit in engine.history.edits:
@@ -112,18 +116,36 @@ def test_nothing_is_removed_without_a_pointer_that_holds_it(
 
 
 @every_wire
+@every_strategy
 @given(history=histories(), window=WINDOWS)
 def test_same_inputs_give_same_bytes_and_manifests_that_verify(
-    wire_name: str, history: list[Message], window: int
+    wire_name: str, strategy: str, history: list[Message], window: int
 ) -> None:
     with open_store("memory", "one") as one, open_store("memory", "two") as two:
-        first = packs(run(settings(window, wire=wire_name), history, one)[1])
-        second = packs(run(settings(window, wire=wire_name), history, two)[1])
+        first = packs(run(settings(window, wire=wire_name, strategy=strategy), history, one)[1])
+        second = packs(run(settings(window, wire=wire_name, strategy=strategy), history, two)[1])
         assert [pack.body for pack in first] == [pack.body for pack in second]
         assert [pack.manifest for pack in first] == [pack.manifest for pack in second]
         if first:
-            outcomes = list(verify(one, "default", "session"))
+            outcomes = list(verify(one, tenant="default", session="session"))
             assert [outcome.problem for outcome in outcomes] == [""] * len(first)
+
+
+@every_wire
+@every_strategy
+@given(history=histories(), window=WINDOWS)
+def test_head_and_newest_block_stay_whole(
+    wire_name: str, strategy: str, history: list[Message], window: int
+) -> None:
+    engine, outcomes = run(settings(window, wire=wire_name, strategy=strategy), history)
+    if not isinstance(outcomes[-1], Pack):
+        return
+    first_assistant = next((at for at, message in enumerate(history) if message.role == "assistant"), len(history))
+    last_assistant = max((at for at, message in enumerate(history) if message.role == "assistant"), default=0)
+    for edit in engine.history.edits:
+        if edit.kind in ("cleared", "dropped"):
+            assert edit.first >= first_assistant
+            assert edit.last < max(last_assistant, 1)
 
 
 @every_wire

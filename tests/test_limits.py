@@ -48,7 +48,15 @@ GOOD: dict[str, str] = {
     ),
     "exports in order": DOC + "__all__ = ['WIRES', 'Message', 'Text', 'encode']\n",
     "a constant of the class is no field": (
-        DOC + "class Row(Struct):\n    'It.'\n" + "".join(f"    f{n}: ClassVar[int] = 1\n" for n in range(13))
+        DOC
+        + "class Row(Struct, frozen=True):\n    'It.'\n"
+        + "".join(f"    f{n}: ClassVar[int] = 1\n" for n in range(13))
+    ),
+    "the state of a walk is as wide as it needs": DOC + "class Walk(Struct):\n    'It.'\n" + THIRTEEN,
+    "the same, said aloud": DOC + "class Walk(Struct, frozen=False):\n    'It.'\n" + THIRTEEN,
+    "the state of a walk as a dataclass": DOC + "@dataclass\nclass Walk:\n    'It.'\n" + THIRTEEN,
+    "twelve fields of a value": (
+        DOC + "class Row(Struct, frozen=True):\n    'It.'\n" + "".join(f"    f{n}: int\n" for n in range(12))
     ),
 }
 
@@ -82,6 +90,14 @@ BAD: dict[str, tuple[str, str]] = {
     "thirteen fields of a dataclass": (
         DOC + "@dataclass(frozen=True)\nclass A:\n    'A.'\n" + THIRTEEN,
         "3: A has 13 fields; at most 12",
+    ),
+    "thirteen fields of a named tuple": (
+        DOC + "class A(NamedTuple):\n    'A.'\n" + THIRTEEN,
+        "2: A has 13 fields; at most 12",
+    ),
+    "thirteen fields of a typed dict": (
+        DOC + "class A(TypedDict, total=False):\n    'A.'\n" + THIRTEEN,
+        "2: A has 13 fields; at most 12",
     ),
     "import inside a function": (
         DOC + "def f():\n    'F.'\n    def g():\n        from lading.log import Entry\n",

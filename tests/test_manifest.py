@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.budget import Budget
+from lading.economics import Rates
 from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.log import Edit
 from lading.manifest import (
@@ -39,7 +40,18 @@ COUNTS = {"system": 12, "tools": 340, "conversation": 5600, "slack": 26_048}
 PRICES = Prices(3, 15, read=0.1, write={300: 1.25, 60: 1, 3600: 2.0})
 CARD = Card("m-1", "maker", "mid", Limits(32_000, 4_000), TokenFacts("o200k", 1.2), PRICES)
 FRAME = Frame(
-    "openai_chat", "basic", "lading-encoder-1", CARD, "o200k", 1.2, Budget(32_000, 0, 0), "a" * 64, "b" * 64
+    wire="openai_chat",
+    strategy="basic",
+    encoder="lading-encoder-1",
+    canonical="lading-canonical-1",
+    card=CARD,
+    counter="o200k",
+    multiplier=1.2,
+    budget=Budget(32_000, 0, 0),
+    rates=Rates(0.1, 1.25),
+    cache_ttl_s=300,
+    tools="a" * 64,
+    template="b" * 64,
 )
 DECISION = Decision(3, "c" * 64, "dropped", "the window is full", 9_000, 60, 200, ("artifact://t/s/log/2-9",))
 MANIFEST = Manifest(

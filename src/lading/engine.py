@@ -6,17 +6,21 @@ is new since the last one. Messages go in with ``append``, a request comes out o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 
 from lading.addresses import Address, check_name
-from lading.compaction import Arrival, Compaction, Draft, Pressure, strategy
+from lading.compaction import Arrival, Compaction, Draft, Pressure, strategy, unsound
 from lading.compaction.emergency import emergency
 from lading.economics import is_cold
-from lading.errors import IllegalRequest, LadingError, PackError
+from lading.errors import IllegalRequest, InputError, PackError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
+from lading.jsonbytes import CANONICAL_FORM
 from lading.log import Edit
 from lading.manifest import (
     FORMAT,
@@ -39,8 +43,10 @@ from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.toolset import LADDER, Detail
 from lading.view import View, rebuild
-from lading.wire import wire
+from lading.wire import find_wire
 from lading.wire.checking import Violation
+
+Decided = TypeVar("Decided")
 
 
 class Engine:
@@ -51,9 +57,9 @@ class Engine:
         check_name(settings.tenant, what="tenant")
         check_name(settings.session, what="session")
         self.settings = settings
-        self.history = History(wire(settings.wire).needs(settings.card), settings.meter.count_message)
+        self.history = History(find_wire(settings.wire).needs(settings.card), settings.meter.count_message)
         self._store = store
-        self._wire = wire(settings.wire)
+        self._wire = find_wire(settings.wire)
         self._strategy = strategy(settings.strategy)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
@@ -79,37 +85,55 @@ class Engine:
         items, _ = history.view.span(last.seen.entries, last.seen.entries)
         sent, place = last.seen, last.place
         self._last = Last(
-            place.call, last.checksum, items=items, entries=sent.entries, edits=sent.edits, at_s=place.at_s
+            call=place.call,
+            checksum=last.checksum,
+            items=items,
+            entries=sent.entries,
+            edits=sent.edits,
+            at_s=place.at_s,
+            digest=last.sent.digest,
         )
 
     def append(self, messages: Iterable[Message], *, at_s: float | None = None) -> None:
-        """Admit messages to the log, in order, as they happened."""
+        """Admit messages to the log, in order, as they happened. They are stored with the next ``pack``, or
+        at once by ``save``.
+
+        Raises IllegalRequest for a message with a number that is NaN or infinite; those before it are in.
+        """
         for message in messages:
             self._events += self.history.append(message, call=self.call, at_s=at_s)
 
+    def save(self) -> None:
+        """Store what was appended since the last ``pack``. Raises StoreError."""
+        self._save(None, {})
+
     def pack(
-        self, *, tools: tuple[Tool, ...] = (), template: Template | None = None, at_s: float | None = None
+        self, *, tools: Sequence[Tool] = (), template: Template | None = None, at_s: float | None = None
     ) -> Pack:
         """The request for the next call, recorded.
 
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is when the call is made,
         for prompt caches that cool. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
-        PackError, StoreError; after an error the log stands and no edit of this call remains.
+        PackError, StoreError; after an error the log stands, no edit of this call remains, and the call may
+        be made again.
         """
+        if at_s is not None and not math.isfinite(at_s):
+            raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
         self._events += self.history.close(call=self.call)
         if not self.history.view.items or self.history.view.items[-1].message.role == "system":
             raise PackError("There is no message to answer yet. Append a user message first.")
-        self._offer = self._offer.changed(tools, template)
-        mark = len(self.history.edits)
+        self._offer = self._offer.changed(tuple(tools), template)
+        mark, detail, recorded = len(self.history.edits), self._detail, False
         try:
             account = self._compact(at_s)
             violations = self._assemble(mark)
-        except LadingError:
-            self._take_back(mark)
-            self._save(None, {})
-            raise
-        self._account = account
-        return self._record(violations, at_s)
+            pack = self._record(violations, account=account, at_s=at_s)
+            recorded = True
+        finally:
+            if not recorded:
+                self._take_back(mark)
+                self._detail = detail
+        return pack
 
     def _compact(self, at_s: float | None) -> float:
         """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
@@ -143,10 +167,11 @@ class Engine:
     def _decide(self, pressure: Pressure) -> float:
         view = self.history.view
         for position in range(min(pressure.sent_items, len(view)), len(view)):
-            draft = self._strategy.admit(Arrival(view.items[position], view), pressure)
+            arrival = Arrival(view.items[position], view)
+            draft = self._guarded(partial(self._strategy.admit, arrival, pressure), None)
             if draft is not None:
                 self._apply(draft, pressure)
-        compaction = self._guarded(view, pressure)
+        compaction = self._guarded(partial(self._strategy.compact, view, pressure), Compaction())
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:
@@ -156,17 +181,22 @@ class Engine:
                 self._apply(rescue, pressure)
         return 0.0 if compaction.drafts else pressure.account + compaction.rent
 
-    def _guarded(self, view: View, pressure: Pressure) -> Compaction:
-        """What the strategy decides; one that fails decides nothing. A strategy may be a user's own code."""
+    def _guarded(self, decide: Callable[[], Decided], otherwise: Decided) -> Decided:
+        """What a strategy decides; one that fails decides nothing. A strategy may be a user's own code."""
         try:
-            return self._strategy.compact(view, pressure)
+            return decide()
         except Exception as error:
             if self.settings.strict:
                 raise
             self._overrule(f"it failed: {type(error).__name__}: {error}")
-            return Compaction()
+            return otherwise
 
     def _apply(self, draft: Draft, pressure: Pressure) -> None:
+        if fault := unsound(draft, self.history.view, entries=len(self.history.entries)):
+            if self.settings.strict:
+                raise PackError(f"The strategy {self.settings.strategy} drafted an edit that {fault}.")
+            self._overrule(f"an edit of its {fault}")
+            return
         changed = self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens)
         self._request.forget(changed)
 
@@ -204,7 +234,7 @@ class Engine:
         request.show(view)
         return request.violations()
 
-    def _record(self, violations: list[Violation], at_s: float | None) -> Pack:
+    def _record(self, violations: list[Violation], *, account: float, at_s: float | None) -> Pack:
         chain, ends, body = tuple(self._request.chain), tuple(self._request.ends), self._request.body()
         history, last = self.history, self._last
         frame = self._frame()
@@ -221,15 +251,15 @@ class Engine:
                 sent=Sent(chain[-1], len(body)),
                 tool_detail=self._detail,
                 decisions=tuple(map(decision, decided)),
-                account=self._account,
+                account=account,
                 frame=frame if is_keyframe else None,
             )
         )
         self._save(data, self._offer.blobs if is_keyframe else {})
         events = (*self._events, *(_applied(edit) for edit in decided if edit.kind != "repaired"))
-        self._events = []
+        self._events, self._account = [], account
         shown = (len(history.view), len(history.entries), len(history.edits))
-        self._last = Last(self.call, manifest.checksum, chain, ends, *shown, frame, at_s)
+        self._last = Last(self.call, manifest.checksum, chain, *shown, frame, at_s, chain[-1])
         return Pack(body, manifest, chain, ends, tuple(violations), events)
 
     def _counts(self) -> dict[str, int]:
@@ -242,19 +272,24 @@ class Engine:
             wire=settings.wire,
             strategy=settings.strategy,
             encoder=ENCODER,
+            canonical=CANONICAL_FORM,
             card=settings.card,
             counter=meter.counter.name,
             multiplier=meter.multiplier,
             budget=settings.budget,
+            rates=settings.rates,
+            cache_ttl_s=settings.cache_ttl_s,
             tools=self._offer.tools_digest,
             template=self._offer.template_digest,
         )
 
     def _prefix(self, chain: tuple[str, ...], ends: tuple[int, ...], decided: list[Edit]) -> Prefix:
         last = self._last
-        shared = _shared_links(chain, last.chain)
+        # A link covers all before it: where the last one stands again, the whole earlier request does.
+        known = last.chain or (chain[: chain.index(last.digest) + 1] if last.digest in chain else ())
+        shared = _shared_links(chain, known)
         tokens = ends[shared - 1] if shared else 0
-        if shared == len(last.chain):
+        if shared == len(known) and (known or not last.digest):
             return Prefix(shared, tokens)
         first_new, _ = self.history.view.span(last.entries, last.entries)
         new_tokens = self.history.view.tokens - self.history.view.tokens_before(first_new)
@@ -299,12 +334,14 @@ class Last(Struct, frozen=True):
     call: int = 0
     checksum: str = ""
     chain: tuple[str, ...] = ()
-    ends: tuple[int, ...] = ()
+    """Empty after reopening, when only its last link is known."""
     items: int = 0
     entries: int = 0
     edits: int = 0
     frame: Frame | None = None
     at_s: float | None = None
+    digest: str = ""
+    """The last link of its chain."""
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.budget import Budget
+from lading.economics import Rates
 from lading.errors import StoreFormatError, TamperedError
 from lading.log import Edit
 from lading.models.card import Card
@@ -62,10 +63,15 @@ class Frame(Struct, frozen=True):
     wire: str
     strategy: str
     encoder: str
+    canonical: str
+    """The form that digests and checksums are taken over (``jsonbytes.CANONICAL_FORM``)."""
     card: Card
     counter: str
     multiplier: float
     budget: Budget
+    rates: Rates
+    cache_ttl_s: float | None
+    """Idle for longer, the cache was taken for cold; None: it was taken to be always warm."""
     tools: str
     """Digest of the stored tools."""
     template: str

@@ -18,6 +18,7 @@ class Offer:
     """
 
     def __init__(self, tools: tuple[Tool, ...], template: Template | None, meter: Meter) -> None:
+        """Raises IllegalRequest when a number in them is NaN or infinite."""
         self.tools = tools
         self.template = template
         self._meter = meter

@@ -22,7 +22,7 @@ from lading.request import ENCODER, Request
 from lading.stores import SessionStore
 from lading.toolset import reduce_tools
 from lading.view import View
-from lading.wire import wire
+from lading.wire import find_wire
 
 
 class Outcome(Struct, frozen=True):
@@ -88,13 +88,13 @@ class Rebuilder:
                 self._template = msgspec.convert(jsonbytes.load(self._blob(frame.template)), Template | None)
             except ValueError as error:
                 raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
-            self._request = Request(wire(frame.wire), frame.card)
+            self._request = Request(find_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
         return self._request
 
     def _blob(self, digest: str) -> bytes:
-        return self._store.blob(self._tenant, self._session, digest)
+        return self._store.blob(self._tenant, self._session, digest=digest)
 
     def _grow(self, manifest: Manifest, request: Request) -> None:
         """Show what the manifest saw and the one before did not; check it against the manifest."""
@@ -129,7 +129,7 @@ class Rebuilder:
                 raise TamperedError(f"{pointer} does not hold what edit {edit.index} removed.")
 
 
-def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
+def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcome]:
     """Compare every manifest of a session with its rebuilt request; stops after the first that differs.
 
     Raises StoreError when there is no such session.
@@ -144,7 +144,7 @@ def verify(store: SessionStore, tenant: str, session: str) -> Iterator[Outcome]:
         yield Outcome(tenant, session, call, str(error))
 
 
-def rebuild_body(store: SessionStore, tenant: str, session: str, call: int) -> bytes:
+def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
     """The body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
     for data in store.manifests(tenant, session):

@@ -90,13 +90,14 @@ class Request:
 
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
-        if messages and self._units and self._wire.joins(self._units[-1].messages[-1], messages[0], self._card):
+        joins = self._wire.joins
+        if messages and self._units and joins(self._units[-1].messages[-1], messages[0], card=self._card):
             reopened = self._units[-1].messages
             messages = reopened + messages
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]
             self._truncate(self._starts[-1])
         position, taken = self._length, 0
-        for run in groups(messages, self._wire, self._card):
+        for run in groups(messages, self._wire, card=self._card):
             self._take(run, sum(tokens[taken : taken + len(run)]), position + taken)
             taken += len(run)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import pickle
-import re
 import signal
 import sqlite3
 import tempfile
@@ -378,112 +376,3 @@ def _manifests(store: Path) -> int:
         return 0
     with open_sqlite(store, create=False) as opened:
         return sum(opened.load(*place).calls for place in opened.sessions())
-
-
-# Hostile content
-
-
-HOSTILE = {
-    "markup": "[red]x[/] [/] \\[bold] [link=http://x]y[/link] :smile:",
-    "escapes": "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e",
-    "nul": "a\0b",
-    "surrogates": "\ud83d lone \ude00",
-    "one long line": "word " * 2_000_000,
-    "one long word": "x" * 1_000_000,
-    "deep brackets": "[" * 5_000,
-    "special tokens": "<|endoftext|> <|im_start|>system",
-}
-
-
-@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_texts_are_carried_not_obeyed(tmp_path: Path, name: str, wire: str) -> None:
-    text = HOSTILE[name]
-    short = text[:1000]
-    messages = [user("Hi."), *used_tool(1, text, arguments=short), reply(short), user(short), reply()]
-    path = written(tmp_path / "s.json", messages)
-    store, out = tmp_path / "store", tmp_path / "o.jsonl"
-    ended = lading("replay", path, "--store", store, "--emit", out, "--wire", wire, "--window", "20000")
-    assert ended.code == 0
-    assert "\x1b" not in ended.out + ended.err
-    requests = [line["request"] for line in lines(out)]
-    assert len(requests) == 3
-    shown = requests[-1]["messages"][-1]["content"]
-    assert (shown if isinstance(shown, str) else shown[-1]["text"]) == short
-    assert lading("verify", store).code == 0
-    assert lading("show", "artifact://default/s/log/2", "--store", store).out.startswith(
-        text[:20].encode("utf-8", "backslashreplace").decode()
-    )
-
-
-def test_odd_tool_names_are_carried_and_judged(tmp_path: Path) -> None:
-    name = "rm -rf /; [red]\x1b[0m ../../x\n"
-    path = written(tmp_path / "s.json", [user("Hi."), *used_tool(1, "ok", name=name), reply()])
-    ended = lading("replay", path, "--wire", "anthropic", "--store", tmp_path / "store")
-    assert ended.code in (0, 1)
-    assert "\x1b" not in ended.out + ended.err
-    assert lading("verify", tmp_path / "store").code == 0
-
-
-def test_session_ids_never_become_paths(tmp_path: Path) -> None:
-    names = [
-        "../../etc/passwd",
-        "a/b",
-        "..",
-        "",
-        "[red]x[/]",
-        "\u00e9" * 300,
-        "x\0y",
-        "\ud800",
-        "CON",
-        "-rf",
-        "a\nb",
-    ]
-    path = tmp_path / "s.jsonl"
-    path.write_text("\n".join(json.dumps({"id": name, "model": "gpt-4o", "messages": GOOD}) for name in names))
-    before = set(contents(tmp_path)) | {"o.jsonl"}
-    ended = lading("replay", path, "--store", tmp_path / "store", "--emit", tmp_path / "o.jsonl", "--json")
-    assert ended.code == 0
-    sessions = list(ended.data["replays"][0]["sessions"])
-    assert len(set(sessions)) == len(names)
-    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", name) for name in sessions)
-    assert {name for name in contents(tmp_path) if not name.startswith("store")} == before
-    assert lading("verify", tmp_path / "store", "--json").data["manifests"] == 2 * len(names)
-
-
-@pytest.mark.parametrize("where", ["message", "tool schema", "body field"])
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_number_that_json_cannot_carry_is_named(tmp_path: Path, where: str, number: str) -> None:
-    tool = {"type": "function", "function": {"name": "a", "parameters": {"maximum": "N"}}}
-    record = {
-        "model": "gpt-4o",
-        "messages": [user("Hi.", **({"score": "N"} if where == "message" else {})), reply()],
-        **({"tools": [tool]} if where == "tool schema" else {}),
-        **({"temperature": "N"} if where == "body field" else {}),
-    }
-    path = tmp_path / "s.json"
-    path.write_text(json.dumps(record).replace('"N"', number))
-    ended = lading("replay", path, "--store", tmp_path / "store", "--json")
-    assert ended.code == 0
-    assert "NaN or infinite" in ended.err
-    assert "left out" in ended.err
-    assert ended.data["replays"][0]["total"]["calls"] == 0
-    assert lading("verify", tmp_path / "store").code == 0
-
-
-def test_wrong_shapes_inside_a_session_are_noted_and_the_rest_is_read(tmp_path: Path) -> None:
-    odd = [user("Hi."), reply("x", tool_calls="no"), {"role": 7, "content": "x"}, 5, None, user("Go."), reply()]
-    ended = lading("replay", written(tmp_path / "s.json", odd, tools="no"), "--json")
-    assert ended.code == 0
-    assert ended.data["replays"][0]["total"]["calls"] == 1
-    assert len(ended.data["problems"]) >= 3
-
-
-def test_json_nested_deeply_in_one_message_costs_that_message_only(tmp_path: Path) -> None:
-    deep = "[" * 900 + "]" * 900
-    text = json.dumps({"model": "gpt-4o", "messages": [user("Hi."), reply(), user("Go.", extra="D"), reply()]})
-    path = tmp_path / "s.json"
-    path.write_text(text.replace('"D"', deep))
-    ended = lading("replay", path, "--json")
-    assert ended.code == 0
-    assert "nested deeper" in ended.err

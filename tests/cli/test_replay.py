@@ -102,7 +102,7 @@ def test_the_request_is_the_body_that_the_manifest_records(tmp_path: Path, wire:
     with open_sqlite(tmp_path / "store", create=False) as store:
         manifests = [json.loads(data) for data in store.manifests("default", "s")]
         for line in found:
-            body = rebuild_body(store, "default", "s", line["call"])
+            body = rebuild_body(store, tenant="default", session="s", call=line["call"])
             assert json.loads(body) == line["request"]
             assert list(json.loads(body)) == list(line["request"])
             assert len(body) == line["manifest"]["sent"]["body_bytes"]

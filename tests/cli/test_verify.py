@@ -207,7 +207,7 @@ def test_a_forged_manifest_is_an_outcome_whatever_it_says(store: Path, index: in
             forged = sealed(with_value(original, path, value))
             put(store, "manifest", index, forged)
             with open_sqlite(store, create=False) as opened:
-                outcomes = list(verify(opened, "default", "s"))
+                outcomes = list(verify(opened, tenant="default", session="s"))
             found = json.loads(forged)
             if found != original and (
                 index == 0 or path[0] in ("format", "place", "parent", "seen", "sent", "decisions")

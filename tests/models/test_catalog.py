@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lading.errors import ModelError
 from lading.events import UnknownModel
 from lading.models.card import Card
-from lading.models.catalog import cards, find, load_cards, unknown_card
+from lading.models.catalog import cards, find_card, load_cards, unknown_card
 from lading.tokens import COUNTERS
 
 ROW = """
@@ -40,7 +40,7 @@ def test_every_row_is_dated_sourced_priced_and_found_by_its_own_name(card: Card)
     assert 0 < card.tokens.margin < 0.2
     assert card.limits.window_tokens >= card.limits.max_output_tokens
     for name in (card.name, *card.patterns):
-        found, events = find(name if name[0].isalpha() else f"claude-{name}")
+        found, events = find_card(name if name[0].isalpha() else f"claude-{name}")
         assert (found, events) == (card, ())
 
 
@@ -95,7 +95,7 @@ def test_local_rows_have_no_cache_price() -> None:
     ],
 )
 def test_the_usual_spellings_find_their_card(model: str, name: str) -> None:
-    card, events = find(model)
+    card, events = find_card(model)
     assert (card.name, events) == (name, ())
 
 
@@ -114,7 +114,7 @@ def test_the_usual_spellings_find_their_card(model: str, name: str) -> None:
     ],
 )
 def test_a_name_nobody_knows_gets_a_careful_card_and_an_event(model: str) -> None:
-    card, events = find(model)
+    card, events = find_card(model)
     assert events == (UnknownModel(model, 128_000),)
     assert (card.tier, card.name, card.limits.window_tokens) == ("mid", model, 128_000)
     assert card.tokens.counter == "estimate"
@@ -124,7 +124,7 @@ def test_a_name_nobody_knows_gets_a_careful_card_and_an_event(model: str) -> Non
 @settings(max_examples=100)
 @given(st.text() | st.from_regex(r"(gpt|claude|o1|gemini)[-./: ][a-z0-9./-]{0,20}", fullmatch=True))
 def test_finding_never_fails_and_says_so_when_it_guesses(model: str) -> None:
-    card, events = find(model)
+    card, events = find_card(model)
     assert (card.provider == "unknown") == bool(events)
 
 
@@ -136,15 +136,15 @@ def test_bedrock_routes_bring_bedrocks_dialect() -> None:
         "bedrock_converse/claude-opus-4-8",
         "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-8",
     ):
-        card, _ = find(model)
+        card, _ = find_card(model)
         assert (card.name, card.conduct.dialect) == ("claude-opus-4-8", "bedrock")
         assert not card.conduct.prefill
-    assert find("anthropic/claude-opus-4-8")[0].conduct.dialect == "first_party"
-    assert find("bedrock/who-knows")[0].conduct.dialect == "bedrock"
+    assert find_card("anthropic/claude-opus-4-8")[0].conduct.dialect == "first_party"
+    assert find_card("bedrock/who-knows")[0].conduct.dialect == "bedrock"
 
 
 def test_a_local_server_has_no_price_and_a_strict_template() -> None:
-    card, _ = find("ollama/deepseek-r1:14b")
+    card, _ = find_card("ollama/deepseek-r1:14b")
     assert card.name == "deepseek-r1"
     assert (card.prices.input_usd, card.prices.read, card.prices.write) == (0.0, 1.0, {})
     assert card.conduct.dialect == "chat_template"
@@ -152,7 +152,7 @@ def test_a_local_server_has_no_price_and_a_strict_template() -> None:
 
 def test_conduct_follows_the_generations_of_claude() -> None:
     def conduct(model: str) -> tuple[bool, bool, bool]:
-        found = find(model)[0].conduct
+        found = find_card(model)[0].conduct
         return found.mid_system, found.prefill, found.thinking_budget
 
     assert conduct("claude-opus-4-5") == (False, True, True)
@@ -161,7 +161,7 @@ def test_conduct_follows_the_generations_of_claude() -> None:
     assert conduct("claude-opus-4-8") == (True, False, False)
     assert conduct("claude-sonnet-5") == (False, False, False)
     assert conduct("claude-haiku-5-5") == (True, False, False)
-    assert find("deepseek-v4-pro")[0].conduct.reasoning_echo == "reasoning_content"
+    assert find_card("deepseek-v4-pro")[0].conduct.reasoning_echo == "reasoning_content"
 
 
 def test_own_cards_come_first_and_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_own_cards_come_first_and_are_taken_as_they_are(tmp_path: Path) -> None:
     assert [card.name for card in own] == ["house-model-2", "gpt-4o"]
     assert own[0].provider == "own"
     assert own[0].prices.write == {300: 1.25}
-    assert find("bedrock/house-9", own=own) == (own[0], ())
-    assert find("openai/gpt-4o", own=own) == (own[1], ())
-    assert find("gpt-4o-mini", own=own)[0].name == "gpt-4o-mini"
+    assert find_card("bedrock/house-9", own=own) == (own[0], ())
+    assert find_card("openai/gpt-4o", own=own) == (own[1], ())
+    assert find_card("gpt-4o-mini", own=own)[0].name == "gpt-4o-mini"
 
 
 def test_a_missing_or_unreadable_file_of_cards_is_said(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import ModelError
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.models.overrides import with_overrides
 
-CARD = find("claude-sonnet-4-5")[0]
+CARD = find_card("claude-sonnet-4-5")[0]
 
 
 def test_nothing_given_changes_nothing() -> None:
@@ -24,7 +24,7 @@ def test_each_given_value_wins() -> None:
 def test_one_write_price_holds_for_each_lifetime() -> None:
     assert with_overrides(CARD, write=1.5).prices.write == {300: 1.5, 3600: 1.5}
     assert with_overrides(CARD, write={60: 1.1}).prices.write == {60: 1.1}
-    assert with_overrides(find("qwen3:8b")[0], read=0.1, write=1.25).prices.write == {300: 1.25}
+    assert with_overrides(find_card("qwen3:8b")[0], read=0.1, write=1.25).prices.write == {300: 1.25}
 
 
 def test_a_multiplier_belongs_to_its_counter() -> None:

@@ -73,8 +73,8 @@ def test_a_blob_is_read_by_its_digest(store: SessionStore, blob: bytes) -> None:
     digest = jsonbytes.digest(blob)
     store.append("acme", "s1", blobs={digest: blob})
     store.append("acme", "s1", blobs={digest: blob, DIGEST: BLOB})
-    assert store.blob("acme", "s1", digest) == blob
-    assert store.blob("acme", "s1", DIGEST) == BLOB
+    assert store.blob("acme", "s1", digest=digest) == blob
+    assert store.blob("acme", "s1", digest=DIGEST) == BLOB
 
 
 def test_a_blob_of_another_session_is_not_there(store: SessionStore) -> None:
@@ -84,14 +84,14 @@ def test_a_blob_of_another_session_is_not_there(store: SessionStore) -> None:
     for tenant, session in (("acme", "s2"), ("other", "s1")):
         for digest in (DIGEST, jsonbytes.digest(BIG)):
             with pytest.raises(AddressError, match=f"artifact://{tenant}/{session}/blob/{digest}"):
-                store.blob(tenant, session, digest)
+                store.blob(tenant, session, digest=digest)
 
 
 @pytest.mark.parametrize("digest", ["", "../../lading.db", DIGEST.upper(), DIGEST[:-1] + "\ud800"])
 def test_a_blob_has_no_other_name_than_its_digest(store: SessionStore, digest: str) -> None:
     store.append("acme", "s1", blobs={DIGEST: BLOB})
     with pytest.raises(AddressError, match="does not name an artifact"):
-        store.blob("acme", "s1", digest)
+        store.blob("acme", "s1", digest=digest)
 
 
 def test_sessions_are_listed_sorted(store: SessionStore) -> None:
@@ -124,7 +124,7 @@ def test_what_does_not_continue_is_refused_as_a_whole(store: SessionStore, refus
         refused(store)
     assert content(store) == before
     with pytest.raises(AddressError):
-        store.blob("acme", "s1", DIGEST)
+        store.blob("acme", "s1", digest=DIGEST)
     store.append("acme", "s1", entries=[entry(3)], edits=[edit(1)], manifest=manifest(1), call=1)
 
 
@@ -140,7 +140,7 @@ def test_an_odd_name_is_refused(store: SessionStore, name: str) -> None:
         store.append,
         store.load,
         store.manifests,
-        lambda tenant, session: store.blob(tenant, session, DIGEST),
+        lambda tenant, session: store.blob(tenant, session, digest=DIGEST),
     ]
     for use in uses:
         with pytest.raises(AddressError, match="name of a tenant"):
@@ -160,7 +160,7 @@ def test_an_unknown_session_is_refused_with_some_known_ones(store: SessionStore)
     with pytest.raises(StoreError, match="no session 's1' of tenant 'other'"):
         store.manifests("other", "s1")
     with pytest.raises(StoreError, match="no session"):
-        store.blob("other", "s1", DIGEST)
+        store.blob("other", "s1", digest=DIGEST)
 
 
 def test_verify_notices_a_message_that_is_not_the_recorded_one(store: SessionStore) -> None:
@@ -181,7 +181,7 @@ def test_a_closed_store_says_so(store: SessionStore) -> None:
         lambda: store.load("acme", "s1"),
         lambda: store.append("acme", "s1"),
         lambda: store.manifests("acme", "s1"),
-        lambda: store.blob("acme", "s1", DIGEST),
+        lambda: store.blob("acme", "s1", digest=DIGEST),
     ]
     for use in uses:
         with pytest.raises(StoreError, match="is closed"):

@@ -38,7 +38,7 @@ def whole_rounds(folder: Path) -> int:
         assert len(stored.edits) == rounds
         assert list(store.manifests("acme", "s1")) == [manifest(call) for call in range(rounds)]
         for call in range(rounds):
-            assert store.blob("acme", "s1", jsonbytes.digest(blob(call))) == blob(call)
+            assert store.blob("acme", "s1", digest=jsonbytes.digest(blob(call))) == blob(call)
             with_large = stored.entries[2 * call + 1]
             assert with_large == entry(2 * call + 1, "large " * 8_000 if call % 3 == 0 else "")
     return rounds

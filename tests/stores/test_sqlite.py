@@ -43,7 +43,7 @@ def content(folder: Path) -> Any:
     """Everything the first session holds."""
     with open_sqlite(folder, create=False) as store:
         stored = store.load("acme", "s1", verify=True)
-        blobs = [store.blob("acme", "s1", digest) for digest in BLOBS]
+        blobs = [store.blob("acme", "s1", digest=digest) for digest in BLOBS]
         return stored, list(store.manifests("acme", "s1")), blobs
 
 

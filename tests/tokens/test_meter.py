@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lading.errors import ModelError, UnknownName
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from lading.models.card import TokenFacts
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.tokens.estimate import ESTIMATE
 from lading.tokens.exact import CL100K, O200K
 from lading.tokens.images import TOKENS_PER_PAGE, UNKNOWN_IMAGE_TOKENS
@@ -127,8 +127,8 @@ def test_tools_count_as_the_function_form_or_as_the_providers_own_object() -> No
 
 
 def test_a_card_says_which_meter() -> None:
-    assert meter(find("gpt-4o")[0].tokens) == Meter(O200K, 1.0)
-    facts = find("claude-opus-5-5")[0].tokens
+    assert meter(find_card("gpt-4o")[0].tokens) == Meter(O200K, 1.0)
+    facts = find_card("claude-opus-5-5")[0].tokens
     assert meter(facts) == Meter(ESTIMATE, facts.multiplier)
     assert meter(replace(facts, counter="lading.tokens.exact:CL100K")).counter is CL100K
     with pytest.raises(UnknownName, match="no counter named 'gpt2'"):
@@ -140,7 +140,7 @@ def test_a_card_says_which_meter() -> None:
 @pytest.mark.skipif(not PI_SESSION.exists(), reason="the recorded sessions are not on this machine")
 def test_claudes_prior_is_near_what_the_provider_billed() -> None:
     session = json.loads(gzip.decompress(PI_SESSION.read_bytes()).splitlines()[0])
-    counting = meter(find(session["model"])[0].tokens)
+    counting = meter(find_card(session["model"])[0].tokens)
     grown = [0]
     for raw in session["messages"]:
         calls = [

@@ -110,7 +110,7 @@ def test_tools_of_the_provider_have_no_schema() -> None:
 def test_an_input_that_json_cannot_say_is_kept(value: Any) -> None:
     body = call(value)
     conversation = WIRE.decode(body)
-    assert repr(encode(conversation, WIRE, PLAIN)) == repr(body)
+    assert repr(encode(conversation, WIRE, card=PLAIN)) == repr(body)
 
 
 def test_a_missing_input_reads_as_empty() -> None:

@@ -40,7 +40,7 @@ MID = card(mid_system=True)
 
 
 def body(*messages: Message, card: Card = PLAIN) -> dict[str, Any]:
-    return encode(Conversation(messages), WIRE, card)
+    return encode(Conversation(messages), WIRE, card=card)
 
 
 def written(*messages: Message, card: Card = PLAIN) -> list[dict[str, Any]]:
@@ -73,13 +73,13 @@ def edited(source: dict[str, Any], index: int, *parts: Part) -> dict[str, Any]:
     conversation = WIRE.decode(source)
     messages = list(conversation.messages)
     messages[index] = messages[index].with_parts(parts)
-    made = encode(replace(conversation, messages=tuple(messages)), WIRE, PLAIN)["messages"]
+    made = encode(replace(conversation, messages=tuple(messages)), WIRE, card=PLAIN)["messages"]
     found: dict[str, Any] = made[index - WIRE.leading(messages)]
     return found
 
 
 def test_a_chat_request_becomes_an_anthropic_request() -> None:
-    made = encode(CHAT.decode(OPENCODE_CHAT), WIRE, PLAIN)
+    made = encode(CHAT.decode(OPENCODE_CHAT), WIRE, card=PLAIN)
     schema = OPENCODE_CHAT["tools"][0]["function"]["parameters"]
     assert made == {
         "model": "gpt-4o",
@@ -109,7 +109,7 @@ def test_a_chat_request_becomes_an_anthropic_request() -> None:
 
 
 def test_parallel_results_become_one_user_message() -> None:
-    _, _, answered, last = encode(CHAT.decode(QWEN_CODE), WIRE, PLAIN)["messages"]
+    _, _, answered, last = encode(CHAT.decode(QWEN_CODE), WIRE, card=PLAIN)["messages"]
     assert answered == say(
         "user",
         [
@@ -169,10 +169,10 @@ def test_leading_system_messages_become_the_bodys_system() -> None:
 def test_a_system_prompt_beside_the_decoded_one_is_added() -> None:
     conversation = WIRE.decode(CLAUDE_CODE_NEW)
     both = (conversation.messages[0], system("and this"), *conversation.messages[1:])
-    made = encode(replace(conversation, messages=both), WIRE, PLAIN)
+    made = encode(replace(conversation, messages=both), WIRE, card=PLAIN)
     assert made["system"] == [text("You are Claude Code."), text("and this")]
     assert made["messages"] == CLAUDE_CODE_NEW["messages"]
-    gone = encode(replace(conversation, messages=conversation.messages[1:]), WIRE, PLAIN)
+    gone = encode(replace(conversation, messages=conversation.messages[1:]), WIRE, card=PLAIN)
     assert "system" not in gone
 
 
@@ -242,23 +242,23 @@ def test_pictures_by_address_and_where_they_may_not_stand() -> None:
 
 def test_decoded_messages_keep_their_borders_unless_roles_must_alternate() -> None:
     conversation = WIRE.decode({"messages": [say("user", "a"), say("user", "b") | {"x": 1}]})
-    assert len(encode(conversation, WIRE, PLAIN)["messages"]) == 2
+    assert len(encode(conversation, WIRE, card=PLAIN)["messages"]) == 2
     for dialect in ("bedrock", "strict"):
-        (joined,) = encode(conversation, WIRE, card(dialect=dialect))["messages"]
+        (joined,) = encode(conversation, WIRE, card=card(dialect=dialect))["messages"]
         assert joined == {"role": "user", "content": [text("a"), text("b")], "x": 1}
 
 
 def test_words_from_here_join_a_decoded_message_and_its_fields() -> None:
     conversation = WIRE.decode({"messages": [{"x": 1, "role": "user", "content": "a"}]})
     messages = (user("note"), *conversation.messages)
-    (joined,) = encode(replace(conversation, messages=messages), WIRE, PLAIN)["messages"]
+    (joined,) = encode(replace(conversation, messages=messages), WIRE, card=PLAIN)["messages"]
     assert joined == {"x": 1, "role": "user", "content": [text("note"), text("a")]}
 
 
 def test_a_decoded_system_message_in_the_list_joins_nothing() -> None:
     in_list = WIRE.decode({"messages": [say("system", "s")]}).messages[0]
-    assert not WIRE.joins(user("a"), in_list, PLAIN)
-    assert not WIRE.joins(in_list, user("a"), PLAIN)
+    assert not WIRE.joins(user("a"), in_list, card=PLAIN)
+    assert not WIRE.joins(in_list, user("a"), card=PLAIN)
 
 
 def test_the_decoded_system_moved_into_the_list_is_wrapped() -> None:
@@ -322,11 +322,11 @@ def test_edited_tools_are_written_as_they_now_are() -> None:
     grep, search, *_ = conversation.tools
     foreign = Tool("shell", origin="openai_chat", template={"type": "custom"})
     tools = (replace(grep, description="", schema={"type": "object"}), search, foreign)
-    assert encode(replace(conversation, tools=tools), WIRE, PLAIN)["tools"] == [
+    assert encode(replace(conversation, tools=tools), WIRE, card=PLAIN)["tools"] == [
         {"name": "Grep", "input_schema": {"type": "object"}, "defer_loading": True},
         CLAUDE_CODE_NEW["tools"][1],
     ]
-    assert "tools" not in encode(replace(conversation, tools=()), WIRE, PLAIN)
+    assert "tools" not in encode(replace(conversation, tools=()), WIRE, card=PLAIN)
 
 
 def test_parameters_are_translated_and_the_rest_left_out() -> None:

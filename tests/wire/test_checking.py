@@ -97,8 +97,8 @@ def test_a_value_nested_too_deep_to_print_can_be_quoted() -> None:
     assert shown(deep) == "list"
 
 
-def not_asked(*arguments: Any) -> Any:
-    raise AssertionError(arguments)
+def not_asked(*arguments: Any, **named: Any) -> Any:
+    raise AssertionError(arguments, named)
 
 
 COUNTING = Wire(
@@ -116,12 +116,12 @@ COUNTING = Wire(
 
 @pytest.mark.parametrize("messages", [None, 5, "bad", {"bad": True}, True])
 def test_messages_that_are_no_list_are_not_walked(messages: object) -> None:
-    assert check({"messages": messages}, COUNTING, card("bedrock"), strict=True) == []
-    assert check({}, COUNTING, card("bedrock"), strict=True) == []
+    assert check({"messages": messages}, COUNTING, card=card("bedrock"), strict=True) == []
+    assert check({}, COUNTING, card=card("bedrock"), strict=True) == []
 
 
 def test_a_whole_body_is_checked_message_by_message() -> None:
-    found = check({"messages": [{}, {}, {"bad": True}]}, COUNTING, card("bedrock"), strict=True)
+    found = check({"messages": [{}, {}, {"bad": True}]}, COUNTING, card=card("bedrock"), strict=True)
     assert [(violation.rule, violation.path) for violation in found] == [
         ("X2", "messages.2"),
         ("A2", "messages"),

@@ -35,7 +35,7 @@ ECHO = card(reasoning_echo="reasoning_content")
 
 
 def written(*messages: Message, card: Card = PLAIN) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = encode(Conversation(messages), WIRE, card)["messages"]
+    made: list[dict[str, Any]] = encode(Conversation(messages), WIRE, card=card)["messages"]
     return made
 
 
@@ -60,12 +60,13 @@ def edited(body: dict[str, Any], index: int, *parts: Part) -> dict[str, Any]:
     conversation = WIRE.decode(body)
     messages = list(conversation.messages)
     messages[index] = messages[index].with_parts(parts)
-    made: dict[str, Any] = encode(replace(conversation, messages=tuple(messages)), WIRE, PLAIN)["messages"][index]
+    encoded = encode(replace(conversation, messages=tuple(messages)), WIRE, card=PLAIN)
+    made: dict[str, Any] = encoded["messages"][index]
     return made
 
 
 def test_an_anthropic_request_becomes_a_chat_request() -> None:
-    body = encode(ANTHROPIC.decode(CLAUDE_CODE_OLD), WIRE, PLAIN)
+    body = encode(ANTHROPIC.decode(CLAUDE_CODE_OLD), WIRE, card=PLAIN)
     system, asked, called, first, second = body.pop("messages")
     assert body == {
         "model": "claude-sonnet-4-5-20250929",
@@ -125,8 +126,8 @@ def test_pictures_in_results_follow_the_last_of_them() -> None:
 
 def test_results_decoded_here_keep_their_own_messages() -> None:
     first, second = (replace(Message("tool", (ToolResult(name),)), origin="openai_chat") for name in "ab")
-    assert not WIRE.joins(first, second, PLAIN)
-    assert WIRE.joins(first, replace(second, origin=""), PLAIN)
+    assert not WIRE.joins(first, second, card=PLAIN)
+    assert WIRE.joins(first, replace(second, origin=""), card=PLAIN)
 
 
 def test_what_this_wire_cannot_carry_becomes_words() -> None:
@@ -226,12 +227,12 @@ def test_assistant_words_join_toward_a_chat_template() -> None:
 
 @pytest.mark.parametrize("dialect", ["first_party", "bedrock", "chat_template", "strict"])
 def test_a_plain_request_comes_back_under_every_dialect(dialect: str) -> None:
-    assert encode(WIRE.decode(OPENCODE_CHAT), WIRE, card(dialect=dialect)) == OPENCODE_CHAT
+    assert encode(WIRE.decode(OPENCODE_CHAT), WIRE, card=card(dialect=dialect)) == OPENCODE_CHAT
 
 
 def test_joined_messages_keep_the_fields_of_all() -> None:
     body = {"messages": [{"x": 1, **say("user", "a")}, {"x": 2, "y": 2, **say("user", "b")}]}
-    (joined,) = encode(WIRE.decode(body), WIRE, CHAT)["messages"]
+    (joined,) = encode(WIRE.decode(body), WIRE, card=CHAT)["messages"]
     assert joined == {"x": 1, "y": 2, **say("user", "a\n\nb")}
 
 
@@ -273,7 +274,7 @@ def test_an_old_style_call_that_is_one_of_two_takes_the_new_form() -> None:
 def test_a_message_that_changed_its_role_leaves_its_template() -> None:
     conversation = WIRE.decode(QWEN_CODE)
     turned = replace(conversation.messages[4], role="user", parts=(Text("the result was []"),))
-    made = encode(replace(conversation, messages=(turned,)), WIRE, PLAIN)
+    made = encode(replace(conversation, messages=(turned,)), WIRE, card=PLAIN)
     assert made["messages"] == [say("user", "the result was []")]
 
 
@@ -281,16 +282,16 @@ def test_edited_tools_are_written_as_they_now_are() -> None:
     conversation = WIRE.decode(OPENCODE_CHAT)
     (tool,) = conversation.tools
     bare = replace(tool, description="", schema={"type": "object"})
-    (made,) = encode(replace(conversation, tools=(bare,)), WIRE, PLAIN)["tools"]
+    (made,) = encode(replace(conversation, tools=(bare,)), WIRE, card=PLAIN)["tools"]
     assert made == {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
-    assert "tools" not in encode(replace(conversation, tools=()), WIRE, PLAIN)
+    assert "tools" not in encode(replace(conversation, tools=()), WIRE, card=PLAIN)
     foreign = replace(conversation, tools=(Tool("search", origin="anthropic", template={"type": "search"}),))
-    assert "tools" not in encode(foreign, WIRE, PLAIN)
+    assert "tools" not in encode(foreign, WIRE, card=PLAIN)
 
 
 def test_parameters_of_a_request_made_by_hand_are_written() -> None:
     template = {"model": "m", "max_tokens": 9, "stop_sequences": ["x"], "temperature": None, "top_k": 3}
-    made = encode(Conversation(template=template), WIRE, PLAIN)
+    made = encode(Conversation(template=template), WIRE, card=PLAIN)
     assert made == {"model": "m", "max_tokens": 9, "stop": ["x"], "messages": []}
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lading import jsonbytes
 from lading.messages import Conversation
-from lading.wire import encode, wire
+from lading.wire import encode, find_wire
 from tests.wire.client_requests import REQUESTS
 from tests.wire.codec_cards import PLAIN
 from tests.wire.legal_bodies import BODIES
@@ -26,7 +26,7 @@ def as_written(body: Any) -> str:
 
 
 def again(body: dict[str, Any], name: str) -> dict[str, Any]:
-    return encode(wire(name).decode(body), wire(name), PLAIN)
+    return encode(find_wire(name).decode(body), find_wire(name), card=PLAIN)
 
 
 @pytest.mark.parametrize(("name", "case", "body"), REQUESTS, ids=lambda value: str(value)[:24])
@@ -50,21 +50,21 @@ def test_any_body_comes_back_and_is_not_touched(name: str, data: st.DataObject) 
 @given(data=st.data())
 def test_a_stored_conversation_gives_the_same_body(name: str, data: st.DataObject) -> None:
     body = data.draw(BODIES[name])
-    stored = jsonbytes.dump_value(wire(name).decode(body))
+    stored = jsonbytes.dump_value(find_wire(name).decode(body))
     read = jsonbytes.load_value(stored, Conversation)
-    assert jsonbytes.dump(encode(read, wire(name), PLAIN)) == jsonbytes.dump(body)
+    assert jsonbytes.dump(encode(read, find_wire(name), card=PLAIN)) == jsonbytes.dump(body)
 
 
 @pytest.mark.parametrize(("name", "case", "body"), REQUESTS, ids=lambda value: str(value)[:24])
 def test_values_share_nothing_with_the_body(name: str, case: str, body: dict[str, Any]) -> None:
     del case
     mine = deepcopy(body)
-    conversation = wire(name).decode(mine)
+    conversation = find_wire(name).decode(mine)
     spoil(mine)
-    made = encode(conversation, wire(name), PLAIN)
+    made = encode(conversation, find_wire(name), card=PLAIN)
     assert as_written(made) == as_written(body)
     spoil(made)
-    assert as_written(encode(conversation, wire(name), PLAIN)) == as_written(body)
+    assert as_written(encode(conversation, find_wire(name), card=PLAIN)) == as_written(body)
 
 
 def spoil(value: Any) -> None:
@@ -82,7 +82,7 @@ def spoil(value: Any) -> None:
 def test_every_request_can_be_written_for_the_other_wire(home: str, case: str, body: dict[str, Any]) -> None:
     del case
     (other,) = set(BODIES) - {home}
-    made = encode(wire(home).decode(body), wire(other), PLAIN)
+    made = encode(find_wire(home).decode(body), find_wire(other), card=PLAIN)
     assert jsonbytes.dump(made)
     assert as_written(again(made, other)) == as_written(made)
 
@@ -92,5 +92,5 @@ def test_every_request_can_be_written_for_the_other_wire(home: str, case: str, b
 @given(data=st.data())
 def test_any_body_can_be_written_for_the_other_wire(home: str, data: st.DataObject) -> None:
     (other,) = set(BODIES) - {home}
-    made = encode(wire(home).decode(data.draw(BODIES[home])), wire(other), PLAIN)
+    made = encode(find_wire(home).decode(data.draw(BODIES[home])), find_wire(other), card=PLAIN)
     assert as_written(again(made, other)) == as_written(made)

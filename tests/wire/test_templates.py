@@ -60,7 +60,7 @@ def test_a_text_that_was_taken_away_is_not_written() -> None:
 
 @pytest.mark.parametrize("value", [None, "", "x", [], ["a"], ["a", "b"]])
 def test_a_content_comes_back_as_it_stood(value: Any) -> None:
-    parts, code = read_content(value, "here", read_text)
+    parts, code = read_content(value, "here", read_part=read_text)
     pieces = [part.text for part in parts]
     expected = [{"type": "text", "text": f"here.{index}={item}"} for index, item in enumerate(value or "")]
     assert write_content(pieces, code, otherwise=1) == (expected if value and value != "x" else value)
@@ -74,8 +74,8 @@ def test_a_content_outgrows_its_code() -> None:
 
 
 def test_lists_may_be_null_or_empty() -> None:
-    assert read_list(None, "here", read_text) == ((), "null")
-    assert read_list([], "here", read_text) == ((), "empty_list")
-    assert read_list([1], "here", read_text) == ((Text("here.0=1"),), "list")
+    assert read_list(None, "here", read_item=read_text) == ((), "null")
+    assert read_list([], "here", read_item=read_text) == ((), "empty_list")
+    assert read_list([1], "here", read_item=read_text) == ((Text("here.0=1"),), "list")
     with pytest.raises(WireError, match="here: expected a list, found a string"):
-        read_list("x", "here", read_text)
+        read_list("x", "here", read_item=read_text)

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
+from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Emitter, print_tables, report
 from lading.economics import Rates
 from lading.errors import IllegalRequest, InputError, StoreError
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, Plan, replay
-from lading.events import UnknownModel
-from lading.sources import Problem, Recording, read
+from lading.sources import Recording
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
@@ -127,8 +127,9 @@ def command(
     )
     with terminal.clear_errors(), ExitStack() as stack:
         emitter = stack.enter_context(Emitter(_emit_target(emit_path, files, folder))) if emit_path else None
-        recordings, problems = _read_all(files)
-        plans = [_plans(recordings, replace(options, strategy=name)) for name in strategies]
+        recordings, problems = read_all(files)
+        notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
+        plans = [_plans(recordings, replace(options, strategy=name), notes) for name in strategies]
         stores = _open_stores(stack, _store_places(folder, strategies, plans))
         reports = []
         total = sum(len(recording.messages) for recording in recordings) * len(strategies)
@@ -137,7 +138,7 @@ def command(
                 calls: dict[str, list[Call]] = {}
                 for session, (recording, plan) in planned.items():
                     calls[session] = list(_emitted(_calls(recording, plan, session, store, advance), emitter, plan))
-                reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls))
+                reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls=calls))
     if as_json:
         terminal.print_json({"replays": reports, "problems": problems})
     else:
@@ -145,33 +146,12 @@ def command(
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
 
 
-def _read_all(files: tuple[str, ...]) -> tuple[list[Recording], list[Problem]]:
-    recordings: list[Recording] = []
-    problems: list[Problem] = []
-    for file in files:
-        for item in read(file):
-            if isinstance(item, Problem):
-                problems.append(item)
-                terminal.warn(f"{item.file}:{item.line}: {item.text}" if item.line else f"{item.file}: {item.text}")
-            else:
-                recordings.append(item)
-    return recordings, problems
-
-
-def _plans(recordings: list[Recording], options: Options) -> dict[str, tuple[Recording, Plan]]:
+def _plans(recordings: list[Recording], options: Options, notes: ModelNotes) -> dict[str, tuple[Recording, Plan]]:
     """Each recording with its plan, by a session name that is legal and unique."""
     planned: dict[str, tuple[Recording, Plan]] = {}
-    unknown: set[str] = set()
     for recording in recordings:
         plan, events = plan_for(recording, options)
-        for event in events:
-            if isinstance(event, UnknownModel) and event.model not in unknown:
-                unknown.add(event.model)
-                window = f"{plan.settings.budget.window_tokens:,}"
-                terminal.warn(
-                    f"no card for the model {event.model!r}; a mid-tier card stands in (window {window}). "
-                    "Give --model, --window, --counter and --prices to say better."
-                )
+        notes.note(events)
         name, number = name_from(recording.id), 1
         session = name
         while session in planned:

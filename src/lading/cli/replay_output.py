@@ -35,7 +35,7 @@ class Report(Struct, frozen=True):
     sessions: dict[str, Tally]
 
 
-def report(strategy: str, plans: Mapping[str, Plan], calls: Mapping[str, Sequence[Call]]) -> Report:
+def report(strategy: str, plans: Mapping[str, Plan], *, calls: Mapping[str, Sequence[Call]]) -> Report:
     """The figures of these calls. Sessions are priced each at its own rates."""
     priced = {
         session: [(call, plans[session].settings.rates) for call in of_session]

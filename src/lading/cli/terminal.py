@@ -28,6 +28,7 @@ FOUND = 1
 """Exit code when a command found what it looks for: a violation, a manifest that does not verify."""
 
 _PIPED_WIDTH = 140
+_WIDE = 110
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
@@ -77,6 +78,11 @@ def progress(description: str, total: int | None) -> Iterator[Advance]:
 def existing_files(paths: tuple[str, ...]) -> tuple[Path, ...]:
     """The arguments as paths."""
     return tuple(map(Path, paths))
+
+
+def is_wide() -> bool:
+    """Whether stdout has room for more than the necessary."""
+    return out.width >= _WIDE
 
 
 def printable(text: str) -> str:

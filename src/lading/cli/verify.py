@@ -29,7 +29,7 @@ def command(folder: str, as_json: bool) -> None:
         sessions = store.sessions()
         with terminal.progress("verifying", len(sessions)) as advance:
             for tenant, session in sessions:
-                outcomes += verify(store, tenant, session)
+                outcomes += verify(store, tenant=tenant, session=session)
                 advance(1)
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if as_json:

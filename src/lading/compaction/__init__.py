@@ -90,3 +90,17 @@ def strategy(name: str) -> Strategy:
     found = lookup(STRATEGIES, name, kind="strategy", type_=Strategy)
     assert isinstance(found, Strategy)
     return found
+
+
+def unsound(draft: Draft, view: View, *, entries: int) -> str:
+    """What is wrong with a draft whatever the wire: completes "an edit that ..."; empty when nothing is."""
+    if not 0 <= draft.first <= draft.last < entries:
+        return "names entries that the log does not have"
+    start, end = view.span(draft.first, draft.last)
+    if start < view.head:
+        return "touches the pinned head"
+    if draft.kind == "dropped" and end == len(view):
+        return "drops the newest message"
+    if not draft.pointers:
+        return "leaves no pointer"
+    return ""

@@ -37,11 +37,13 @@ def consumed_before(view: View) -> int:
 def _cleared(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
     pointer = pressure.address(str(entry))
     start, end = view.span(entry, entry)
-    items = view.items[start:end]
-    messages = tuple(_noted(item, pointer) if worth_clearing(item) else item.message for item in items)
-    if sum(map(pressure.count, messages)) >= sum(item.tokens for item in items):
-        return None
-    return Draft("cleared", entry, entry, messages, reason, (pointer,))
+    shown: list[Message] = []
+    saved = 0
+    for item in view.items[start:end]:
+        message = _noted(item, pointer) if worth_clearing(item) else item.message
+        saved += item.tokens - pressure.count(message) if message is not item.message else 0
+        shown.append(message)
+    return Draft("cleared", entry, entry, tuple(shown), reason, (pointer,)) if saved > 0 else None
 
 
 def _noted(item: Item, pointer: str) -> Message:

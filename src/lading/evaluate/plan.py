@@ -11,10 +11,10 @@ from lading.evaluate.recorded import Plan
 from lading.events import Event
 from lading.messages import Template
 from lading.models.card import Card
-from lading.models.catalog import find
+from lading.models.catalog import find_card
 from lading.settings import settings_for
 from lading.sources import Recording
-from lading.wire import WIRES, wire
+from lading.wire import WIRES, find_wire
 
 
 class Options(Struct, frozen=True):
@@ -39,10 +39,10 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     no room, UnknownName for a strategy, wire or counter that does not exist.
     """
     model = options.model or recording.model
-    card, events = find(model)
+    card, events = find_card(model)
     wire_name = options.wire or _recorded_wire(recording)
     strategy(options.strategy)
-    wire(wire_name)
+    find_wire(wire_name)
     settings = settings_for(
         card,
         window_tokens=options.window_tokens,

@@ -84,6 +84,7 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
         had_user = had_user or message.role == "user"
         line.append([message], at_s=at_s)
         yardstick.append([message], at_s=at_s)
+    line.save()
 
 
 def _cache(plan: Plan) -> PrefixCache:

@@ -26,7 +26,7 @@ _SERVED_LOCALLY = re.compile(r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|
 _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
 
 
-def find(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
+def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
     """The card of a model by any usual spelling of its name, routes and dates included, and what the caller
     should be told about the match. Never fails.
 

@@ -17,7 +17,7 @@ from lading.sources.billing import read_usage
 from lading.sources.decoding import decode_envelope, decode_messages
 from lading.sources.recording import Line, Recording, Report
 from lading.sources.times import seconds
-from lading.wire import Wire, wire
+from lading.wire import Wire, find_wire
 
 # None of these is a field of a request on any wire.
 _RECORD_FIELDS = ("id", "response", "choices", "object", "created", "usage", "system_fingerprint")
@@ -49,7 +49,7 @@ def exchange(value: Any) -> Exchange | None:
 
 def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Iterator[Recording]:
     """One recording for each value of the file."""
-    spoken = wire(wire_name)
+    spoken = find_wire(wire_name)
     for line in lines:
         found = exchange(line.value)
         if found is None:
@@ -59,10 +59,10 @@ def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Ite
 
 
 def _recording(call: Exchange, wire: Wire, report: Report, *, line: int) -> Recording | None:
-    envelope = decode_envelope(call.body, wire, report, line=line)
+    envelope = decode_envelope(call.body, wire, report=report, line=line)
     asked = call.body["messages"]
     reply = reply_message(call.reply)
-    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report, line=line)
+    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report=report, line=line)
     if not messages:
         report(line, "Left out: there is no message in it.")
         return None

@@ -19,7 +19,7 @@ from lading.sources.billing import read_usage
 from lading.sources.decoding import decode_message
 from lading.sources.recording import Line, Recording, Report, Source, Usage
 from lading.sources.times import seconds
-from lading.wire import Wire, wire
+from lading.wire import Wire, find_wire
 
 _EVENTS = ("user", "assistant", "system", "summary", "file-history-snapshot", "queue-operation")
 _MARKS = frozenset({"sessionId", "parentUuid", "leafUuid", "snapshot"})
@@ -37,7 +37,7 @@ def recognises(values: Sequence[Any]) -> bool:
 def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
     """The sessions of the file, each followed up to the end; in the order in which they start."""
     threads = _Threads()
-    anthropic = wire("anthropic")
+    anthropic = find_wire("anthropic")
     index = -1
     for line in lines:
         event = line.value

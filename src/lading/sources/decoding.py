@@ -18,17 +18,17 @@ def decode_message(raw: Any, wire: Wire) -> Message:
 
 
 def decode_messages(
-    raw: Sequence[Any], wire: Wire, report: Report, *, line: int
+    raw: Sequence[Any], wire: Wire, *, report: Report, line: int
 ) -> tuple[tuple[Message, ...], tuple[int, ...]]:
     """The messages and, for each, its index in ``raw``. What is no message is reported and left out."""
     try:
         return wire.decode({"messages": list(raw)}).messages, tuple(range(len(raw)))
     except WireError:
-        sound = tuple(_sound(raw, wire, report, line=line))
+        sound = tuple(_sound(raw, wire, report=report, line=line))
     return wire.decode({"messages": [raw[index] for index in sound]}).messages, sound
 
 
-def _sound(raw: Sequence[Any], wire: Wire, report: Report, *, line: int) -> Iterator[int]:
+def _sound(raw: Sequence[Any], wire: Wire, *, report: Report, line: int) -> Iterator[int]:
     for index, item in enumerate(raw):
         try:
             decode_message(item, wire)
@@ -38,7 +38,7 @@ def _sound(raw: Sequence[Any], wire: Wire, report: Report, *, line: int) -> Iter
             yield index
 
 
-def decode_tools(raw: Any, wire: Wire, report: Report, *, line: int) -> tuple[Tool, ...]:
+def decode_tools(raw: Any, wire: Wire, *, report: Report, line: int) -> tuple[Tool, ...]:
     """The tool schemas. What is none is reported and left out."""
     if not isinstance(raw, list):
         if raw is not None:
@@ -53,14 +53,14 @@ def decode_tools(raw: Any, wire: Wire, report: Report, *, line: int) -> tuple[To
     return tuple(tools)
 
 
-def decode_envelope(body: Mapping[str, Any], wire: Wire, report: Report, *, line: int) -> Conversation:
+def decode_envelope(body: Mapping[str, Any], wire: Wire, *, report: Report, line: int) -> Conversation:
     """Everything of a body but its messages. A field in a bad shape is reported and left out."""
     envelope = {**body, "messages": []}
     try:
         return wire.decode(envelope)
     except WireError as error:
         report(line, f"System text and parameters were left out: {error}")
-    return Conversation(tools=decode_tools(body.get("tools"), wire, report, line=line), origin=wire.name)
+    return Conversation(tools=decode_tools(body.get("tools"), wire, report=report, line=line), origin=wire.name)
 
 
 def _at(error: WireError, field: str, index: int) -> str:

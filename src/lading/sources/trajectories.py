@@ -20,7 +20,7 @@ from lading.sources.decoding import decode_messages, decode_tools
 from lading.sources.opentools import observed_tools
 from lading.sources.recording import Line, Recording, Report, Source, Usage
 from lading.sources.times import seconds
-from lading.wire import Wire, wire
+from lading.wire import Wire, find_wire
 
 _OWN_FIELDS = frozenset({"is_error", "timestamp"})
 _REPLY_FIELDS = frozenset({"response", "choices"})
@@ -39,7 +39,7 @@ def recognises(values: Sequence[Any]) -> bool:
 
 def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
     """One recording for each line."""
-    chat = wire("openai_chat")
+    chat = find_wire("openai_chat")
     for line in lines:
         record = line.value
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
@@ -50,13 +50,13 @@ def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
 
 def _recording(record: Mapping[str, Any], chat: Wire, report: Report, *, line: int) -> Recording | None:
     raw = record["messages"]
-    messages, indices = decode_messages([_chat_form(item) for item in raw], chat, report, line=line)
+    messages, indices = decode_messages([_chat_form(item) for item in raw], chat, report=report, line=line)
     if not messages:
         report(line, "Left out: there is no message in it.")
         return None
     usage = tuple(_usage(record.get("usage"), raw, report, line=line))
     billed_s = {bill.message_index: bill.at_s for bill in usage}
-    tools = decode_tools(record.get("tools"), chat, report, line=line)
+    tools = decode_tools(record.get("tools"), chat, report=report, line=line)
     identity, model = record.get("id"), record.get("model")
     return Recording(
         id=identity if isinstance(identity, str) else "",

@@ -73,7 +73,7 @@ class SessionStore(Protocol):
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """The manifests in call order, from index ``start`` on, a few at a time. Raises like ``load``."""
 
-    def blob(self, tenant: str, session: str, digest: str) -> bytes:
+    def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest, checked against it.
 
         Raises AddressError when the session has no such blob, otherwise like ``load``.
@@ -121,14 +121,14 @@ def check_blobs(blobs: Mapping[str, bytes]) -> None:
             raise AddressError(f"The blob given as {digest[:80]!r} has another SHA-256; key it by its own.")
 
 
-def check_message(entry: Entry, tenant: str, session: str) -> None:
+def check_message(entry: Entry, *, tenant: str, session: str) -> None:
     """Raise TamperedError unless the entry's message has the digest the entry records."""
     if jsonbytes.digest(jsonbytes.dump_value(entry.message)) != entry.digest:
         address = Address(tenant, session, "log", str(entry.index))
         raise TamperedError(f"{address} does not have the digest it was recorded with; restore a copy.")
 
 
-def no_session(tenant: str, session: str, known: Sequence[tuple[str, str]]) -> StoreError:
+def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
     """The error for a session that is not there; names some that are."""
     shown = ", ".join(f"{known_tenant}/{name}" for known_tenant, name in known[:8])
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
@@ -136,7 +136,7 @@ def no_session(tenant: str, session: str, known: Sequence[tuple[str, str]]) -> S
     return StoreError(f"The store has no session {session!r} of tenant {tenant!r}. {holds}")
 
 
-def no_blob(tenant: str, session: str, digest: str) -> AddressError:
+def no_blob(tenant: str, session: str, *, digest: str) -> AddressError:
     """The error for a blob that is not there."""
     address = Address(tenant, session, "blob", digest)
     return AddressError(f"{address} points nowhere: the session has no such blob; check the address.")

@@ -74,7 +74,7 @@ class MemoryStore:
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
-                check_message(entry, tenant, session)
+                check_message(entry, tenant=tenant, session=session)
         return stored
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -82,13 +82,13 @@ class MemoryStore:
         with self._lock:
             return iter(self._session(tenant, session).manifests[max(start, 0) :])
 
-    def blob(self, tenant: str, session: str, digest: str) -> bytes:
+    def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest; see SessionStore."""
         check_digest(digest)
         with self._lock:
             found = self._session(tenant, session).blobs.get(digest)
         if found is None:
-            raise no_blob(tenant, session, digest)
+            raise no_blob(tenant, session, digest=digest)
         return found
 
     def sessions(self) -> tuple[tuple[str, str], ...]:
@@ -120,7 +120,7 @@ class MemoryStore:
         sessions = self._open()
         found = sessions.get((tenant, session))
         if found is None:
-            raise no_session(tenant, session, sorted(sessions))
+            raise no_session(tenant, session, known=sorted(sessions))
         return found
 
 

@@ -114,7 +114,7 @@ class SqliteStore:
         edits = tuple(_value(body, Edit, found.place("edit", at)) for at, body in enumerate(edit_bodies))
         if verify:
             for entry in entries:
-                check_message(entry, tenant, session)
+                check_message(entry, tenant=tenant, session=session)
         return Stored(entries, edits, calls, newest[0] if newest else None)
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -123,7 +123,7 @@ class SqliteStore:
             calls = found.counts["manifest"]
         return self._manifests(tenant, session, range(max(start, 0), calls))
 
-    def blob(self, tenant: str, session: str, digest: str) -> bytes:
+    def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest; see SessionStore."""
         check_digest(digest)
         with self._reading(tenant, session) as found:
@@ -165,7 +165,7 @@ class SqliteStore:
         with self._transaction("BEGIN") as sql:
             record = _record(sql, tenant, session)
             if record is None:
-                raise no_session(tenant, session, _sessions(sql))
+                raise no_session(tenant, session, known=_sessions(sql))
             yield _Session(sql, artifacts, tenant, session, *record)
 
     @contextmanager
@@ -244,7 +244,7 @@ class _Session(Struct, frozen=True):
             "SELECT artifact, body FROM blob WHERE session = ? AND digest = ?", (self.number, digest)
         ).fetchone()
         if row is None:
-            raise no_blob(self.tenant, self.session, digest)
+            raise no_blob(self.tenant, self.session, digest=digest)
         place = str(Address(self.tenant, self.session, "blob", digest))
         artifact, body = row
         content = self._content(artifact, body, place)

@@ -7,7 +7,7 @@ a module with such a value and one line in ``WIRES``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -31,6 +31,12 @@ def alternation(card: Card) -> Needs:
     return Needs(alternation=card.conduct.dialect != "first_party")
 
 
+class Joins(Protocol):
+    """Whether two neighbouring messages share one wire message."""
+
+    def __call__(self, before: Message, after: Message, *, card: Card) -> bool: ...
+
+
 class Wire(Struct, frozen=True):
     """One wire format, as functions."""
 
@@ -41,7 +47,7 @@ class Wire(Struct, frozen=True):
     """Everything of the body but its messages (system included where the wire keeps it outside)."""
     leading: Callable[[Sequence[Message]], int]
     """How many of the first messages belong to the envelope."""
-    joins: Callable[[Message, Message, Card], bool]
+    joins: Joins
     """Whether two neighbouring messages share one wire message."""
     encode_group: Callable[[Sequence[Message], Card], list[Body]]
     """The wire messages of a run of messages that join."""
@@ -55,33 +61,33 @@ class Wire(Struct, frozen=True):
     """What messages must be mended for on their way in."""
 
 
-def wire(name: str) -> Wire:
+def find_wire(name: str) -> Wire:
     """The wire of that name, or at that dotted path. Raises UnknownName."""
     found = lookup(WIRES, name, kind="wire", type_=Wire)
     assert isinstance(found, Wire)
     return found
 
 
-def groups(messages: Sequence[Message], wire: Wire, card: Card) -> list[list[Message]]:
+def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:
     """The messages in runs that share one wire message."""
     runs: list[list[Message]] = []
     for message in messages:
-        if runs and wire.joins(runs[-1][-1], message, card):
+        if runs and wire.joins(runs[-1][-1], message, card=card):
             runs[-1].append(message)
         else:
             runs.append([message])
     return runs
 
 
-def encode(conversation: Conversation, wire: Wire, card: Card) -> Body:
+def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
     """The provider's body. For a conversation decoded from a legal body of this wire: that same body."""
     body = wire.envelope(conversation)
     rest = conversation.messages[wire.leading(conversation.messages) :]
-    body["messages"] = [item for run in groups(rest, wire, card) for item in wire.encode_group(run, card)]
+    body["messages"] = [item for run in groups(rest, wire, card=card) for item in wire.encode_group(run, card)]
     return body
 
 
-def check(body: Body, wire: Wire, card: Card, *, strict: bool = False) -> list[Violation]:
+def check(body: Body, wire: Wire, *, card: Card, strict: bool = False) -> list[Violation]:
     """What is wrong with a body. ``strict`` counts rules not yet verified as E, as tests do."""
     checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
     messages = body.get("messages")

@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-def expected(path: str, what: str, found: Any) -> WireError:
+def expected(path: str, what: str, *, found: Any) -> WireError:
     """The error for a value that is something else than ``what``."""
     kind = _KINDS.get(type(found), type(found).__name__)
     return WireError(f"{path}: expected {what}, found {kind}.")
@@ -30,30 +30,30 @@ def expected(path: str, what: str, found: Any) -> WireError:
 def as_object(value: Any, path: str) -> dict[str, Any]:
     """The value when it is a JSON object. Raises WireError."""
     if not isinstance(value, dict):
-        raise expected(path, "an object", value)
+        raise expected(path, "an object", found=value)
     return value
 
 
 def as_list(value: Any, path: str) -> list[Any]:
     """The value when it is a list. Raises WireError."""
     if not isinstance(value, list):
-        raise expected(path, "a list", value)
+        raise expected(path, "a list", found=value)
     return value
 
 
-def text_at(holder: Mapping[str, Any], key: str, path: str) -> str:
+def text_at(holder: Mapping[str, Any], key: str, *, path: str) -> str:
     """The string under ``key`` of the object at ``path``. Raises WireError, also when there is none."""
     if key not in holder:
         raise WireError(f"{path}: expected the field {key!r}, found none.")
     value = holder[key]
     if not isinstance(value, str):
-        raise expected(f"{path}.{key}", "a string", value)
+        raise expected(f"{path}.{key}", "a string", found=value)
     return value
 
 
-def role_at(message: Mapping[str, Any], roles: Collection[str], path: str) -> str:
+def role_at(message: Mapping[str, Any], roles: Collection[str], *, path: str) -> str:
     """The provider's word for the role of the message at ``path``. Raises WireError for an unknown one."""
-    word = text_at(message, "role", path)
+    word = text_at(message, "role", path=path)
     if word not in roles:
         raise WireError(f"{path}.role: expected one of {', '.join(roles)}, found {word[:40]!r}.")
     return word

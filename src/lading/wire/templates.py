@@ -59,7 +59,7 @@ def code_of(value: Any, path: str) -> str:
     if value is None:
         return "null"
     if not isinstance(value, str):
-        raise expected(path, "a string or null", value)
+        raise expected(path, "a string or null", found=value)
     return "str" if value else "empty"
 
 
@@ -75,17 +75,17 @@ def empty(code: Any, *, otherwise: Any) -> Any:
     return copied(_EMPTY[code], code)
 
 
-def read_content(value: Any, path: str, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:
+def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:
     """The parts of a content (string, list or null) and its code. Raises WireError."""
     if value is None or isinstance(value, str):
         return ((Text(value),) if value else ()), code_of(value, path)
     if not isinstance(value, list):
-        raise expected(path, "a string or a list", value)
+        raise expected(path, "a string or a list", found=value)
     parts = tuple(read_part(item, f"{path}.{index}") for index, item in enumerate(value))
     return parts, "list" if parts else "empty_list"
 
 
-def read_list(value: Any, path: str, read_item: Callable[[Any, str], P]) -> tuple[tuple[P, ...], str]:
+def read_list(value: Any, path: str, *, read_item: Callable[[Any, str], P]) -> tuple[tuple[P, ...], str]:
     """The items of an optional list and its code. Raises WireError for anything but a list or null."""
     items = [] if value is None else as_list(value, path)
     found = tuple(read_item(item, f"{path}.{index}") for index, item in enumerate(items))

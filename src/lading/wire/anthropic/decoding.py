@@ -36,14 +36,14 @@ ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "syst
 def decode(body: Mapping[str, Any]) -> Conversation:
     """The conversation of a request body; ``encode`` gives that body back. Raises WireError."""
     if not isinstance(body, Mapping):
-        raise expected("body", "an object", body)
+        raise expected("body", "an object", found=body)
     messages = [
         _message(as_object(item, f"messages.{index}"), f"messages.{index}")
         for index, item in enumerate(as_list(body.get("messages"), "messages"))
     ]
     if body.get("system") is not None:
         messages.insert(0, _system(body["system"]))
-    tools, tools_code = read_list(body.get("tools"), "tools", _tool)
+    tools, tools_code = read_list(body.get("tools"), "tools", read_item=_tool)
     system_code = "null" if body.get("system") is None else "system"
     codes = {"messages": "list", "system": system_code, "tools": tools_code}
     return Conversation(
@@ -55,20 +55,20 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 
 
 def _system(value: Any) -> Message:
-    parts, code = read_content(value, "system", _part)
+    parts, code = read_content(value, "system", read_part=_part)
     return Message("system", parts, origin=NAME, template={"system": code})
 
 
 def _message(source: dict[str, Any], path: str) -> Message:
-    word = role_at(source, ROLES, path)
-    parts, code = read_content(source.get("content"), f"{path}.content", _part)
+    word = role_at(source, ROLES, path=path)
+    parts, code = read_content(source.get("content"), f"{path}.content", read_part=_part)
     template = template_of(source, {"role": word, "content": code}, path=path)
     return Message(ROLES[word], parts, origin=NAME, template=template)
 
 
 def _part(value: Any, path: str) -> Part:
     source = as_object(value, path)
-    match text_at(source, "type", path):
+    match text_at(source, "type", path=path):
         case "tool_use":
             return _call(source, path)
         case "tool_result":
@@ -78,7 +78,7 @@ def _part(value: Any, path: str) -> Part:
         case "redacted_thinking":
             natural = list(source) == ["type", "data"]
             template = None if natural else template_of(source, {"data": "str"}, path=path)
-            return Reasoning(data=text_at(source, "data", path), template=template)
+            return Reasoning(data=text_at(source, "data", path=path), template=template)
         case _:
             return _result_part(source, path)
 
@@ -86,9 +86,9 @@ def _part(value: Any, path: str) -> Part:
 def _result_part(value: Any, path: str) -> ResultPart:
     """A block that may also stand inside a tool result; others are kept whole there."""
     source = as_object(value, path)
-    match text_at(source, "type", path):
+    match text_at(source, "type", path=path):
         case "text":
-            text = text_at(source, "text", path)
+            text = text_at(source, "text", path=path)
             natural = list(source) == ["type", "text"]
             return Text(text, None if natural else template_of(source, {"text": "str"}, path=path))
         case "image":
@@ -104,21 +104,21 @@ def _call(source: dict[str, Any], path: str) -> ToolCall:
     natural = code == "json" and list(source) == ["type", "id", "name", "input"]
     codes = {"id": "str", "name": "str", "input": code}
     return ToolCall(
-        text_at(source, "id", path),
-        text_at(source, "name", path),
+        text_at(source, "id", path=path),
+        text_at(source, "name", path=path),
         arguments,
         template=None if natural else template_of(source, codes, path=path),
     )
 
 
 def _result(source: dict[str, Any], path: str) -> ToolResult:
-    parts, code = read_content(source.get("content"), f"{path}.content", _result_part)
+    parts, code = read_content(source.get("content"), f"{path}.content", read_part=_result_part)
     is_error = source.get("is_error")
     if is_error is not None and not isinstance(is_error, bool):
-        raise expected(f"{path}.is_error", "true or false", is_error)
+        raise expected(f"{path}.is_error", "true or false", found=is_error)
     codes = {"tool_use_id": "str", "content": code, "is_error": "null" if is_error is None else "bool"}
     return ToolResult(
-        text_at(source, "tool_use_id", path),
+        text_at(source, "tool_use_id", path=path),
         parts,
         is_error=bool(is_error),
         template=template_of(source, codes, path=path),
@@ -131,7 +131,7 @@ def _thinking(source: dict[str, Any], path: str) -> Reasoning:
         codes["signature"] = code_of(source["signature"], f"{path}.signature")
     natural = list(source) == ["type", "thinking", "signature"] and source["signature"] is not None
     return Reasoning(
-        text_at(source, "thinking", path),
+        text_at(source, "thinking", path=path),
         signature=source.get("signature"),
         template=None if natural else template_of(source, codes, path=path),
     )

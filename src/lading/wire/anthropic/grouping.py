@@ -27,7 +27,7 @@ def leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def joins(before: Message, after: Message, card: Card) -> bool:
+def joins(before: Message, after: Message, *, card: Card) -> bool:
     """Whether two neighbours are written together.
 
     Both must speak for the same side: results and system messages from elsewhere belong to the user's.

@@ -49,7 +49,7 @@ CALL_FIELDS: Final = {"function": "arguments", "custom": "input"}
 def decode(body: Mapping[str, Any]) -> Conversation:
     """The conversation of a request body; ``encode`` gives that body back. Raises WireError."""
     if not isinstance(body, Mapping):
-        raise expected("body", "an object", body)
+        raise expected("body", "an object", found=body)
     messages: list[Message] = []
     old_style_id = ""
     for index, item in enumerate(as_list(body.get("messages"), "messages")):
@@ -57,7 +57,7 @@ def decode(body: Mapping[str, Any]) -> Conversation:
         if isinstance(source.get("function_call"), dict):
             old_style_id = f"function_call_{index}"
         messages.append(_message(source, f"messages.{index}", old_style_id=old_style_id))
-    tools, tools_code = read_list(body.get("tools"), "tools", _tool)
+    tools, tools_code = read_list(body.get("tools"), "tools", read_item=_tool)
     codes = {"messages": "list", "tools": tools_code}
     return Conversation(
         messages=tuple(messages),
@@ -68,9 +68,9 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 
 
 def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message:
-    word = role_at(source, ROLES, path)
+    word = role_at(source, ROLES, path=path)
     role = ROLES[word]
-    content, content_code = read_content(source.get("content"), f"{path}.content", _part)
+    content, content_code = read_content(source.get("content"), f"{path}.content", read_part=_part)
     codes: dict[str, Any] = {"role": word, "content": content_code}
     name = ""
     if "name" in source:
@@ -80,7 +80,7 @@ def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message
     if role == "tool":
         call_id = old_style_id
         if word == "tool" or "tool_call_id" in source:
-            call_id = text_at(source, "tool_call_id", path)
+            call_id = text_at(source, "tool_call_id", path=path)
             codes["tool_call_id"] = "str"
         parts = (ToolResult(call_id, content, name=name),)
         name = ""
@@ -104,13 +104,13 @@ def _reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) -> tupl
 def _calls(source: dict[str, Any], path: str, codes: dict[str, Any], *, old_style_id: str) -> tuple[ToolCall, ...]:
     calls: tuple[ToolCall, ...] = ()
     if "tool_calls" in source:
-        calls, codes["tool_calls"] = read_list(source["tool_calls"], f"{path}.tool_calls", _call)
+        calls, codes["tool_calls"] = read_list(source["tool_calls"], f"{path}.tool_calls", read_item=_call)
     if source.get("function_call") is None or calls:
         return calls
     codes["function_call"] = "call"
     place = f"{path}.function_call"
     old_style = as_object(source["function_call"], place)
-    name, arguments = text_at(old_style, "name", place), text_at(old_style, "arguments", place)
+    name, arguments = text_at(old_style, "name", path=place), text_at(old_style, "arguments", path=place)
     template = template_of(old_style, {"name": "str", "arguments": "str"}, path=place)
     return (ToolCall(old_style_id, name, arguments, template=template),)
 
@@ -126,18 +126,18 @@ def _call(value: Any, path: str) -> ToolCall:
         codes = {"id": "str", kind: template_of(inner, {"name": "str", written: "str"}, path=path)}
         template = template_of(source, codes, path=path)
     return ToolCall(
-        text_at(source, "id", path),
-        text_at(inner, "name", f"{path}.{kind}"),
-        text_at(inner, written, f"{path}.{kind}"),
+        text_at(source, "id", path=path),
+        text_at(inner, "name", path=f"{path}.{kind}"),
+        text_at(inner, written, path=f"{path}.{kind}"),
         template=template,
     )
 
 
 def _part(value: Any, path: str) -> ResultPart:
     source = as_object(value, path)
-    kind = text_at(source, "type", path)
+    kind = text_at(source, "type", path=path)
     if kind == "text":
-        text = text_at(source, "text", path)
+        text = text_at(source, "text", path=path)
         natural = list(source) == ["type", "text"]
         return Text(text, None if natural else template_of(source, {"text": "str"}, path=path))
     if kind == "image_url":

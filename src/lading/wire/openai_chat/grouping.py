@@ -39,7 +39,7 @@ def leading(messages: Sequence[Message]) -> int:
     return 0
 
 
-def joins(before: Message, after: Message, card: Card) -> bool:
+def joins(before: Message, after: Message, *, card: Card) -> bool:
     """Whether two messages are written together.
 
     Results of one assistant message that were not all decoded here are, so that pictures in them can follow

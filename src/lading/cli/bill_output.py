@@ -1,0 +1,138 @@
+"""What ``lading inspect`` prints of money: the simulated bill, the recorded one, and the cache misses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from lading.cli.plaintables import Column, amount, money, number, print_table, say
+from lading.cli.session_names import where
+from lading.evaluate.billing import AppendOnly, Billed, Miss
+from lading.evaluate.tooluse import Place
+
+
+def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str]) -> None:
+    """The simulated bill and the recorded one side by side, the largest request, and the cache misses."""
+    print_table(
+        "the bill",
+        (
+            Column("", left=True),
+            Column("calls"),
+            Column("cache read"),
+            Column("cache write"),
+            Column("uncached"),
+            Column("output"),
+            Column("cost"),
+        ),
+        rows=[
+            *((("append-only", *_simulated_cells(simulated)),) if simulated.calls else ()),
+            *((("billed", *_billed_cells(billed)),) if billed else ()),
+        ],
+    )
+    for note in _notes(simulated, billed):
+        say(note, style="dim")
+    if simulated.calls:
+        over = simulated.calls_over_window
+        say(
+            f"largest request: {simulated.peak_tokens:,} tokens, {simulated.window_share:.1%} of a window of "
+            f"{simulated.window_tokens:,}" + (f"; {number(over, 'request')} above it" if over else "")
+        )
+    if billed is not None and billed.cache_read_tokens + billed.cache_write_tokens:
+        _print_misses(billed.misses, names)
+
+
+def simulated_cost(bill: AppendOnly) -> str:
+    """What the append-only requests would cost."""
+    return _cost(bill.input_usd + bill.output_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
+
+
+def billed_cost(bill: Billed) -> str:
+    """What the log says was paid."""
+    return _cost(bill.cost_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
+
+
+def _simulated_cells(bill: AppendOnly) -> tuple[str, ...]:
+    usage = bill.input
+    tokens = (usage.read_tokens, usage.written_tokens, usage.fresh_tokens, bill.output_tokens)
+    return (f"{bill.calls:,}", *map(amount, tokens), simulated_cost(bill))
+
+
+def _billed_cells(bill: Billed) -> tuple[str, ...]:
+    tokens = (bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens, bill.output_tokens)
+    return (f"{bill.calls:,}", *map(amount, tokens), billed_cost(bill))
+
+
+def _notes(simulated: AppendOnly, billed: Billed | None) -> Iterator[str]:
+    unpriced, calls = simulated.unpriced_calls, simulated.calls
+    if simulated.calls:
+        yield "append-only: each request the whole history so far, the cache always warm, at the card's prices"
+    if billed is not None:
+        by_card = number(billed.calls_priced_by_card, "call")
+        yield "billed: what the log says" + (
+            f"; {by_card} at the card's prices" if billed.calls_priced_by_card else ""
+        )
+        unpriced, calls = unpriced + billed.unpriced_calls, calls + billed.calls
+    if 0 < unpriced < calls:
+        yield f"costs are without {number(unpriced, 'call')} of models without a known price"
+
+
+def _cost(usd: float, *, unpriced: int, calls: int) -> str:
+    if not calls:
+        return ""
+    return money(usd) if unpriced < calls else "no price"
+
+
+_CAUSES = {
+    "idle": "idle for longer than the cache lives",
+    "model changed": "another model than before",
+    "history shortened": "the history was shortened",
+    "unexplained": "neither idle nor shortened",
+}
+
+
+def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
+    if not misses:
+        say("cache misses: none")
+    causes = Counter(miss.cause for miss in misses).most_common()
+    groups = {cause: [miss for miss in misses if miss.cause == cause] for cause, _ in causes}
+    print_table(
+        "cache misses",
+        (
+            Column("cause", left=True),
+            Column("calls"),
+            Column("written again"),
+            Column("extra cost"),
+            Column("longest idle", only_wide=True),
+            Column("largest", left=True),
+        ),
+        rows=[
+            (
+                _CAUSES[cause],
+                f"{len(group):,}",
+                amount(sum(miss.rewritten_tokens for miss in group)),
+                _sum_money(miss.extra_usd for miss in group),
+                _longest(miss.idle_s for miss in group),
+                _worst(group, names),
+            )
+            for cause, group in groups.items()
+        ],
+    )
+
+
+def _sum_money(amounts: Iterable[float | None]) -> str:
+    known = [usd for usd in amounts if usd is not None]
+    return money(sum(known)) if known else "no price"
+
+
+def _longest(idle_s: Iterable[float | None]) -> str:
+    longest = max((seconds for seconds in idle_s if seconds is not None), default=None)
+    if longest is None:
+        return "unknown"
+    if longest < 600:
+        return f"{longest:,.0f} s"
+    return f"{longest / 60:,.0f} min" if longest < 36_000 else f"{longest / 3600:,.0f} h"
+
+
+def _worst(misses: Sequence[Miss], names: Mapping[str, str]) -> str:
+    miss = max(misses, key=lambda miss: miss.rewritten_tokens)
+    return where(Place(miss.session, miss.message_index, ""), names)

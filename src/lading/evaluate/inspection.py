@@ -1,0 +1,214 @@
+"""Where the tokens and the money of recorded sessions went, before anything is changed.
+
+``inspect_recording`` looks at one session; inspections add up, and ``summarise`` says of one, or of a sum,
+what is worth reading first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, model_calls
+from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
+from lading.evaluate.legality import Legality, check_requests
+from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.recorded import Plan
+from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_use
+from lading.events import Event
+from lading.messages import Message, Tool
+from lading.models.catalog import find_card
+from lading.sources import Recording, ToolsSoFar
+
+A = TypeVar("A", Billed, Legality)
+
+
+class Counts(Struct, frozen=True):
+    """How many of what."""
+
+    sessions: int = 0
+    messages: int = 0
+    system_messages: int = 0
+    user_messages: int = 0
+    assistant_messages: int = 0
+    tool_messages: int = 0
+    turns: int = 0
+    """User messages that bring more than tool results."""
+    rounds: int = 0
+    """Assistant messages."""
+    model_calls: int = 0
+    """Assistant messages after the first user message: the calls that a replay builds requests for."""
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
+
+class Setting(Struct, frozen=True):
+    """How a session was counted and priced."""
+
+    model: str
+    card: str
+    """Name of the model card that applies."""
+    wire: str
+    counter: str
+    multiplier: float
+    window_tokens: int
+    tools: str
+    """``recorded`` schemas, ``synthetic`` ones made from the names that were called, or ``none``."""
+
+
+class Inspection(Struct, frozen=True):
+    """What was found in a session, or in several added up."""
+
+    counts: Counts = Counts()
+    layers: tuple[tuple[str, Mass], ...] = ()
+    """By the names of ``LAYERS``, in that order."""
+    use: ToolUse = ToolUse()
+    append_only: AppendOnly = AppendOnly()
+    billed: Billed | None = None
+    legality: Legality | None = None
+    """None when no check was asked for."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of everything recorded, tool schemas included, each once."""
+        return sum(mass.tokens for _, mass in self.layers)
+
+    def __add__(self, other: Inspection) -> Inspection:
+        return Inspection(
+            self.counts + other.counts,
+            _sum_layers(self.layers, other.layers),
+            self.use + other.use,
+            self.append_only + other.append_only,
+            _either(self.billed, other.billed),
+            _either(self.legality, other.legality),
+        )
+
+
+class Inspected(Struct, frozen=True):
+    """One session and what was found in it."""
+
+    session: str
+    setting: Setting
+    found: Inspection
+    events: tuple[Event, ...] = ()
+
+
+class Summary(Struct, frozen=True):
+    """An inspection in the order and the length in which it is worth reading."""
+
+    tokens: int
+    counts: Counts
+    layers: dict[str, Mass]
+    tools: ToolSummary
+    append_only: AppendOnly
+    billed: Billed | None
+    legality: Legality | None
+
+
+def inspect_recording(recording: Recording, options: Options, *, check: bool = False) -> Inspected:
+    """What stands in a recorded session, and what it cost. ``check``: its requests against the wire's rules.
+
+    Raises UnknownName for a counter that does not exist.
+    """
+    plan, events = plan_for(recording, options)
+    meter, messages = plan.settings.meter, recording.messages
+    tools = ToolsSoFar(recording).at(len(messages))
+    tools_tokens = meter.count_tools(tools)
+    calls = model_calls(messages)
+    weights = [weigh(message, meter) for message in messages]
+    tokens = [weight.tokens for weight in weights]
+    carried = [len(calls) - bisect_right(calls, position) for position in range(len(messages))]
+    schemas = Mass(len(tools), tools_tokens, tools_tokens * len(calls))
+    found = Inspection(
+        counts=_counts(messages, calls),
+        layers=_layers(weights, carried, schemas),
+        use=tool_use(recording, weights, carried=carried),
+        append_only=append_only(
+            tokens,
+            calls,
+            plan=plan,
+            tools_tokens=tools_tokens,
+            replies=[tokens[call] - weights[call].framing for call in calls],
+        ),
+        billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
+        legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
+    )
+    return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
+
+
+def total(inspections: Sequence[Inspection]) -> Inspection:
+    """All of them added up; by halves, so that long lists are not copied once for each session."""
+    if len(inspections) < 2:
+        return inspections[0] if inspections else Inspection()
+    middle = len(inspections) // 2
+    return total(inspections[:middle]) + total(inspections[middle:])
+
+
+def summarise(found: Inspection, *, top: int) -> Summary:
+    """What to read first. Of the results, the ``top`` largest are listed."""
+    return Summary(
+        tokens=found.tokens,
+        counts=found.counts,
+        layers=dict(found.layers),
+        tools=summarise_tools(found.use, top=top),
+        append_only=found.append_only,
+        billed=found.billed,
+        legality=found.legality,
+    )
+
+
+def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
+    roles = [message.role for message in messages]
+    return Counts(
+        sessions=1,
+        messages=len(messages),
+        system_messages=roles.count("system"),
+        user_messages=roles.count("user"),
+        assistant_messages=roles.count("assistant"),
+        tool_messages=roles.count("tool"),
+        turns=sum(message.role == "user" and not message.results for message in messages),
+        rounds=roles.count("assistant"),
+        model_calls=len(calls),
+    )
+
+
+def _layers(weights: Sequence[Weight], carried: Sequence[int], schemas: Mass) -> tuple[tuple[str, Mass], ...]:
+    masses = dict.fromkeys(LAYERS, Mass()) | {"tools": schemas}
+    for weight, calls_after in zip(weights, carried, strict=True):
+        for layer, tokens in (*weight.layers, ("framing", weight.framing)):
+            masses[layer] += Mass(1, tokens, tokens * calls_after)
+    return tuple(masses.items())
+
+
+def _sum_layers(
+    one: tuple[tuple[str, Mass], ...], other: tuple[tuple[str, Mass], ...]
+) -> tuple[tuple[str, Mass], ...]:
+    masses = dict(one)
+    for layer, mass in other:
+        masses[layer] = masses.get(layer, Mass()) + mass
+    return tuple(masses.items())
+
+
+def _either(one: A | None, other: A | None) -> A | None:
+    if one is None or other is None:
+        return one or other
+    return one + other
+
+
+def _setting(recording: Recording, plan: Plan, options: Options, tools: tuple[Tool, ...]) -> Setting:
+    settings = plan.settings
+    origin = "recorded" if recording.tools_recorded else "synthetic" if tools else "none"
+    return Setting(
+        model=options.model or recording.model,
+        card=settings.card.name,
+        wire=settings.wire,
+        counter=settings.meter.counter.name,
+        multiplier=settings.meter.multiplier,
+        window_tokens=settings.budget.window_tokens,
+        tools=origin,
+    )

@@ -1,0 +1,142 @@
+"""Which rules the requests of a recorded session break when nothing is mended, and what would be mended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from lading.errors import IllegalRequest
+from lading.evaluate.recorded import Plan
+from lading.messages import Message, Tool
+from lading.repair import Border, Repair
+from lading.request import Request
+from lading.sources import Recording
+from lading.view import View
+from lading.wire import find_wire
+from lading.wire.checking import Violation
+
+
+class Broken(Struct, frozen=True):
+    """One rule of the wire, and where it is broken."""
+
+    rule: str
+    requests: int
+    """How many requests break it. A message that breaks a rule does so in each request that holds it."""
+    places: int
+    """At how many places of the bodies."""
+    session: str
+    """Of the first place, as are the fields below."""
+    message_index: int
+    """In the raw list: the recorded reply to the request."""
+    path: str
+    detail: str
+
+
+class Legality(Struct, frozen=True):
+    """The check of the requests of sessions, each the raw history so far, on the wire they were recorded on."""
+
+    requests: int = 0
+    illegal_requests: int = 0
+    broken: tuple[Broken, ...] = ()
+    """By rule, the most frequent first."""
+    repairs: tuple[tuple[str, int], ...] = ()
+    """How often each rule of ``lading.repair`` would mend something, the most frequent first."""
+
+    def __add__(self, other: Legality) -> Legality:
+        return Legality(
+            self.requests + other.requests,
+            self.illegal_requests + other.illegal_requests,
+            _ordered((*self.broken, *other.broken)),
+            _counted((*self.repairs, *other.repairs)),
+        )
+
+
+def check_requests(
+    recording: Recording, plan: Plan, *, tools: tuple[Tool, ...], calls: Sequence[int], tokens: Sequence[int]
+) -> Legality:
+    """The check of every request of a recording; of the history as a whole where no model call is recorded.
+
+    ``calls``: positions of the recorded replies. ``tokens``: of each message. A request that cannot be
+    encoded at all breaks the rule ``JSON``, and so do those after it.
+    """
+    messages = recording.messages
+    ends = list(calls) or [len(messages)]
+    found: dict[str, Broken] = {}
+    places: set[tuple[str, str]] = set()
+    illegal = 0
+    for end, violations in zip(ends, _violations(messages, plan, tools, ends, tokens), strict=True):
+        illegal += bool(violations)
+        reply = recording.raw_indices[min(end, len(messages) - 1)]
+        by_rule = Counter(item.rule for item in violations)
+        for item in violations:
+            if item.rule not in found:
+                found[item.rule] = Broken(item.rule, 0, 0, recording.id, reply, item.path, item.detail)
+        new = {(item.rule, item.path) for item in violations} - places
+        places |= new
+        for rule in by_rule:
+            fresh = sum(place[0] == rule for place in new)
+            found[rule] = _more(found[rule], requests=1, places=fresh)
+    repairs = Counter(repair.rule for repair in _repairs(messages, plan, calls))
+    return Legality(len(ends), illegal, _ordered(found.values()), _counted(repairs.items()))
+
+
+def _violations(
+    messages: Sequence[Message],
+    plan: Plan,
+    tools: tuple[Tool, ...],
+    ends: Sequence[int],
+    tokens: Sequence[int],
+) -> Iterator[list[Violation]]:
+    """The violations of ``messages[:end]`` for each end, at the cost of what is new."""
+    settings = plan.settings
+    request, view = Request(find_wire(settings.wire), settings.card, strict=settings.strict), View()
+    failed: list[Violation] = []
+    for end in ends:
+        for entry in range(len(view), end):
+            view.append(messages[entry], entry=entry, tokens=tokens[entry])
+        try:
+            if not failed:
+                request.open(view, tools=tools, tools_tokens=0, template=plan.template)
+                request.show(view)
+        except IllegalRequest as error:
+            failed = list(error.violations)
+        yield failed or request.violations()
+
+
+def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> Iterator[Repair]:
+    settings = plan.settings
+    border = Border(find_wire(settings.wire).needs(settings.card))
+    due = set(calls)
+    for position, message in enumerate(messages):
+        if position in due:
+            yield from border.close().repairs
+        yield from border.admit(message).repairs
+
+
+def _more(item: Broken, *, requests: int, places: int) -> Broken:
+    return Broken(
+        item.rule,
+        item.requests + requests,
+        item.places + places,
+        item.session,
+        item.message_index,
+        item.path,
+        item.detail,
+    )
+
+
+def _ordered(items: Iterable[Broken]) -> tuple[Broken, ...]:
+    merged: dict[str, Broken] = {}
+    for item in items:
+        first = merged.get(item.rule)
+        merged[item.rule] = _more(first, requests=item.requests, places=item.places) if first else item
+    return tuple(sorted(merged.values(), key=lambda item: (-item.requests, item.rule)))
+
+
+def _counted(pairs: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    counts: Counter[str] = Counter()
+    for rule, times in pairs:
+        counts[rule] += times
+    return tuple(counts.most_common())

@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import math
+import sys
+
+import pytest
+from msgspec.structs import replace
+
+from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.economics import Rates
+from lading.engine import Engine, reopen
+from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
+from lading.events import CompactionApplied, Repaired, StrategyOverruled, ToolsReduced
+from lading.messages import Message, Text, Tool, ToolCall, user_text
+from lading.pack import Pack
+from lading.replay import verify
+from lading.stores import open_store
+from lading.view import View
+from tests.engines import TOOLS, packs, request, run, settings, template
+from tests.histories import answered, called, said, tool_loop
+
+# Strategies that misbehave, reached by dotted path like any user's own.
+SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
+TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
+
+
+def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
+    """Drops everything but the newest message: a result without its call."""
+    if view.tokens <= pressure.room_tokens:
+        return Compaction()
+    first, last = view.items[view.head].entry, view.items[upto].entry - 1
+    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pressure.address("0-1"),)),))
+
+
+def _explode(_view: View, _pressure: Pressure) -> Compaction:
+    raise RuntimeError("a bug in a user's strategy")
+
+
+EXPLODING = Strategy("exploding", _explode)
+
+
+def test_while_nothing_presses_the_request_is_the_raw_history() -> None:
+    _, outcomes = run(settings(), [user_text("hi"), said("hello"), user_text("bye")])
+    assert packs(outcomes)[-1].request == {
+        "model": "test-model",
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
+            }
+            for tool in TOOLS
+        ],
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "hello"},
+            {"role": "user", "content": "bye"},
+        ],
+    }
+
+
+def test_a_request_is_a_copy_that_may_be_changed() -> None:
+    _, outcomes = run(settings(), [user_text("hi")])
+    pack = packs(outcomes)[0]
+    pack.request["messages"].append("spoiled")
+    assert len(pack.request["messages"]) == 1
+
+
+def test_basic_clears_or_cuts_before_the_window_is_full() -> None:
+    engine, outcomes = run(settings(2_000), tool_loop(60))
+    assert len(packs(outcomes)) == len(outcomes)
+    kinds = {edit.kind for edit in engine.history.edits}
+    assert kinds <= {"cleared", "dropped"}
+    assert "dropped" in kinds
+    assert all(pack.tokens <= 2_000 for pack in packs(outcomes))
+
+
+def test_the_task_and_the_newest_result_are_always_whole() -> None:
+    history = tool_loop(60)
+    _, outcomes = run(settings(2_000), history)
+    for number, pack in enumerate(packs(outcomes)[1:], start=1):
+        bodies = [message["content"] for message in pack.request["messages"]]
+        assert bodies[:2] == ["You are an agent.", "Fix the bug in a.py."]
+        newest = history[1 + 2 * number]
+        assert bodies[-1] == newest.results[0].text
+
+
+def test_each_cut_leaves_one_stub_and_a_later_cut_absorbs_it() -> None:
+    _, outcomes = run(settings(2_000), tool_loop(120))
+    last = packs(outcomes)[-1].request["messages"]
+    stubs = [message for message in last if "taken out of view" in (message["content"] or "")]
+    assert len(stubs) == 1
+    assert last.index(stubs[0]) == 2
+    assert stubs[0]["role"] == "user"
+
+
+def test_an_enormous_result_is_clipped_once_before_it_is_sent() -> None:
+    enormous = "\n".join(f"line {number}" for number in range(20_000))
+    history = [user_text("read it"), called("a"), answered("a", enormous), said("ok"), user_text("next")]
+    engine, outcomes = run(settings(2_000), history)
+    (clip,) = [edit for edit in engine.history.edits if edit.kind == "clipped"]
+    sent = packs(outcomes)[1].request["messages"][2]["content"]
+    assert sent.startswith("line 0\nline 1\n")
+    assert sent.endswith("line 19998\nline 19999")
+    assert "artifact://default/session/log/2" in sent
+    assert clip.forced_tokens > 0
+    assert clip.tokens_after <= 0.8 * 2_000
+
+
+def test_append_only_never_edits_and_says_when_it_no_longer_fits() -> None:
+    engine, outcomes = run(settings(2_000, strategy="append-only"), tool_loop(60))
+    assert engine.history.edits == []
+    failures = [outcome for outcome in outcomes if isinstance(outcome, WindowExceeded)]
+    assert failures
+    assert failures[0].layer == "conversation"
+    assert "append-only never shortens" in str(failures[0])
+
+
+def test_a_failed_call_leaves_no_edit_and_the_next_one_goes_on() -> None:
+    engine = Engine(settings(700))
+    engine.append([user_text("hi"), called("a"), answered("a", "small")])
+    assert isinstance(request(engine), Pack)
+    engine.append([said("word " * 600), user_text("word " * 600)])
+    before = list(engine.history.edits)
+    assert isinstance(request(engine), WindowExceeded)
+    assert engine.history.edits == before
+    assert engine.call == 2
+
+
+def test_tool_schemas_give_way_before_a_request_fails() -> None:
+    wordy = Tool("read", "word " * 700, {"type": "object", "properties": {"path": {"type": "string"}}})
+    engine = Engine(settings(700))
+    engine.append([user_text("hi")])
+    pack = engine.pack(tools=(wordy,), template=template("openai_chat"))
+    assert pack.manifest.tool_detail == "types"
+    assert any(isinstance(event, ToolsReduced) for event in pack.events)
+    assert pack.request["tools"][0]["function"]["parameters"] == wordy.schema
+    again = engine.pack(tools=(wordy,), template=template("openai_chat"))
+    assert again.body == pack.body
+
+
+def test_tools_that_cannot_shrink_are_named() -> None:
+    wide = tuple(Tool(f"tool_{number}", "", {"type": "object"}) for number in range(200))
+    engine = Engine(settings(700))
+    engine.append([user_text("hi")])
+    with pytest.raises(WindowExceeded, match="Offer fewer tools") as caught:
+        engine.pack(tools=wide)
+    assert caught.value.layer == "tools"
+
+
+def test_a_system_prompt_that_cannot_shrink_is_named() -> None:
+    engine = Engine(settings(700))
+    engine.append([Message("system", (Text("rule " * 2000),)), user_text("hi")])
+    with pytest.raises(WindowExceeded) as caught:
+        engine.pack()
+    assert caught.value.layer == "system"
+
+
+def test_nothing_to_answer_is_said() -> None:
+    engine = Engine(settings())
+    with pytest.raises(PackError, match="no message to answer"):
+        engine.pack()
+    engine.append([Message("system", (Text("You are an agent."),))])
+    with pytest.raises(PackError, match="no message to answer"):
+        engine.pack()
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_number_that_json_cannot_carry_is_refused_before_it_enters_the_log(number: float) -> None:
+    engine = Engine(settings())
+    spoiled = Message("user", (Text("hi"),), origin="openai_chat", template={"role": "user", "x": number})
+    with pytest.raises(IllegalRequest, match="NaN or infinite") as caught:
+        engine.append([user_text("first"), spoiled])
+    assert caught.value.violations[0].path == "messages.1"
+    assert len(engine.history.entries) == 1
+    with pytest.raises(IllegalRequest, match="body"):
+        engine.pack(template={"temperature": number})
+    assert isinstance(request(engine), Pack)
+
+
+def test_a_strategy_that_breaks_a_rule_raises_in_tests() -> None:
+    with pytest.raises(IllegalRequest, match="made an illegal request"):
+        _until_edited(Engine(settings(2_000, strategy=f"{__name__}:SPLITTER")))
+
+
+@pytest.mark.parametrize("name", ["SPLITTER", "TIMID", "EXPLODING"])
+def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:{name}", strict=False))
+    pack = _until_edited(engine)
+    assert pack.violations == ()
+    assert pack.tokens <= 2_000
+    assert any(isinstance(event, StrategyOverruled) for event in pack.events)
+    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"),
+    [
+        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
+        (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
+        (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
+    ],
+)
+def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
+    for strict in (True, False):
+        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
+        engine.append(tool_loop(2))
+        if strict:
+            with pytest.raises(PackError, match=fault):
+                engine.pack()
+        else:
+            assert any(
+                isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
+            )
+        assert engine.history.edits == []
+
+
+def test_a_store_that_fails_leaves_the_session_as_it_was() -> None:
+    with open_store("memory", "a") as store, open_store("memory", "b") as other:
+        engine, twin = Engine(settings(2_000), store), Engine(settings(2_000), other)
+        for one in (engine, twin):
+            one.append(tool_loop(40))
+        store.close()
+        with pytest.raises(StoreError):
+            engine.pack(tools=TOOLS)
+        assert engine.history.edits == []
+        assert engine.call == 1
+        assert twin.pack(tools=TOOLS).manifest.decisions
+
+
+def test_after_reopening_the_shared_prefix_is_still_known() -> None:
+    with open_store("memory", "a") as store:
+        engine = Engine(settings(), store)
+        engine.append(tool_loop(3))
+        first = engine.pack(tools=TOOLS)
+        again = reopen(settings(), store)
+        again.append([said("ok"), user_text("go on")])
+        prefix = again.pack(tools=TOOLS).manifest.prefix
+        assert (prefix.units, prefix.tokens, prefix.first_changed) == (len(first.chain), first.tokens, "")
+        changed = reopen(settings(), store)
+        changed.append([said("ok"), user_text("go on")])
+        assert changed.pack(tools=TOOLS[:1]).manifest.prefix.first_changed == "envelope"
+
+
+def test_a_strategy_that_raises_is_heard_in_tests() -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING"))
+    engine.append([user_text("hi")])
+    with pytest.raises(RuntimeError, match="a bug in a user's strategy"):
+        engine.pack()
+
+
+def _until_edited(engine: Engine) -> Pack:
+    for message in tool_loop(60):
+        if message.role == "assistant":
+            pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
+            if engine.history.edits:
+                return pack
+        engine.append([message])
+    raise AssertionError("the window was never full")
+
+
+def test_what_happened_comes_with_the_pack() -> None:
+    engine = Engine(settings(2_000))
+    engine.append([user_text("hi"), called("a"), user_text("stop")])
+    assert [type(event) for event in engine.pack().events] == [Repaired]
+    _, outcomes = run(settings(2_000), tool_loop(60))
+    applied = [event for pack in packs(outcomes) for event in pack.events if isinstance(event, CompactionApplied)]
+    decided = [
+        decision for pack in packs(outcomes) for decision in pack.manifest.decisions if decision.kind != "repaired"
+    ]
+    assert [event.edit for event in applied] == [decision.edit for decision in decided]
+
+
+def test_an_edit_is_paid_for_by_the_rent_before_the_window_presses() -> None:
+    """Large results early, then many small rounds: clearing pays long before 100,000 tokens."""
+    big = [
+        message for number in range(5) for message in (called(f"b{number}"), answered(f"b{number}", "x" * 9_000))
+    ]
+    loop = tool_loop(150)
+    history = [*loop[:2], *big, *loop[2:]]
+    engine, outcomes = run(settings(8_000 + 12_000), history)
+    cleared = [edit for edit in engine.history.edits if edit.kind == "cleared"]
+    assert cleared
+    assert all(edit.forced_tokens == 0 for edit in cleared)
+    epochs = [pack.manifest for pack in packs(outcomes) if pack.manifest.prefix.first_changed]
+    assert all(manifest.prefix.price > 0 for manifest in epochs)
+    assert all(manifest.account == 0 for manifest in epochs if manifest.decisions)
+
+
+def test_without_a_cache_price_every_call_may_edit() -> None:
+    free, dear = Rates(1.0, 1.0), Rates(0.1, 1.25)
+    counts = []
+    for rates in (free, dear):
+        _, outcomes = run(settings(6_000, rates=rates), tool_loop(80))
+        counts.append(sum(bool(pack.manifest.prefix.first_changed) for pack in packs(outcomes)))
+    assert counts[0] > counts[1]
+
+
+def test_a_cold_cache_makes_a_due_edit_free() -> None:
+    dear = replace(settings(6_000, rates=Rates(0.1, 500.0)), cache_ttl_s=300.0)
+    warm, cold = Engine(dear), Engine(dear)
+    history = tool_loop(50)
+    for engine, idle_s in ((warm, 10.0), (cold, 1_000.0)):
+        for message in history[:-2]:
+            if message.role == "assistant":
+                engine.pack(tools=TOOLS, at_s=0.0)
+            engine.append([message])
+        engine.pack(tools=TOOLS, at_s=0.0)
+        engine.append(history[-2:])
+        engine.pack(tools=TOOLS, at_s=idle_s)
+    assert not warm.history.edits
+    assert {edit.kind for edit in cold.history.edits} == {"cleared"}
+
+
+@pytest.mark.parametrize("at_s", [math.nan, math.inf])
+def test_a_time_that_is_no_time_is_refused(at_s: float) -> None:
+    engine = Engine(settings())
+    engine.append([user_text("hi")])
+    with pytest.raises(InputError, match="seconds since 1970"):
+        engine.pack(at_s=at_s)
+
+
+def test_changed_tools_are_a_named_and_priced_divergence() -> None:
+    engine = Engine(settings())
+    engine.append([user_text("hi")])
+    engine.pack(tools=TOOLS)
+    engine.append([said("hello"), user_text("go on")])
+    prefix = engine.pack(tools=TOOLS[:1]).manifest.prefix
+    assert prefix.first_changed == "envelope"
+    assert "tools" in prefix.why
+    assert prefix.price > 0
+
+
+def test_a_reopened_session_goes_on_with_the_same_bytes() -> None:
+    history = tool_loop(60)
+    half = len(history) // 2
+    with open_store("memory", "a") as store, open_store("memory", "b") as other:
+        chosen = settings(2_000)
+        _, expected = run(chosen, history, other)
+        bodies: list[bytes] = []
+        engine = Engine(chosen, store)
+        for position, message in enumerate(history):
+            if position == half:
+                engine.save()
+                engine = reopen(chosen, store)
+            if message.role == "assistant":
+                bodies.append(packs([request(engine)])[0].body)
+            engine.append([message])
+        bodies.append(packs([request(engine)])[0].body)
+        assert bodies == [pack.body for pack in packs(expected)]
+        assert not [outcome for outcome in verify(store, tenant="default", session="session") if outcome.problem]
+
+
+def test_a_reopened_session_remembers_what_its_border_decided() -> None:
+    both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
+    history = [user_text("hi"), both, answered("a")]
+    with open_store("memory", "a") as store:
+        engine = Engine(settings(), store)
+        engine.append(history)
+        first = packs([request(engine)])[0]
+        engine = reopen(settings(), store)
+        engine.append([answered("b", "too late"), said("ok"), called("a"), answered("a")])
+        second = packs([request(engine)])[0]
+    assert second.body.startswith(first.body[:-2])
+    roles = [message["role"] for message in second.request["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "user", "assistant", "assistant", "tool"]
+    assert second.request["messages"][-1]["tool_call_id"] == "a_2"
+
+
+def test_two_writers_of_one_session_collide_with_an_error() -> None:
+    with open_store("memory", "a") as store:
+        one, two = Engine(settings(), store), Engine(settings(), store)
+        for engine in (one, two):
+            engine.append([user_text("hi")])
+        one.pack()
+        with pytest.raises(StoreError, match="another writer"):
+            two.pack()
+
+
+@pytest.mark.parametrize(("tenant", "session"), [("..", "s"), ("t", "a/b"), ("t", ""), ("/etc", "s")])
+def test_names_that_are_no_names_are_refused(tenant: str, session: str) -> None:
+    with pytest.raises(AddressError):
+        Engine(replace(settings(), tenant=tenant, session=session))

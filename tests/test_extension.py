@@ -1,0 +1,104 @@
+"""A strategy, a wire and a source are each added with one file and one line, and work everywhere at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lading.cli import main
+from lading.compaction import STRATEGIES
+from lading.sources import SOURCES
+from lading.wire import WIRES
+
+STRATEGY_FILE = '''
+from lading.compaction import Compaction, Strategy
+from lading.compaction.cutting import cut, cut_points
+
+
+def compact(view, pressure):
+    """When full, cut at the last legal point."""
+    points = cut_points(view, pressure)
+    if view.tokens <= pressure.room_tokens or not points:
+        return Compaction()
+    return Compaction((cut(view, points[-1], reason="full", pressure=pressure),))
+
+
+STRATEGY = Strategy("last-block", compact)
+'''
+
+WIRE_FILE = """
+from msgspec.structs import replace
+
+from lading.wire.openai_chat import WIRE as CHAT
+
+WIRE = replace(CHAT, name="chat_clone")
+"""
+
+SOURCE_FILE = """
+from lading.messages import user_text, Message, Text, ToolCall, ToolResult
+from lading.sources import Recording, Source
+
+
+def recognises(values):
+    return isinstance(values[0], dict) and "transcript" in values[0]
+
+
+def read(lines, report):
+    for line in lines:
+        messages = [user_text("go")]
+        for number, text in enumerate(line.value["transcript"]):
+            messages.append(Message("assistant", (ToolCall(f"c{number}", "step", "{}"),)))
+            messages.append(Message("tool", (ToolResult(f"c{number}", (Text(text),)),)))
+        yield Recording("mine", tuple(messages), tuple(range(len(messages))), origin="transcripts")
+
+
+SOURCE = Source("transcripts", recognises, read)
+"""
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three files of a user's own on the import path."""
+    for name, text in (("my_strategy", STRATEGY_FILE), ("my_wire", WIRE_FILE), ("my_source", SOURCE_FILE)):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "session.jsonl").write_text(json.dumps({"transcript": ["word " * 200] * 20}))
+    return tmp_path
+
+
+def _replay(folder: Path) -> list[str]:
+    return ["replay", str(folder / "session.jsonl"), "--window=2000", "--counter=o200k", "--json"]
+
+
+def test_one_file_and_one_line_each(own_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, "last-block", "my_strategy:STRATEGY")
+    monkeypatch.setitem(WIRES, "chat_clone", "my_wire:WIRE")
+    monkeypatch.setitem(SOURCES, "transcripts", "my_source:SOURCE")
+    run = CliRunner().invoke(
+        main,
+        [*_replay(own_files), "--strategy=last-block", "--wire=chat_clone", "--store", str(own_files / "store")],
+    )
+    assert run.exit_code == 0, run.output
+    (report,) = json.loads(run.stdout)["replays"]
+    assert report["strategy"] == "last-block"
+    assert report["settings"]["wire"] == "chat_clone"
+    assert report["total"]["calls"] == 20
+    assert report["total"]["forced_edits"] > 0
+    assert report["total"]["violations"] == {}
+    verified = CliRunner().invoke(main, ["verify", str(own_files / "store")])
+    assert verified.exit_code == 0, verified.output
+
+
+def test_without_the_line_a_dotted_path_does(own_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOURCES, "transcripts", "my_source:SOURCE")
+    run = CliRunner().invoke(
+        main,
+        [*_replay(own_files), "--strategy=my_strategy:STRATEGY", "--wire=my_wire:WIRE"],
+    )
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["replays"][0]["total"]["forced_edits"] > 0
