@@ -102,3 +102,15 @@ def test_without_the_line_a_dotted_path_does(own_files: Path, monkeypatch: pytes
     )
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout)["replays"][0]["total"]["forced_edits"] > 0
+
+
+def test_a_store_is_no_reason_to_import_a_module(own_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOURCES, "transcripts", "my_source:SOURCE")
+    store = str(own_files / "store")
+    CliRunner().invoke(main, [*_replay(own_files), "--wire=my_wire:WIRE", "--store", store])
+    assert CliRunner().invoke(main, ["verify", store]).exit_code == 0
+    monkeypatch.delitem(sys.modules, "my_wire")
+    refused = CliRunner().invoke(main, ["verify", store])
+    assert refused.exit_code == 1
+    assert "Import my_wire first if you trust it" in refused.output
+    assert "my_wire" not in sys.modules

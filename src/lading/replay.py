@@ -6,6 +6,7 @@ the view, the frame gives tools, other fields and the wire, the encoder gives th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import msgspec
@@ -22,7 +23,7 @@ from lading.request import ENCODER, Request
 from lading.stores import SessionStore
 from lading.toolset import reduce_tools
 from lading.view import View
-from lading.wire import find_wire
+from lading.wire import Wire, find_wire
 
 
 class Outcome(Struct, frozen=True):
@@ -88,7 +89,7 @@ class Rebuilder:
                 self._template = msgspec.convert(jsonbytes.load(self._blob(frame.template)), Template | None)
             except ValueError as error:
                 raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
-            self._request = Request(find_wire(frame.wire), frame.card)
+            self._request = Request(_loaded_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
         return self._request
@@ -152,3 +153,14 @@ def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -
         if manifest.place.call == call:
             return request.body()
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
+
+
+def _loaded_wire(name: str) -> Wire:
+    """A store is data: the wire it names must not be a reason to import a module."""
+    module, separator, _ = name.partition(":")
+    if separator and module not in sys.modules:
+        raise StoreFormatError(
+            f"The request was made for the wire {name!r}. Import {module} first if you trust it, "
+            "or register the wire under a short name."
+        )
+    return find_wire(name)

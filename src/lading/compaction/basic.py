@@ -44,21 +44,22 @@ def compact(view: View, pressure: Pressure) -> Compaction:
     if start >= clear_to or removable <= 0:
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable)
-    if pressure.cache_cold or due(pressure.account + due_rent, _price(view, start, clear_to, pressure)):
-        drafts = clear(
-            view, view.items[start:clear_to], reason="the rent reached the price of the edit", pressure=pressure
-        )
-        return Compaction(tuple(drafts))
+    reason = "the cache was cold" if pressure.cache_cold else ""
+    if not reason and due(pressure.account + due_rent, _price(view, start, clear_to, pressure=pressure)):
+        reason = "the rent reached the price of the edit"
+    if reason:
+        return Compaction(tuple(clear(view, view.items[start:clear_to], reason=reason, pressure=pressure)))
     return Compaction(rent=due_rent)
 
 
-def _price(view: View, start: int, clear_to: int, pressure: Pressure) -> float:
+def _price(view: View, start: int, clear_to: int, *, pressure: Pressure) -> float:
     sent = min(pressure.sent_items, len(view))
     kept_after = view.tokens_before(max(sent, start)) - view.tokens_before(start)
     removed = view.clearable_before(clear_to) - view.clearable_before(start)
-    return edit_price(
-        pressure.rates, cached_suffix_tokens=max(kept_after - removed, 0), inserted_tokens=NOTE_TOKENS
-    )
+    # Every second message of a tool loop is a result; counting those worth clearing would cost a pass.
+    notes_tokens = NOTE_TOKENS * (1 + (clear_to - start) // 2)
+    kept = max(kept_after - removed, 0)
+    return edit_price(pressure.rates, cached_suffix_tokens=kept, inserted_tokens=notes_tokens)
 
 
 def _make_room(view: View, pressure: Pressure, clear_to: int, room: int) -> list[Draft]:
@@ -71,9 +72,8 @@ def _make_room(view: View, pressure: Pressure, clear_to: int, room: int) -> list
     if position is None:
         return clear(view, clearing, reason="the window is full", pressure=pressure)
     kept = {id(item) for item in view.items[position:]}
-    drafts = clear(
-        view, [item for item in clearing if id(item) in kept], reason="the window is full", pressure=pressure
-    )
+    still_there = [item for item in clearing if id(item) in kept]
+    drafts = clear(view, still_there, reason="the window is full", pressure=pressure)
     return [cut(view, position, reason="the window is full", pressure=pressure), *drafts]
 
 
