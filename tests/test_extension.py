@@ -88,7 +88,7 @@ def test_one_file_and_one_line_each(own_files: Path, monkeypatch: pytest.MonkeyP
     assert report["strategy"] == "last-block"
     assert report["settings"]["wire"] == "chat_clone"
     assert report["total"]["calls"] == 20
-    assert report["total"]["forced_edits"] > 0
+    assert report["total"]["edits"]["forced"] > 0
     assert report["total"]["violations"] == {}
     verified = CliRunner().invoke(main, ["verify", str(own_files / "store")])
     assert verified.exit_code == 0, verified.output
@@ -101,7 +101,7 @@ def test_without_the_line_a_dotted_path_does(own_files: Path, monkeypatch: pytes
         [*_replay(own_files), "--strategy=my_strategy:STRATEGY", "--wire=my_wire:WIRE"],
     )
     assert run.exit_code == 0, run.output
-    assert json.loads(run.stdout)["replays"][0]["total"]["forced_edits"] > 0
+    assert json.loads(run.stdout)["replays"][0]["total"]["edits"]["forced"] > 0
 
 
 def test_a_store_is_no_reason_to_import_a_module(own_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,7 @@ def test_a_cache_that_cooled_by_the_recorded_times_makes_edits_free(tmp_path: Pa
         ]
         for ttl in ((), ("--ttl", "300"))
     )
-    assert warm["voluntary_edits"] < cold["voluntary_edits"]
+    assert warm["edits"]["voluntary"] < cold["edits"]["voluntary"]
     assert cold["cost_ratio"] < warm["cost_ratio"]
 
 

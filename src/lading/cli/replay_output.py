@@ -80,6 +80,8 @@ def print_tables(reports: Sequence[Report]) -> None:
         table.add_row(item.strategy, *_cells(item.total))
     terminal.out.print(table)
     terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
+    if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
+        terminal.out.print(Text(f"mended on the way in: {mended}", "dim"), soft_wrap=True)
     for item in reports:
         for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
             calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
@@ -126,8 +128,8 @@ def _cells(figures: Tally) -> list[str]:
         f"{figures.tokens_peak:,}",
         f"{figures.append_only_share:.3f}",
         f"{figures.cost_ratio:.3f}",
-        f"{figures.forced_edits:,}",
-        f"{figures.voluntary_edits:,}",
+        f"{figures.edits.forced:,}",
+        f"{figures.edits.voluntary:,}",
         f"{len(figures.typed_errors):,}",
         ", ".join(f"{rule} {times}x" for rule, times in figures.violations.items()) or "0",
     ]

@@ -16,7 +16,6 @@ from lading.budget import Budget
 from lading.economics import PrefixCache, Usage
 from lading.engine import Engine
 from lading.errors import PackError
-from lading.events import Event
 from lading.log import Edit
 from lading.messages import Template
 from lading.pack import Pack
@@ -89,8 +88,3 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
 
 def _cache(plan: Plan) -> PrefixCache:
     return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)
-
-
-def events_of(call: Call) -> tuple[Event, ...]:
-    """What happened at the call."""
-    return call.pack.events if call.pack else ()

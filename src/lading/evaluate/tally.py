@@ -10,6 +10,7 @@ from msgspec import Struct
 from lading.economics import Rates
 from lading.errors import WindowExceeded
 from lading.evaluate.recorded import Call
+from lading.events import Repaired
 
 
 class TypedError(Struct, frozen=True):
@@ -23,6 +24,17 @@ class TypedError(Struct, frozen=True):
     text: str
 
 
+class Edits(Struct, frozen=True):
+    """Edits that the window forced, and edits made to save, apart."""
+
+    forced: int
+    voluntary: int
+    forced_tokens: int
+    """Removed because the request would not have fit."""
+    voluntary_tokens: int
+    """Removed beyond what the window demanded, by any edit."""
+
+
 class Tally(Struct, frozen=True):
     """The figures of a replay; token figures are over the calls that have a request."""
 
@@ -34,11 +46,9 @@ class Tally(Struct, frozen=True):
     """Tokens sent as a share of the unbounded append-only replay's, over the same calls."""
     cost_ratio: float
     """Input cost relative to the unbounded append-only replay, typed errors charged alike in both."""
-    forced_edits: int
-    voluntary_edits: int
-    forced_tokens: int
-    voluntary_tokens: int
-    """Removed beyond what the window demanded, by any edit."""
+    edits: Edits
+    repairs: dict[str, int]
+    """How often each rule of ``lading.repair`` mended a message."""
     violations: dict[str, int]
     """How often each rule was broken, by calls."""
     typed_errors: tuple[TypedError, ...]
@@ -49,6 +59,7 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
     calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
     tokens = sorted(call.pack.tokens for call in sent if call.pack)
+    events = [event for call in sent if call.pack for event in call.pack.events]
     edits = [edit for call in calls for edit in call.edits]
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced = sum(edit.forced_tokens for edit in edits)
@@ -62,10 +73,13 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
         tokens_peak=tokens[-1] if tokens else 0,
         append_only_share=sum(tokens) / full_tokens if full_tokens else 1.0,
         cost_ratio=billed / full if full else 1.0,
-        forced_edits=sum(edit.forced_tokens > 0 for edit in edits),
-        voluntary_edits=sum(edit.forced_tokens == 0 for edit in edits),
-        forced_tokens=forced,
-        voluntary_tokens=removed - forced,
+        edits=Edits(
+            forced=sum(edit.forced_tokens > 0 for edit in edits),
+            voluntary=sum(edit.forced_tokens == 0 for edit in edits),
+            forced_tokens=forced,
+            voluntary_tokens=removed - forced,
+        ),
+        repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
     )
