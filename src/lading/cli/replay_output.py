@@ -104,7 +104,7 @@ def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
 
 def _listed(value: Any) -> str:
     return (
-        "/".join(map(str, value[:4])) + ("/..." if len(value) > 4 else "")
+        " or ".join(map(str, value[:4])) + (" ..." if len(value) > 4 else "")
         if isinstance(value, list)
         else str(value)
     )
