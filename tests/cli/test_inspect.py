@@ -217,7 +217,7 @@ def test_nothing_of_a_file_is_taken_for_markup_or_control(tmp_path: Path) -> Non
         (b"\x00\xff\xfe", [], "is not a text file"),
         (b'{"some": "thing"}\n', [], "is not a session file of a known format"),
         (b'{"id": "a", "messages": []}\n', [], "No session was found in"),
-        (gzip.compress(b'{"id": "a"')[:12], [], "is not a session file of a known format"),
+        (gzip.compress(b'{"id": "a"', mtime=0)[:12], [], "is not a session file of a known format"),
         (json.dumps(SESSION).encode(), ["--counter", "sand"], "There is no counter named 'sand'. Choose one of"),
         (json.dumps(SESSION).encode(), ["--top", "0"], "--top"),
     ],
