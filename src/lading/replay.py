@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import parse
-from lading.errors import PackError, StoreFormatError, TamperedError
+from lading.errors import AddressError, PackError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
 from lading.manifest import Frame, Manifest, decision, log_chain, unseal
 from lading.messages import Template, Tool
@@ -94,7 +94,7 @@ class Rebuilder:
             raise TamperedError("The log holds less than the manifest saw.")
         for entry in self._entries[self._shown_entries : seen.entries]:
             self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
-            self._log = log_chain(self._log, entry.digest)
+            self._log = log_chain(self._log, entry)
         if self._log != seen.log:
             raise TamperedError("The log's entries are not those the manifest saw.")
         edits = self._edits[self._shown_edits : seen.edits]
@@ -126,7 +126,7 @@ def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcom
         for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
             manifest, _ = rebuilder.step(data)
             yield Outcome(tenant, session, manifest.place.call)
-    except (TamperedError, StoreFormatError, PackError) as error:
+    except (TamperedError, StoreFormatError, AddressError, PackError) as error:
         yield Outcome(tenant, session, call, str(error))
 
 
