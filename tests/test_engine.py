@@ -2,22 +2,29 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.budget import Budget
+from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
 from lading.events import CompactionApplied, Repaired, StrategyOverruled, ToolsReduced
 from lading.messages import Message, Text, Tool, ToolCall, user_text
+from lading.models.card import Conduct
 from lading.pack import Pack
 from lading.replay import verify
 from lading.stores import open_store
 from lading.view import View
+from lading.wire import find_wire
 from tests.engines import TOOLS, packs, request, run, settings, template
 from tests.histories import answered, called, said, tool_loop
+
+NOTHING: Any = None
+HERE = "artifact://default/session/log/"
 
 # Strategies that misbehave, reached by dotted path like any user's own.
 SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
@@ -29,7 +36,8 @@ def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
     if view.tokens <= pressure.room_tokens:
         return Compaction()
     first, last = view.items[view.head].entry, view.items[upto].entry - 1
-    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pressure.address("0-1"),)),))
+    pointer = pressure.address(f"{first}-{last}")
+    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pointer,)),))
 
 
 def _explode(_view: View, _pressure: Pressure) -> Compaction:
@@ -200,6 +208,11 @@ def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> No
         (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
         (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
         (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
+        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself a repair"),
+        (Draft("cleared", 3, 3, (), "", ("nowhere",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", (HERE + "2",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", (HERE + "3-99",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", ("artifact://default/other/log/3",)), "a pointer that does not lead"),
     ],
 )
 def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +229,118 @@ def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch:
                 isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
             )
         assert engine.history.edits == []
+
+
+@pytest.mark.parametrize(
+    ("rubbish", "fault"),
+    [
+        (NOTHING, "a NoneType, not a Compaction"),
+        (Compaction(rent=math.nan), "the rent is nan"),
+        (Compaction((NOTHING,)), "a NoneType stands in place of a Draft"),
+        (Compaction((Draft("cleared", 3, 3, (), NOTHING, (HERE + "3",)),)), "Expected `str`"),
+        (Compaction((Draft("cleared", 3, 3, (NOTHING,), "", (HERE + "3",)),)), "Expected `object`"),
+    ],
+)
+def test_what_is_no_compaction_decides_nothing(
+    rubbish: Compaction, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("rubbish", lambda _view, _pressure: rubbish))
+    engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=False))
+    engine.append(tool_loop(2))
+    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
+    assert fault in event.why
+    assert engine.history.edits == []
+
+
+def test_an_admission_may_touch_the_entry_that_arrived_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
+        if arrival.item.entry != 5:
+            return None
+        return Draft("dropped", 2, 5, (), "all of it", (HERE + "2-5",))
+
+    def compact(_view: View, _pressure: Pressure) -> Compaction:
+        return Compaction()
+
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("greedy", compact, admit=admit))
+    engine = Engine(settings(strategy=f"{__name__}:TIMID", strict=False))
+    engine.append(tool_loop(3))
+    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
+    assert "entry 5 arrived, the draft touches 2 to 5" in event.why
+    assert engine.history.edits == []
+
+
+def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
+        seen.append(arrival.item.entry)
+        if arrival.item.entry != 2:
+            return None
+        return Draft("dropped", 2, 2, (), "not needed", (HERE + "2",))
+
+    def compact(_view: View, _pressure: Pressure) -> Compaction:
+        return Compaction()
+
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("dropping", compact, admit=admit))
+    engine = Engine(settings(strategy=f"{__name__}:TIMID"))
+    engine.append([user_text("hi"), said("yes"), user_text("aside"), said("well"), user_text("go on")])
+    engine.pack()
+    assert seen == [0, 1, 2, 3, 4]
+    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+def test_a_system_message_may_stand_last() -> None:
+    engine = Engine(settings())
+    late = Message("system", (Text("Be brief."),))
+    engine.append([user_text("hi"), said("hello"), user_text("bye"), late])
+    assert engine.pack().request["messages"][-1] == {"role": "system", "content": "Be brief."}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_history_whose_head_ends_in_a_system_message_can_be_cut(strict: bool) -> None:
+    conduct = Conduct(prefill=False, mid_system=True)
+    bodies = [{"role": "user", "content": "Fix the bug."}, {"role": "system", "content": "Be brief."}]
+    head = find_wire("anthropic").decode({"messages": bodies}).messages
+    engine = Engine(settings(2_000, wire="anthropic", conduct=conduct, strict=strict))
+    for message in (*head, *tool_loop(60)[2:]):
+        if message.role == "assistant":
+            pack = engine.pack(tools=TOOLS, template=template("anthropic"))
+            assert pack.violations == ()
+        engine.append([message])
+    assert [edit.kind for edit in engine.history.edits if edit.kind == "dropped"]
+    assert pack.request["messages"][1]["content"][0]["text"] == "<system>\nBe brief.\n</system>"
+
+
+def test_what_happened_at_a_call_that_failed_is_not_told_at_the_next() -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING", strict=False))
+    engine.append([user_text("hi" * 8_000)])
+    with pytest.raises(WindowExceeded):
+        engine.pack()
+    engine.settings = replace(engine.settings, budget=Budget(8_000, 0, 0))
+    assert [type(event) for event in engine.pack().events] == [StrategyOverruled]
+
+
+def test_after_reopening_an_edit_diverges_where_it_would_have_without() -> None:
+    with open_store("memory", "a") as store, open_store("memory", "b") as other:
+        history = tool_loop(60)
+        line, twin = Engine(settings(2_000), store), Engine(settings(2_000), other)
+        for message in history:
+            if message.role == "assistant":
+                line = reopen(settings(2_000), store) if line.call > 1 else line
+                assert line.pack(tools=TOOLS).manifest.prefix == twin.pack(tools=TOOLS).manifest.prefix
+            line.append([message])
+            line.save()
+            twin.append([message])
+        assert any(edit.kind == "dropped" for edit in twin.history.edits)
+
+
+def test_messages_that_join_the_last_one_are_named_as_the_reason() -> None:
+    engine = Engine(settings(wire="anthropic"))
+    engine.append([user_text("hi")])
+    engine.pack(template=template("anthropic"))
+    engine.append([user_text("and")])
+    prefix = engine.pack(template=template("anthropic")).manifest.prefix
+    assert (prefix.first_changed, prefix.why) == ("messages.0", "new messages joined the last one")
 
 
 def test_a_store_that_fails_leaves_the_session_as_it_was() -> None:
