@@ -1,50 +1,22 @@
 from __future__ import annotations
 
 import math
-import sys
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from lading.budget import Budget
-from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
-from lading.events import CompactionApplied, Repaired, StrategyOverruled, ToolsReduced
-from lading.messages import Message, Text, Tool, ToolCall, user_text
+from lading.events import CompactionApplied, Repaired, ToolsReduced
+from lading.messages import Message, Reasoning, Text, Tool, ToolCall, user_text
 from lading.models.card import Conduct
 from lading.pack import Pack
 from lading.replay import verify
 from lading.stores import open_store
-from lading.view import View
 from lading.wire import find_wire
 from tests.engines import TOOLS, packs, request, run, settings, template
 from tests.histories import answered, called, said, tool_loop
-
-NOTHING: Any = None
-HERE = "artifact://default/session/log/"
-
-# Strategies that misbehave, reached by dotted path like any user's own.
-SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
-TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
-
-
-def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
-    """Drops everything but the newest message: a result without its call."""
-    if view.tokens <= pressure.room_tokens:
-        return Compaction()
-    first, last = view.items[view.head].entry, view.items[upto].entry - 1
-    pointer = pressure.address(f"{first}-{last}")
-    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pointer,)),))
-
-
-def _explode(_view: View, _pressure: Pressure) -> Compaction:
-    raise RuntimeError("a bug in a user's strategy")
-
-
-EXPLODING = Strategy("exploding", _explode)
 
 
 def test_while_nothing_presses_the_request_is_the_raw_history() -> None:
@@ -112,6 +84,15 @@ def test_an_enormous_result_is_clipped_once_before_it_is_sent() -> None:
     assert "artifact://default/session/log/2" in sent
     assert clip.forced_tokens > 0
     assert clip.tokens_after <= 0.8 * 2_000
+
+
+def test_nothing_is_cut_where_the_stub_would_take_more_than_it_frees() -> None:
+    thought = Message("assistant", (Reasoning("hm", "c2ln"), *called("a").parts))
+    loop = [thought, answered("a", "x" * 4_000), called("b"), answered("b", "y" * 5_000), said("so"), called("c")]
+    engine = Engine(settings(2_000, wire="anthropic"))
+    engine.append([user_text("hi"), said("ok"), user_text("go"), *loop, answered("c", "z" * 5_200)])
+    engine.pack(tools=TOOLS, template=template("anthropic"))
+    assert {edit.kind for edit in engine.history.edits} == {"cleared"}
 
 
 def test_append_only_never_edits_and_says_when_it_no_longer_fits() -> None:
@@ -185,110 +166,6 @@ def test_a_number_that_json_cannot_carry_is_refused_before_it_enters_the_log(num
     assert isinstance(request(engine), Pack)
 
 
-def test_a_strategy_that_breaks_a_rule_raises_in_tests() -> None:
-    with pytest.raises(IllegalRequest, match="made an illegal request"):
-        _until_edited(Engine(settings(2_000, strategy=f"{__name__}:SPLITTER")))
-
-
-@pytest.mark.parametrize("name", ["SPLITTER", "TIMID", "EXPLODING"])
-def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:{name}", strict=False))
-    pack = _until_edited(engine)
-    assert pack.violations == ()
-    assert pack.tokens <= 2_000
-    assert any(isinstance(event, StrategyOverruled) for event in pack.events)
-    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
-
-
-@pytest.mark.parametrize(
-    ("draft", "fault"),
-    [
-        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
-        (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
-        (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
-        (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
-        (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
-        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself a repair"),
-        (Draft("cleared", 3, 3, (), "", ("nowhere",)), "a pointer that does not lead"),
-        (Draft("cleared", 3, 3, (), "", (HERE + "2",)), "a pointer that does not lead"),
-        (Draft("cleared", 3, 3, (), "", (HERE + "3-99",)), "a pointer that does not lead"),
-        (Draft("cleared", 3, 3, (), "", ("artifact://default/other/log/3",)), "a pointer that does not lead"),
-    ],
-)
-def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
-    for strict in (True, False):
-        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
-        engine.append(tool_loop(2))
-        if strict:
-            with pytest.raises(PackError, match=fault):
-                engine.pack()
-        else:
-            assert any(
-                isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
-            )
-        assert engine.history.edits == []
-
-
-@pytest.mark.parametrize(
-    ("rubbish", "fault"),
-    [
-        (NOTHING, "a NoneType, not a Compaction"),
-        (Compaction(rent=math.nan), "the rent is nan"),
-        (Compaction((NOTHING,)), "a NoneType stands in place of a Draft"),
-        (Compaction((Draft("cleared", 3, 3, (), NOTHING, (HERE + "3",)),)), "Expected `str`"),
-        (Compaction((Draft("cleared", 3, 3, (NOTHING,), "", (HERE + "3",)),)), "Expected `object`"),
-    ],
-)
-def test_what_is_no_compaction_decides_nothing(
-    rubbish: Compaction, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("rubbish", lambda _view, _pressure: rubbish))
-    engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=False))
-    engine.append(tool_loop(2))
-    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
-    assert fault in event.why
-    assert engine.history.edits == []
-
-
-def test_an_admission_may_touch_the_entry_that_arrived_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
-        if arrival.item.entry != 5:
-            return None
-        return Draft("dropped", 2, 5, (), "all of it", (HERE + "2-5",))
-
-    def compact(_view: View, _pressure: Pressure) -> Compaction:
-        return Compaction()
-
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("greedy", compact, admit=admit))
-    engine = Engine(settings(strategy=f"{__name__}:TIMID", strict=False))
-    engine.append(tool_loop(3))
-    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
-    assert "entry 5 arrived, the draft touches 2 to 5" in event.why
-    assert engine.history.edits == []
-
-
-def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-
-    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
-        seen.append(arrival.item.entry)
-        if arrival.item.entry != 2:
-            return None
-        return Draft("dropped", 2, 2, (), "not needed", (HERE + "2",))
-
-    def compact(_view: View, _pressure: Pressure) -> Compaction:
-        return Compaction()
-
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("dropping", compact, admit=admit))
-    engine = Engine(settings(strategy=f"{__name__}:TIMID"))
-    engine.append([user_text("hi"), said("yes"), user_text("aside"), said("well"), user_text("go on")])
-    engine.pack()
-    assert seen == [0, 1, 2, 3, 4]
-    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
-
-
 def test_a_system_message_may_stand_last() -> None:
     engine = Engine(settings())
     late = Message("system", (Text("Be brief."),))
@@ -309,15 +186,6 @@ def test_a_history_whose_head_ends_in_a_system_message_can_be_cut(strict: bool) 
         engine.append([message])
     assert [edit.kind for edit in engine.history.edits if edit.kind == "dropped"]
     assert pack.request["messages"][1]["content"][0]["text"] == "<system>\nBe brief.\n</system>"
-
-
-def test_what_happened_at_a_call_that_failed_is_not_told_at_the_next() -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING", strict=False))
-    engine.append([user_text("hi" * 8_000)])
-    with pytest.raises(WindowExceeded):
-        engine.pack()
-    engine.settings = replace(engine.settings, budget=Budget(8_000, 0, 0))
-    assert [type(event) for event in engine.pack().events] == [StrategyOverruled]
 
 
 def test_after_reopening_an_edit_diverges_where_it_would_have_without() -> None:
@@ -368,23 +236,6 @@ def test_after_reopening_the_shared_prefix_is_still_known() -> None:
         changed = reopen(settings(), store)
         changed.append([said("ok"), user_text("go on")])
         assert changed.pack(tools=TOOLS[:1]).manifest.prefix.first_changed == "envelope"
-
-
-def test_a_strategy_that_raises_is_heard_in_tests() -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING"))
-    engine.append([user_text("hi")])
-    with pytest.raises(RuntimeError, match="a bug in a user's strategy"):
-        engine.pack()
-
-
-def _until_edited(engine: Engine) -> Pack:
-    for message in tool_loop(60):
-        if message.role == "assistant":
-            pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
-            if engine.history.edits:
-                return pack
-        engine.append([message])
-    raise AssertionError("the window was never full")
 
 
 def test_what_happened_comes_with_the_pack() -> None:

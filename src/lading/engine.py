@@ -182,11 +182,11 @@ class Engine:
         position = min(pressure.sent_items, len(view))
         while position < len(view):
             arrival, items = Arrival(view.items[position], view), len(view)
-            draft = self._guarded(partial(admitted, self._strategy, arrival, pressure), None)
+            draft = self._guarded(partial(admitted, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 self._apply(draft, pressure)
             position += 1 + len(view) - items
-        compaction = self._guarded(partial(compacted, self._strategy, view, pressure), Compaction())
+        compaction = self._guarded(partial(compacted, self._strategy, view, pressure=pressure), Compaction())
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:

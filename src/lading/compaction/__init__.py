@@ -96,7 +96,7 @@ def strategy(name: str) -> Strategy:
     return found
 
 
-def admitted(chosen: Strategy, arrival: Arrival, pressure: Pressure) -> Draft | None:
+def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
     """What the strategy's ``admit`` decides. Raises TypeError or ValueError when that is no draft that can be
     stored, or when it touches other entries than the one that arrived."""
     draft = chosen.admit(arrival, pressure)
@@ -108,7 +108,7 @@ def admitted(chosen: Strategy, arrival: Arrival, pressure: Pressure) -> Draft | 
     return draft
 
 
-def compacted(chosen: Strategy, view: View, pressure: Pressure) -> Compaction:
+def compacted(chosen: Strategy, view: View, *, pressure: Pressure) -> Compaction:
     """What the strategy's ``compact`` decides. Raises TypeError or ValueError when that is no Compaction with
     a finite rent and drafts that can be stored."""
     decided: object = chosen.compact(view, pressure)
