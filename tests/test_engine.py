@@ -1,42 +1,22 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
-from lading.events import CompactionApplied, Repaired, StrategyOverruled, ToolsReduced
-from lading.messages import Message, Text, Tool, ToolCall, user_text
+from lading.events import CompactionApplied, Repaired, ToolsReduced
+from lading.messages import Message, Reasoning, Text, Tool, ToolCall, user_text
+from lading.models.card import Conduct
 from lading.pack import Pack
 from lading.replay import verify
 from lading.stores import open_store
-from lading.view import View
+from lading.wire import find_wire
 from tests.engines import TOOLS, packs, request, run, settings, template
 from tests.histories import answered, called, said, tool_loop
-
-# Strategies that misbehave, reached by dotted path like any user's own.
-SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
-TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
-
-
-def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
-    """Drops everything but the newest message: a result without its call."""
-    if view.tokens <= pressure.room_tokens:
-        return Compaction()
-    first, last = view.items[view.head].entry, view.items[upto].entry - 1
-    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pressure.address("0-1"),)),))
-
-
-def _explode(_view: View, _pressure: Pressure) -> Compaction:
-    raise RuntimeError("a bug in a user's strategy")
-
-
-EXPLODING = Strategy("exploding", _explode)
 
 
 def test_while_nothing_presses_the_request_is_the_raw_history() -> None:
@@ -104,6 +84,15 @@ def test_an_enormous_result_is_clipped_once_before_it_is_sent() -> None:
     assert "artifact://default/session/log/2" in sent
     assert clip.forced_tokens > 0
     assert clip.tokens_after <= 0.8 * 2_000
+
+
+def test_nothing_is_cut_where_the_stub_would_take_more_than_it_frees() -> None:
+    thought = Message("assistant", (Reasoning("hm", "c2ln"), *called("a").parts))
+    loop = [thought, answered("a", "x" * 4_000), called("b"), answered("b", "y" * 5_000), said("so"), called("c")]
+    engine = Engine(settings(2_000, wire="anthropic"))
+    engine.append([user_text("hi"), said("ok"), user_text("go"), *loop, answered("c", "z" * 5_200)])
+    engine.pack(tools=TOOLS, template=template("anthropic"))
+    assert {edit.kind for edit in engine.history.edits} == {"cleared"}
 
 
 def test_append_only_never_edits_and_says_when_it_no_longer_fits() -> None:
@@ -177,45 +166,49 @@ def test_a_number_that_json_cannot_carry_is_refused_before_it_enters_the_log(num
     assert isinstance(request(engine), Pack)
 
 
-def test_a_strategy_that_breaks_a_rule_raises_in_tests() -> None:
-    with pytest.raises(IllegalRequest, match="made an illegal request"):
-        _until_edited(Engine(settings(2_000, strategy=f"{__name__}:SPLITTER")))
+def test_a_system_message_may_stand_last() -> None:
+    engine = Engine(settings())
+    late = Message("system", (Text("Be brief."),))
+    engine.append([user_text("hi"), said("hello"), user_text("bye"), late])
+    assert engine.pack().request["messages"][-1] == {"role": "system", "content": "Be brief."}
 
 
-@pytest.mark.parametrize("name", ["SPLITTER", "TIMID", "EXPLODING"])
-def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:{name}", strict=False))
-    pack = _until_edited(engine)
-    assert pack.violations == ()
-    assert pack.tokens <= 2_000
-    assert any(isinstance(event, StrategyOverruled) for event in pack.events)
-    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_history_whose_head_ends_in_a_system_message_can_be_cut(strict: bool) -> None:
+    conduct = Conduct(prefill=False, mid_system=True)
+    bodies = [{"role": "user", "content": "Fix the bug."}, {"role": "system", "content": "Be brief."}]
+    head = find_wire("anthropic").decode({"messages": bodies}).messages
+    engine = Engine(settings(2_000, wire="anthropic", conduct=conduct, strict=strict))
+    for message in (*head, *tool_loop(60)[2:]):
+        if message.role == "assistant":
+            pack = engine.pack(tools=TOOLS, template=template("anthropic"))
+            assert pack.violations == ()
+        engine.append([message])
+    assert [edit.kind for edit in engine.history.edits if edit.kind == "dropped"]
+    assert pack.request["messages"][1]["content"][0]["text"] == "<system>\nBe brief.\n</system>"
 
 
-@pytest.mark.parametrize(
-    ("draft", "fault"),
-    [
-        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
-        (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
-        (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
-        (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
-        (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
-    ],
-)
-def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
-    for strict in (True, False):
-        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
-        engine.append(tool_loop(2))
-        if strict:
-            with pytest.raises(PackError, match=fault):
-                engine.pack()
-        else:
-            assert any(
-                isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
-            )
-        assert engine.history.edits == []
+def test_after_reopening_an_edit_diverges_where_it_would_have_without() -> None:
+    with open_store("memory", "a") as store, open_store("memory", "b") as other:
+        history = tool_loop(60)
+        line, twin = Engine(settings(2_000), store), Engine(settings(2_000), other)
+        for message in history:
+            if message.role == "assistant":
+                line = reopen(settings(2_000), store) if line.call > 1 else line
+                assert line.pack(tools=TOOLS).manifest.prefix == twin.pack(tools=TOOLS).manifest.prefix
+            line.append([message])
+            line.save()
+            twin.append([message])
+        assert any(edit.kind == "dropped" for edit in twin.history.edits)
+
+
+def test_messages_that_join_the_last_one_are_named_as_the_reason() -> None:
+    engine = Engine(settings(wire="anthropic"))
+    engine.append([user_text("hi")])
+    engine.pack(template=template("anthropic"))
+    engine.append([user_text("and")])
+    prefix = engine.pack(template=template("anthropic")).manifest.prefix
+    assert (prefix.first_changed, prefix.why) == ("messages.0", "new messages joined the last one")
 
 
 def test_a_store_that_fails_leaves_the_session_as_it_was() -> None:
@@ -243,23 +236,6 @@ def test_after_reopening_the_shared_prefix_is_still_known() -> None:
         changed = reopen(settings(), store)
         changed.append([said("ok"), user_text("go on")])
         assert changed.pack(tools=TOOLS[:1]).manifest.prefix.first_changed == "envelope"
-
-
-def test_a_strategy_that_raises_is_heard_in_tests() -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING"))
-    engine.append([user_text("hi")])
-    with pytest.raises(RuntimeError, match="a bug in a user's strategy"):
-        engine.pack()
-
-
-def _until_edited(engine: Engine) -> Pack:
-    for message in tool_loop(60):
-        if message.role == "assistant":
-            pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
-            if engine.history.edits:
-                return pack
-        engine.append([message])
-    raise AssertionError("the window was never full")
 
 
 def test_what_happened_comes_with_the_pack() -> None:

@@ -17,7 +17,7 @@ from lading import jsonbytes
 from lading.budget import Budget
 from lading.economics import Rates
 from lading.errors import LadingError, StoreFormatError, TamperedError
-from lading.log import Edit
+from lading.log import Edit, Entry
 from lading.manifest import (
     FORMAT,
     Decision,
@@ -193,12 +193,21 @@ def test_the_log_chain_covers_every_entry_and_their_order() -> None:
     def chain(*digests: str) -> str:
         link = ""
         for digest in digests:
-            link = log_chain(link, digest)
+            link = log_chain(link, _entry(digest))
         return link
 
     chains = [chain("a", "b"), chain("b", "a"), chain("a"), chain("a", "b", "a"), chain()]
     assert len(set(chains)) == len(chains)
-    assert log_chain(chain("a"), "b") == chain("a", "b")
+    assert log_chain(chain("a"), _entry("b")) == chain("a", "b")
+
+
+@pytest.mark.parametrize("change", [{"index": 1}, {"tokens": 6}, {"round": 2}, {"turn": 2}, {"at_s": 1.5}])
+def test_the_log_chain_covers_what_is_known_of_an_entry(change: dict[str, Any]) -> None:
+    assert log_chain("", replace(_entry("a"), **change)) != log_chain("", _entry("a"))
+
+
+def _entry(digest: str) -> Entry:
+    return Entry(0, user_text("hi"), digest, 5, 1, 1)
 
 
 def test_slack_is_no_part_of_the_request() -> None:

@@ -67,7 +67,7 @@ class Usage(Struct, frozen=True):
 
 
 class PrefixCache:
-    """A provider's prompt cache: it holds every prefix it has seen, by message, until its time is up.
+    """A provider's prompt cache: it holds every prefix it has seen, by unit, until its time is up.
 
     A request is a chain: ``chain[i]`` names the prefix that ends with unit ``i`` (envelope first, then one
     unit for each wire message), and ``ends[i]`` is its length in tokens. Because a longer prefix is only

@@ -12,10 +12,12 @@ from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.addresses import Address, check_name
-from lading.compaction import Arrival, Compaction, Draft, Pressure, strategy, unsound
+from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
+from lading.counting import counter_on
 from lading.economics import is_cold
 from lading.errors import IllegalRequest, InputError, PackError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
@@ -57,9 +59,10 @@ class Engine:
         check_name(settings.tenant, what="tenant")
         check_name(settings.session, what="session")
         self.settings = settings
-        self.history = History(find_wire(settings.wire).needs(settings.card), settings.meter.count_message)
-        self._store = store
         self._wire = find_wire(settings.wire)
+        self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
+        self.history = History(self._wire.needs(settings.card), self._count)
+        self._store = store
         self._strategy = strategy(settings.strategy)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
@@ -120,11 +123,12 @@ class Engine:
         if at_s is not None and not math.isfinite(at_s):
             raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
         self._events += self.history.close(call=self.call)
-        if not self.history.view.items or self.history.view.items[-1].message.role == "system":
+        if all(item.message.role == "system" for item in self.history.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         self._offer = self._offer.changed(tuple(tools), template)
-        mark, detail, recorded = len(self.history.edits), self._detail, False
+        mark, detail, events, recorded = len(self.history.edits), self._detail, len(self._events), False
         try:
+            self._recall()
             account = self._compact(at_s)
             violations = self._assemble(mark)
             pack = self._record(violations, account=account, at_s=at_s)
@@ -133,7 +137,19 @@ class Engine:
             if not recorded:
                 self._take_back(mark)
                 self._detail = detail
+                del self._events[events:]
         return pack
+
+    def _recall(self) -> None:
+        """After reopening: show the last request again, whose messages the new one shares, to know its chain."""
+        last = self._last
+        if last.chain or not last.call:
+            return
+        earlier = rebuild(self.history.entries[: last.entries], self.history.edits[: last.edits])
+        self._encode(self._request, earlier)
+        chain = tuple(self._request.chain)
+        if chain[-1] == last.digest:
+            self._last = replace(last, chain=chain)
 
     def _compact(self, at_s: float | None) -> float:
         """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
@@ -159,19 +175,21 @@ class Engine:
             rates=settings.rates,
             account=self._account,
             cache_cold=is_cold(idle_s=idle_s, ttl_s=settings.cache_ttl_s),
-            count=settings.meter.count_message,
+            count=self._count,
             address=lambda item: str(Address(settings.tenant, settings.session, "log", item)),
             invariants=self._wire.invariants(settings.card),
         )
 
     def _decide(self, pressure: Pressure) -> float:
         view = self.history.view
-        for position in range(min(pressure.sent_items, len(view)), len(view)):
-            arrival = Arrival(view.items[position], view)
-            draft = self._guarded(partial(self._strategy.admit, arrival, pressure), None)
+        position = min(pressure.sent_items, len(view))
+        while position < len(view):
+            arrival, items = Arrival(view.items[position], view), len(view)
+            draft = self._guarded(partial(admitted, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 self._apply(draft, pressure)
-        compaction = self._guarded(partial(self._strategy.compact, view, pressure), Compaction())
+            position += 1 + len(view) - items
+        compaction = self._guarded(partial(compacted, self._strategy, view, pressure=pressure), Compaction())
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:
@@ -192,7 +210,8 @@ class Engine:
             return otherwise
 
     def _apply(self, draft: Draft, pressure: Pressure) -> None:
-        if fault := unsound(draft, self.history.view, entries=len(self.history.entries)):
+        session = (self.settings.tenant, self.settings.session)
+        if fault := unsound(draft, self.history.view, entries=len(self.history.entries), session=session):
             if self.settings.strict:
                 raise PackError(f"The strategy {self.settings.strategy} drafted an edit that {fault}.")
             self._overrule(f"an edit of its {fault}")
@@ -214,13 +233,21 @@ class Engine:
         self._take_back(mark)
         self._overrule(f"they broke rule {violations[0].rule}")
         room = self.settings.budget.room_tokens - self._offer.tokens(self._detail)
-        if self.history.view.tokens > room:
-            pressure = self._pressure(room, None)
-            rescue = emergency(self.history.view, pressure)
-            if rescue is None:
-                raise IllegalRequest(violations=tuple(violations))
-            self._apply(rescue, pressure)
-        return self._encode(self._request, self.history.view)
+        if self.history.view.tokens <= room:
+            return self._encode(self._request, self.history.view)
+        pressure = self._pressure(room, None)
+        rescue = emergency(self.history.view, pressure)
+        if rescue is None:
+            raise window_exceeded(self._counts(), self.settings.budget, strategy=self.settings.strategy)
+        self._apply(rescue, pressure)
+        violations = self._encode(self._request, self.history.view)
+        if violations and self._made_worse(violations, mark):
+            raise IllegalRequest(
+                f"No cut leaves a request that is legal and fits: {violations[0].rule} at {violations[0].path}: "
+                f"{violations[0].detail}. Use a model with a larger window.",
+                violations=tuple(violations),
+            )
+        return violations
 
     def _made_worse(self, violations: Sequence[Violation], mark: int) -> bool:
         """Whether the same history without the edits since ``mark`` breaks fewer rules."""
@@ -285,18 +312,18 @@ class Engine:
 
     def _prefix(self, chain: tuple[str, ...], ends: tuple[int, ...], decided: list[Edit]) -> Prefix:
         last = self._last
-        # A link covers all before it: where the last one stands again, the whole earlier request does.
-        known = last.chain or (chain[: chain.index(last.digest) + 1] if last.digest in chain else ())
-        shared = _shared_links(chain, known)
+        shared = _shared_links(chain, last.chain)
         tokens = ends[shared - 1] if shared else 0
-        if shared == len(known) and (known or not last.digest):
+        if shared == len(last.chain) and (last.chain or not last.call):
             return Prefix(shared, tokens)
         first_new, _ = self.history.view.span(last.entries, last.entries)
         new_tokens = self.history.view.tokens - self.history.view.tokens_before(first_new)
         rates = self.settings.rates
         price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
-        reasons = dict.fromkeys(edit.reason for edit in decided)
-        why = "; ".join(reasons) if shared and reasons else "tools, system or other fields changed"
+        reasons = dict.fromkeys(edit.reason for edit in decided if edit.kind != "repaired")
+        why = "; ".join(reasons) or "new messages joined the last one"
+        if not shared:
+            why = "tools, system or other fields changed"
         return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
 
     def _reduce(self, detail: Detail) -> None:
@@ -334,7 +361,7 @@ class Last(Struct, frozen=True):
     call: int = 0
     checksum: str = ""
     chain: tuple[str, ...] = ()
-    """Empty after reopening, when only its last link is known."""
+    """Empty after reopening, until the next call shows that request again."""
     items: int = 0
     entries: int = 0
     edits: int = 0

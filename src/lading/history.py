@@ -96,7 +96,7 @@ class History:
             if entry.index in closed:
                 self._border.close()
             self.entries.append(entry)
-            self.log = log_chain(self.log, entry.digest)
+            self.log = log_chain(self.log, entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         self.edits.extend(edits)
@@ -109,7 +109,7 @@ class History:
 
     def _take(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self.log = log_chain(self.log, entry.digest)
+        self.log = log_chain(self.log, entry)
         self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
 
     def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:

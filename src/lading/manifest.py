@@ -18,7 +18,7 @@ from lading import jsonbytes
 from lading.budget import Budget
 from lading.economics import Rates
 from lading.errors import StoreFormatError, TamperedError
-from lading.log import Edit
+from lading.log import Edit, Entry
 from lading.models.card import Card
 from lading.toolset import Detail
 
@@ -95,7 +95,7 @@ class Seen(Struct, frozen=True):
     entries: int
     edits: int
     log: str
-    """Chain digest over the digests of these entries."""
+    """Chain digest over these entries (``log_chain``)."""
 
 
 class Sent(Struct, frozen=True):
@@ -170,9 +170,10 @@ def decision(edit: Edit) -> Decision:
     )
 
 
-def log_chain(previous: str, entry_digest: str) -> str:
-    """The next link of the chain over a log's entries."""
-    return jsonbytes.digest(f"{previous}{entry_digest}".encode())
+def log_chain(previous: str, entry: Entry) -> str:
+    """The next link of the chain over a log's entries: message, place, count and time of each."""
+    facts = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
+    return jsonbytes.digest(previous.encode() + jsonbytes.dump(facts))
 
 
 def totals(counts: Mapping[str, int]) -> int:

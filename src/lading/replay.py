@@ -106,7 +106,7 @@ class Rebuilder:
             raise TamperedError("The manifest saw less than the one before it.")
         for entry in self._entries[self._shown_entries : seen.entries]:
             self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
-            self._log = log_chain(self._log, entry.digest)
+            self._log = log_chain(self._log, entry)
         if self._log != seen.log:
             raise TamperedError("The log's entries are not those the manifest saw.")
         edits = self._edits[self._shown_edits : seen.edits]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from lading.messages import (
@@ -20,7 +21,7 @@ from lading.messages import (
     ToolResult,
 )
 from lading.models.card import Card
-from lading.validity import OpenLoopWhole
+from lading.validity import OpenLoopWhole, legal_cuts
 from lading.wire import encode
 from lading.wire.anthropic import WIRE
 from lading.wire.openai_chat import WIRE as CHAT
@@ -255,10 +256,30 @@ def test_words_from_here_join_a_decoded_message_and_its_fields() -> None:
     assert joined == {"x": 1, "role": "user", "content": [text("note"), text("a")]}
 
 
-def test_a_decoded_system_message_in_the_list_joins_nothing() -> None:
-    in_list = WIRE.decode({"messages": [say("system", "s")]}).messages[0]
+def test_a_decoded_system_message_in_the_list_joins_only_words_from_here_after_it() -> None:
+    in_list, native = WIRE.decode({"messages": [say("system", "s"), say("user", "b")]}).messages
     assert not WIRE.joins(user("a"), in_list, card=PLAIN)
-    assert not WIRE.joins(in_list, user("a"), card=PLAIN)
+    assert not WIRE.joins(in_list, native, card=PLAIN)
+    assert WIRE.joins(in_list, user("a"), card=PLAIN)
+    assert written(in_list) == [say("system", "s")]
+    assert written(in_list, user("a")) == [say("user", [text("<system>\ns\n</system>"), text("a")])]
+
+
+def test_a_cache_mark_stays_on_a_system_message_that_becomes_words() -> None:
+    marked = {"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}
+    in_list = WIRE.decode({"messages": [say("system", [marked])]}).messages[0]
+    wrapped = {**marked, "text": "<system>\ns\n</system>"}
+    assert written(in_list, user("a")) == [say("user", [wrapped, text("a")])]
+
+
+@pytest.mark.parametrize("dialect", ["bedrock", "strict"])
+def test_where_roles_alternate_a_system_message_of_the_list_stands_after_the_turn(dialect: str) -> None:
+    wanted = card(dialect=dialect, mid_system=True)
+    items = [say("user", "a"), say("system", "s")]
+    native = WIRE.decode({"messages": items}).messages
+    assert encode(Conversation(native), WIRE, card=wanted)["messages"] == items
+    joined = encode(Conversation((*native, user("b"))), WIRE, card=wanted)["messages"]
+    assert joined == [say("user", [text("a"), text("<system>\ns\n</system>"), text("b")])]
 
 
 def test_the_decoded_system_moved_into_the_list_is_wrapped() -> None:
@@ -341,4 +362,10 @@ def test_parameters_are_translated_and_the_rest_left_out() -> None:
 
 
 def test_an_open_loop_with_reasoning_stays_whole() -> None:
-    assert WIRE.invariants(PLAIN) == (OpenLoopWhole(),)
+    assert OpenLoopWhole() in WIRE.invariants(PLAIN)
+
+
+def test_no_cut_parts_a_system_message_of_the_list_from_its_turn() -> None:
+    items = [say("user", "a"), say("assistant", "b"), say("user", "c"), say("system", "s"), say("assistant", "d")]
+    messages = WIRE.decode({"messages": [*items, say("user", "e")]}).messages
+    assert legal_cuts(messages, WIRE.invariants(PLAIN)) == [0, 1, 2, 4, 5]

@@ -71,10 +71,13 @@ def _make_room(view: View, pressure: Pressure, clear_to: int, room: int) -> list
     position = _cut_position(view, pressure, freed, room)
     if position is None:
         return clear(view, clearing, reason="the window is full", pressure=pressure)
+    stub = cut(view, position, reason="the window is full", pressure=pressure)
+    if sum(map(pressure.count, stub.replacement)) >= view.tokens_before(position) - view.tokens_before(view.head):
+        return clear(view, clearing, reason="the window is full", pressure=pressure)
     kept = {id(item) for item in view.items[position:]}
     still_there = [item for item in clearing if id(item) in kept]
     drafts = clear(view, still_there, reason="the window is full", pressure=pressure)
-    return [cut(view, position, reason="the window is full", pressure=pressure), *drafts]
+    return [stub, *drafts]
 
 
 def _cut_position(view: View, pressure: Pressure, freed: dict[int, int], room: int) -> int | None:

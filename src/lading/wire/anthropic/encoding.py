@@ -49,7 +49,7 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """The wire messages of a run that joins: one, and maybe a system message of the list after it."""
     role = messages[0].role
-    if role == "assistant" or in_list(messages[0]):
+    if role == "assistant" or (in_list(messages[0]) and len(messages) == 1):
         return [_message(role, messages)]
     start = _closing_systems(messages) if card.conduct.mid_system else len(messages)
     items = [_message("user", messages[:start])]
@@ -106,10 +106,17 @@ def _pieces(message: Message, role: str) -> Iterator[Piece]:
             piece = write_part(part, native=True)
         else:
             piece = write_foreign(part, media=message.role not in ("assistant", "system"))
-        if message.role == "system" and role == "user" and isinstance(piece, str):
-            piece = system_words(piece)
+        if message.role == "system" and role == "user":
+            piece = _as_words(piece)
         if piece is not None:
             yield piece
+
+
+def _as_words(piece: Piece | None) -> Piece | None:
+    """A piece of a system message as a user may say it; only its texts are words."""
+    if isinstance(piece, dict):
+        return piece | {"text": system_words(piece["text"])} if isinstance(piece.get("text"), str) else piece
+    return None if piece is None else system_words(piece)
 
 
 def _tool(tool: Tool) -> dict[str, Any] | None:

@@ -31,11 +31,17 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
     """Whether two neighbours are written together.
 
     Both must speak for the same side: results and system messages from elsewhere belong to the user's.
-    Messages decoded here keep their borders, unless the endpoint wants the roles to alternate.
+    Messages decoded here keep their borders, unless the endpoint wants the roles to alternate. A system
+    message of the list is joined by what a user from elsewhere says after it: only the assistant may
+    follow one that stands alone (rule A4).
     """
-    if in_list(before) or in_list(after) or _side(before) != _side(after):
+    if _side(before) != _side(after):
         return False
-    return not (is_native(before) and is_native(after)) or card.conduct.dialect in ("bedrock", "strict")
+    if card.conduct.dialect in ("bedrock", "strict"):
+        return True
+    if in_list(before):
+        return after.role == "user" and not is_native(after)
+    return not in_list(after) and not (is_native(before) and is_native(after))
 
 
 def _side(message: Message) -> str:

@@ -1,0 +1,29 @@
+"""What a message takes on the wire that will carry it.
+
+A message of another wire gains words there that its own values do not have: a wrapper around arguments that
+are no object, tags around a system message, a note where a picture moved. What is counted must not be less
+than what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lading.messages import Message
+from lading.models.card import Card
+from lading.tokens.meter import Meter
+from lading.wire import Wire
+
+
+def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], int]:
+    """A function that counts a message as this wire will write it, framing included."""
+    writes_as_it_came = card.conduct.dialect == "first_party"
+
+    def count(message: Message) -> int:
+        counted = meter.count_message(message)
+        if writes_as_it_came and message.origin == wire.name:
+            return counted
+        written = wire.decode({"messages": wire.encode_group([message], card)})
+        return max(counted, sum(map(meter.count_message, written.messages)))
+
+    return count

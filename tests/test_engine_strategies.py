@@ -1,0 +1,174 @@
+"""Strategies that misbehave: what the engine does about them, in tests and at run time."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lading.budget import Budget
+from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.engine import Engine
+from lading.errors import IllegalRequest, PackError, WindowExceeded
+from lading.events import StrategyOverruled
+from lading.messages import user_text
+from lading.pack import Pack
+from lading.view import View
+from tests.engines import TOOLS, settings, template
+from tests.histories import said, tool_loop
+
+NOTHING: Any = None
+HERE = "artifact://default/session/log/"
+
+# Strategies that misbehave, reached by dotted path like any user's own.
+SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
+TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
+
+
+def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
+    """Drops everything but the newest message: a result without its call."""
+    if view.tokens <= pressure.room_tokens:
+        return Compaction()
+    first, last = view.items[view.head].entry, view.items[upto].entry - 1
+    pointer = pressure.address(f"{first}-{last}")
+    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pointer,)),))
+
+
+def _explode(_view: View, _pressure: Pressure) -> Compaction:
+    raise RuntimeError("a bug in a user's strategy")
+
+
+EXPLODING = Strategy("exploding", _explode)
+
+
+def test_a_strategy_that_breaks_a_rule_raises_in_tests() -> None:
+    with pytest.raises(IllegalRequest, match="made an illegal request"):
+        _until_edited(Engine(settings(2_000, strategy=f"{__name__}:SPLITTER")))
+
+
+@pytest.mark.parametrize("name", ["SPLITTER", "TIMID", "EXPLODING"])
+def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:{name}", strict=False))
+    pack = _until_edited(engine)
+    assert pack.violations == ()
+    assert pack.tokens <= 2_000
+    assert any(isinstance(event, StrategyOverruled) for event in pack.events)
+    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"),
+    [
+        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
+        (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
+        (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
+        (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
+        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself a repair"),
+        (Draft("cleared", 3, 3, (), "", ("nowhere",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", (HERE + "2",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", (HERE + "3-99",)), "a pointer that does not lead"),
+        (Draft("cleared", 3, 3, (), "", ("artifact://default/other/log/3",)), "a pointer that does not lead"),
+    ],
+)
+def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
+    for strict in (True, False):
+        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
+        engine.append(tool_loop(2))
+        if strict:
+            with pytest.raises(PackError, match=fault):
+                engine.pack()
+        else:
+            assert any(
+                isinstance(event, StrategyOverruled) and fault in event.why for event in engine.pack().events
+            )
+        assert engine.history.edits == []
+
+
+@pytest.mark.parametrize(
+    ("rubbish", "fault"),
+    [
+        (NOTHING, "a NoneType, not a Compaction"),
+        (Compaction(rent=math.nan), "the rent is nan"),
+        (Compaction((NOTHING,)), "a NoneType stands in place of a Draft"),
+        (Compaction((Draft("cleared", 3, 3, (), NOTHING, (HERE + "3",)),)), "Expected `str`"),
+        (Compaction((Draft("cleared", 3, 3, (NOTHING,), "", (HERE + "3",)),)), "Expected `object`"),
+    ],
+)
+def test_what_is_no_compaction_decides_nothing(
+    rubbish: Compaction, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("rubbish", lambda _view, _pressure: rubbish))
+    engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=False))
+    engine.append(tool_loop(2))
+    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
+    assert fault in event.why
+    assert engine.history.edits == []
+
+
+def test_an_admission_may_touch_the_entry_that_arrived_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
+        if arrival.item.entry != 5:
+            return None
+        return Draft("dropped", 2, 5, (), "all of it", (HERE + "2-5",))
+
+    def compact(_view: View, _pressure: Pressure) -> Compaction:
+        return Compaction()
+
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("greedy", compact, admit=admit))
+    engine = Engine(settings(strategy=f"{__name__}:TIMID", strict=False))
+    engine.append(tool_loop(3))
+    (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
+    assert "entry 5 arrived, the draft touches 2 to 5" in event.why
+    assert engine.history.edits == []
+
+
+def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
+        seen.append(arrival.item.entry)
+        if arrival.item.entry != 2:
+            return None
+        return Draft("dropped", 2, 2, (), "not needed", (HERE + "2",))
+
+    def compact(_view: View, _pressure: Pressure) -> Compaction:
+        return Compaction()
+
+    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("dropping", compact, admit=admit))
+    engine = Engine(settings(strategy=f"{__name__}:TIMID"))
+    engine.append([user_text("hi"), said("yes"), user_text("aside"), said("well"), user_text("go on")])
+    engine.pack()
+    assert seen == [0, 1, 2, 3, 4]
+    assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+def test_what_happened_at_a_call_that_failed_is_not_told_at_the_next() -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING", strict=False))
+    engine.append([user_text("hi" * 8_000)])
+    with pytest.raises(WindowExceeded):
+        engine.pack()
+    engine.settings = replace(engine.settings, budget=Budget(8_000, 0, 0))
+    assert [type(event) for event in engine.pack().events] == [StrategyOverruled]
+
+
+def test_a_strategy_that_raises_is_heard_in_tests() -> None:
+    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING"))
+    engine.append([user_text("hi")])
+    with pytest.raises(RuntimeError, match="a bug in a user's strategy"):
+        engine.pack()
+
+
+def _until_edited(engine: Engine) -> Pack:
+    for message in tool_loop(60):
+        if message.role == "assistant":
+            pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
+            if engine.history.edits:
+                return pack
+        engine.append([message])
+    raise AssertionError("the window was never full")
