@@ -8,7 +8,7 @@ from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, Too
 
 WORDS = st.text(alphabet=st.sampled_from('ab c\n"\\{é中🙂\ud83d'), max_size=12)
 LONG = st.integers(0, 400).map(lambda times: "word \n"[: 1 + times % 5] + "tool output line\n" * times)
-IDS = st.sampled_from(["c1", "c2", "c3", "call-with-a-rather-long-identifier-of-some-provider", ""])
+IDS = st.sampled_from(["c1", "c2", "c3", "call-with-a-rather-long-identifier-of-some-provider", "a:b é", ""])
 PICTURE = Image(data="aGVsbG8=", media_type="image/png")
 
 
@@ -16,7 +16,7 @@ PICTURE = Image(data="aGVsbG8=", media_type="image/png")
 def calls(draw: st.DrawFn) -> ToolCall:
     """A tool call, now and then with arguments that are no JSON."""
     arguments = draw(st.sampled_from(["{}", '{"path": "a.py"}', "{broken", '{"text": "\\ud83d"}', "[1]"]))
-    return ToolCall(draw(IDS), draw(st.sampled_from(["read", "shell"])), arguments)
+    return ToolCall(draw(IDS), draw(st.sampled_from(["read", "shell", "mcp: do.it"])), arguments)
 
 
 @st.composite

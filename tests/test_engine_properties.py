@@ -46,6 +46,9 @@ def test_every_request_is_legal_and_fits_or_there_is_a_typed_error(
             assert outcome.violations == ()
             assert check(outcome.request, find_wire(wire_name), card=chosen.card, strict=True) == []
             assert outcome.tokens <= window
+            written = find_wire(wire_name).decode(outcome.request).messages
+            recounted = sum(map(chosen.meter.count_message, written)) + outcome.manifest.counts["tools"]
+            assert recounted <= outcome.tokens
             assert outcome.tokens + outcome.manifest.counts["slack"] == window
 
 

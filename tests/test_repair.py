@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from hypothesis import given, settings
 
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
@@ -67,6 +70,19 @@ def test_a_long_duplicate_id_stays_within_forty_characters() -> None:
     messages, _ = shown([user_text("hi"), called(long), answered(long), called(long), answered(long)])
     assert len(messages[3].calls[0].id) <= 40
     assert messages[4].results[0].call_id == messages[3].calls[0].id
+
+
+def test_an_id_or_a_name_that_the_wire_does_not_take_is_replaced_with_its_result() -> None:
+    needs = Needs(call_id=r".{1,40}", tool_name=r"[a-z_]{1,64}")
+    long = "chatcmpl-tool-" + "0" * 32
+    history = [user_text("hi"), called(long, "files.read"), answered(long), called("b"), answered("b")]
+    messages, rules = shown(history, needs)
+    assert rules == ["unfit_name", "unfit_id", "unfit_id"]
+    call = messages[1].calls[0]
+    assert call.name == "files_read"
+    assert len(call.id) <= 40
+    assert messages[2].results[0].call_id == call.id
+    assert messages[3] is history[3]
 
 
 def test_two_calls_of_one_id_in_one_message_are_answered_in_order() -> None:
@@ -143,3 +159,9 @@ def test_what_was_shown_is_never_shown_otherwise(history: list[Message]) -> None
     for cut in range(1, len(history)):
         half = Border()
         assert [half.admit(message) for message in history[:cut]][-1] == whole.admit(history[cut - 1])
+
+
+def test_the_page_of_repairs_lists_every_rule_in_the_codes_words() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "repairs.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
+    assert listed == RULES

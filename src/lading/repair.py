@@ -8,6 +8,7 @@ synthetic result even when the real one arrives late (that one is then shown as 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -19,8 +20,11 @@ UNANSWERED = "[No result was recorded for this call. It was interrupted, or its 
 CONTINUE = "[Continue.]"
 EMPTY = "[empty message]"
 _LONGEST_ID = 40
+_LONGEST_NAME = 64
 
 RULES: dict[str, str] = {
+    "unfit_id": "a tool-call id that the wire does not take is replaced, with its result",
+    "unfit_name": "a tool name that the wire does not take is written with characters that it does",
     "duplicate_id": "a tool-call id that was used before is renamed, with its result",
     "unanswered_call": "a call without a result gets a synthetic error result that says so",
     "orphan_result": "a result without an open call is shown as text of the user turn",
@@ -38,6 +42,10 @@ class Needs(Struct, frozen=True):
     """Neighbouring messages of one role are joined; the border reports each."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
+    call_id: str = ""
+    """Pattern of the tool-call ids it takes; empty: any."""
+    tool_name: str = ""
+    """Pattern of the tool names it takes; empty: any."""
 
 
 class Repair(Struct, frozen=True):
@@ -121,27 +129,39 @@ class Border:
 
     def _call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
         self._calls_origin = message.origin
+        name = self._fit_name(call.name)
+        if name != call.name:
+            repairs.append(Repair("unfit_name", f"the wire takes no tool named {call.name[:80]}; shown as {name}"))
+            call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
         self._open.setdefault(call.id, []).append(shown)
         if shown == call.id:
             return call
-        repairs.append(Repair("duplicate_id", f"{call.id} was used before; shown as {shown}"))
+        rule = "duplicate_id" if call.id in self._seen else "unfit_id"
+        repairs.append(Repair(rule, f"{call.id[:80]} is shown as {shown}"))
         return replace(call, id=shown)
 
+    def _fit_name(self, name: str) -> str:
+        if not self._needs.tool_name or re.fullmatch(self._needs.tool_name, name):
+            return name
+        return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_LONGEST_NAME] or "tool"
+
     def _fresh_id(self, call_id: str) -> str:
-        shown, number = call_id, 1
+        fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
+        wanted = call_id if fits else _stand_in(call_id)
+        shown, number = wanted, 1
         while shown in self._seen or not shown:
             number += 1
-            shown = f"{call_id or 'call'}_{number}"
+            shown = f"{wanted or 'call'}_{number}"
             if len(shown) > _LONGEST_ID:
-                shown = "call_" + hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+                shown = _stand_in(shown)
         return shown
 
     def _answer(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         waiting = self._open.get(result.call_id)
         if waiting is None:
-            repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id}; shown as text"))
+            repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_as_text(result, message))
             return None
         shown = waiting.pop(0)
@@ -149,7 +169,8 @@ class Border:
             del self._open[result.call_id]
         if shown == result.call_id:
             return result
-        repairs.append(Repair("duplicate_id", f"the result of {result.call_id} follows its call to {shown}"))
+        rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
+        repairs.append(Repair(rule, f"the result of {result.call_id[:80]} follows its call to {shown}"))
         return replace(result, call_id=shown)
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
@@ -170,6 +191,10 @@ class Border:
             if self._needs.alternation and message.role == self._last_role != "tool":
                 repairs.append(Repair("same_role_run", f"two {message.role} messages in a row are joined"))
             self._last_role = message.role
+
+
+def _stand_in(call_id: str) -> str:
+    return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _says_more(message: Message) -> bool:

@@ -35,8 +35,9 @@ def invariants(card: Card) -> tuple[Invariant, ...]:
 
 
 def needs(card: Card) -> Needs:
-    """Alternation where the dialect demands it; an empty text is illegal anywhere."""
-    return replace(alternation(card), no_empty_texts=True)
+    """Alternation where the dialect demands it; no empty text anywhere (A11), plain ids and names (A10)."""
+    plain = r"[A-Za-z0-9_-]+"
+    return replace(alternation(card), no_empty_texts=True, call_id=plain, tool_name=plain)
 
 
 WIRE = Wire(

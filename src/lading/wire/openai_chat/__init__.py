@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lading.models.card import Card
+from lading.repair import Needs
 from lading.validity import Invariant
-from lading.wire import Wire
+from lading.wire import Wire, alternation
 from lading.wire.openai_chat.decoding import NAME, decode
 from lading.wire.openai_chat.encoding import encode_group, envelope
 from lading.wire.openai_chat.grouping import joins, leading
@@ -17,6 +20,11 @@ def invariants(card: Card) -> tuple[Invariant, ...]:
     return ()
 
 
+def needs(card: Card) -> Needs:
+    """Alternation where the dialect demands it, ids of at most 40 characters (C7), plain tool names (C8)."""
+    return replace(alternation(card), call_id=r"(?s:.){1,40}", tool_name=r"[A-Za-z0-9_-]{1,64}")
+
+
 WIRE = Wire(
     name=NAME,
     decode=decode,
@@ -27,4 +35,5 @@ WIRE = Wire(
     walk=walk,
     rules=RULES,
     invariants=invariants,
+    needs=needs,
 )
