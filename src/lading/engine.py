@@ -19,7 +19,7 @@ from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, co
 from lading.compaction.emergency import emergency
 from lading.counting import counter_on
 from lading.economics import is_cold
-from lading.errors import IllegalRequest, InputError, PackError
+from lading.errors import IllegalRequest, InputError, PackError, StoreError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
 from lading.jsonbytes import CANONICAL_FORM
@@ -40,7 +40,7 @@ from lading.manifest import (
 from lading.messages import Message, Template, Tool
 from lading.offer import Offer
 from lading.pack import Pack, layer_counts, window_exceeded
-from lading.request import ENCODER, Request
+from lading.request import ENCODER, Request, shared_links
 from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.toolset import LADDER, Detail
@@ -55,9 +55,17 @@ class Engine:
     """One session's line from messages to requests."""
 
     def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
-        """``store`` None: nothing is kept beyond the process. A stored session is continued by ``reopen``."""
+        """``store`` None: nothing is kept beyond the process.
+
+        Raises StoreError when the store already holds the session: ``reopen`` continues it.
+        """
         check_name(settings.tenant, what="tenant")
         check_name(settings.session, what="session")
+        if store is not None and (settings.tenant, settings.session) in store.sessions():
+            raise StoreError(
+                f"The store already holds the session {settings.session!r}. Continue it with lading.reopen, "
+                "or choose another session name."
+            )
         self.settings = settings
         self._wire = find_wire(settings.wire)
         self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
@@ -77,9 +85,9 @@ class Engine:
         """Number of the next call, from 1."""
         return self._last.call + 1
 
-    def resume(self, manifest: bytes | None) -> None:
+    def resume(self, manifest: bytes | None, *, store: SessionStore) -> None:
         """Go on after the last recorded request (None: there was none). For ``reopen``."""
-        history = self.history
+        history, self._store = self.history, store
         self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
         if manifest is None:
             return
@@ -312,7 +320,7 @@ class Engine:
 
     def _prefix(self, chain: tuple[str, ...], ends: tuple[int, ...], decided: list[Edit]) -> Prefix:
         last = self._last
-        shared = _shared_links(chain, last.chain)
+        shared = shared_links(chain, last.chain)
         tokens = ends[shared - 1] if shared else 0
         if shared == len(last.chain) and (last.chain or not last.call):
             return Prefix(shared, tokens)
@@ -376,20 +384,11 @@ def reopen(settings: Settings, store: SessionStore) -> Engine:
 
     Raises StoreError when the store has no such session, TamperedError when it was changed.
     """
-    engine = Engine(settings, store)
     stored = store.load(settings.tenant, settings.session)
+    engine = Engine(settings)
     engine.history.restore(stored.entries, stored.edits)
-    engine.resume(stored.last_manifest)
+    engine.resume(stored.last_manifest, store=store)
     return engine
-
-
-def _shared_links(chain: tuple[str, ...], earlier: tuple[str, ...]) -> int:
-    """How many first links two chains share; each link covers all before it, so bisection finds it."""
-    low, high = 0, min(len(chain), len(earlier))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if chain[middle - 1] == earlier[middle - 1] else (low, middle - 1)
-    return low
 
 
 def _applied(edit: Edit) -> CompactionApplied:

@@ -11,6 +11,7 @@ import msgspec
 
 from lading import jsonbytes
 from lading.compaction import Draft
+from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.log import Edit, Entry
 from lading.manifest import log_chain
@@ -39,8 +40,10 @@ class History:
     def append(self, message: Message, *, call: int, at_s: float | None = None) -> list[Event]:
         """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on.
 
-        Raises IllegalRequest, before anything is taken in, for a NaN or infinite number.
+        Raises IllegalRequest, before anything is taken in, for a NaN or infinite number, InputError for
+        what is no Message.
         """
+        _check_message(message)
         data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
         digest = jsonbytes.digest(data)
         entry = self._entry(message, digest, self._count(message), at_s)
@@ -121,3 +124,11 @@ class History:
         reason = when + ", ".join(rules)
         self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
+
+
+def _check_message(message: object) -> None:
+    if not isinstance(message, Message):
+        raise InputError(
+            f"Messages are appended, and this is a {type(message).__name__}. Decode a provider's body first: "
+            "lading.find_wire(name).decode(body).messages."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lading import jsonbytes
+from lading.errors import InputError
 from lading.messages import Template, Tool
 from lading.request import encoded
 from lading.tokens.meter import Meter
@@ -29,7 +30,8 @@ class Offer:
         self.blobs = {self.tools_digest: tools_blob, self.template_digest: template_blob}
 
     def changed(self, tools: tuple[Tool, ...], template: Template | None) -> Offer:
-        """This offer when nothing changed, else a new one."""
+        """This offer when nothing changed, else a new one. Raises InputError for what is no Tool."""
+        _check_tools(tools)
         same = tools == self.tools and template == self.template
         return self if same else Offer(tools, template, self._meter)
 
@@ -51,3 +53,9 @@ class Offer:
 def tools_from(blob: bytes) -> tuple[Tool, ...]:
     """The tools that a stored blob holds."""
     return msgspec.convert(jsonbytes.load(blob), tuple[Tool, ...])
+
+
+def _check_tools(tools: tuple[object, ...]) -> None:
+    odd = [type(tool).__name__ for tool in tools if not isinstance(tool, Tool)]
+    if odd:
+        raise InputError(f"Tools are offered, and this is a {odd[0]}. Make lading.Tool(name, description, schema).")

@@ -63,7 +63,7 @@ def window_exceeded(counts: dict[str, int], budget: Budget, *, strategy: str) ->
     layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
     needed = totals(counts)
     advice = {
-        "conversation": "The head and the newest block cannot be shortened"
+        "conversation": "Nothing is left that may go: not the head, the newest block, nor what must stay with it"
         if strategy != "append-only"
         else "The strategy append-only never shortens the history; choose another",
         "system": "Shorten the system prompt",

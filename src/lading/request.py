@@ -7,6 +7,7 @@ first, then one unit for each run of messages that share wire messages). Equal l
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
@@ -156,3 +157,12 @@ def _link(previous: str, data: bytes) -> str:
     state = hashlib.sha256(previous.encode())
     state.update(data)
     return state.hexdigest()
+
+
+def shared_links(chain: Sequence[str], earlier: Sequence[str]) -> int:
+    """How many first links two chains share; each link covers all before it, so bisection finds it."""
+    low, high = 0, min(len(chain), len(earlier))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if chain[middle - 1] == earlier[middle - 1] else (low, middle - 1)
+    return low

@@ -40,6 +40,7 @@ class View:
         self._tokens = [0]
         self._clearable = [0]
         self._first_assistant: int | None = None
+        self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
 
     def __len__(self) -> int:
@@ -54,6 +55,11 @@ class View:
     def head(self) -> int:
         """How many items stand before the log's first assistant message: the pinned start."""
         return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
+
+    @property
+    def newest_request(self) -> tuple[int, Message] | None:
+        """The newest raw message in which the user says something, with its entry, whether shown or not."""
+        return self._newest_request
 
     @property
     def messages(self) -> list[Message]:
@@ -112,6 +118,8 @@ class View:
         self._last_entry = entry
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
+        if message.role == "user" and not message.results and message.text.strip():
+            self._newest_request = entry, message
 
     def _push(self, item: Item) -> None:
         self.items.append(item)

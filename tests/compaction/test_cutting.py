@@ -106,8 +106,9 @@ def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
         draft = cut(view, position, reason="test", pressure=pressure())
         history.apply(draft, call=call, room_tokens=1000)
         assert view.items[: view.head] == head
-        assert view.items[view.head].message == draft.replacement[0]
-        assert view.items[view.head + 1 :] == kept
+        shown = len(draft.replacement)
+        assert view.messages[view.head :][:shown] == list(draft.replacement)
+        assert view.items[view.head + shown :] == kept
         assert pairing_faults(view.messages) == []
         (pointer,) = draft.pointers
         first, last, _ = parse(pointer).log_span()

@@ -10,8 +10,9 @@ from __future__ import annotations
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
 from lading.compaction.clipping import clip
-from lading.compaction.cutting import STUB_TOKENS, cut, cut_points
+from lading.compaction.cutting import MOST_STUB_TOKENS, STUB_TOKENS, carried, cut, cut_points
 from lading.economics import due, edit_price, rent
+from lading.messages import Message
 from lading.view import View
 
 ADMISSION_SHARE = 0.8
@@ -25,12 +26,33 @@ CUT_TO_SHARE = 0.5
 
 
 def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
-    """Clip results above the admission cap."""
+    """Clip results above the admission cap; unread results that together exceed the room share it."""
     item, view = arrival.item, arrival.view
     if not item.message.results:
         return None
     room = pressure.room_tokens - view.tokens_before(view.head)
-    return clip(view, item, cap_tokens=max(int(room * ADMISSION_SHARE), NOTE_TOKENS), pressure=pressure)
+    cap_tokens = min(int(room * ADMISSION_SHARE), _fair_share(view, room, pressure=pressure))
+    return clip(view, item, cap_tokens=max(cap_tokens, NOTE_TOKENS), pressure=pressure)
+
+
+def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
+    """The cap at which the results of the newest block fit together, beside a stub and what a cut carries
+    over; the whole room while they are nowhere near it."""
+    start = max(consumed_before(view), view.head)
+    unread = view.items[start:]
+    total = sum(item.tokens for item in unread)
+    if total <= room * CUT_TO_SHARE:
+        return room
+    results = [result for item in unread for result in item.message.results]
+    sizes = sorted(pressure.count(Message("tool", (result,))) for result in results)
+    others = sum(map(pressure.count, carried(view, start, pressure=pressure))) + MOST_STUB_TOKENS
+    left = room - others - (total - sum(sizes))
+    for clipped, size in enumerate(sizes):
+        share = max(left, 0) // (len(sizes) - clipped)
+        if size > share:
+            return share
+        left -= size
+    return room
 
 
 def compact(view: View, pressure: Pressure) -> Compaction:
@@ -90,7 +112,13 @@ def _cut_position(view: View, pressure: Pressure, freed: dict[int, int], room: i
         item = view.items[position]
         tokens += item.tokens - freed.get(id(item), 0)
         remaining[position] = tokens
-    return next((point for point in points if remaining[point] <= target), points[-1] if points else None)
+    request = sum(map(pressure.count, carried(view, len(view) - 1, pressure=pressure)))
+    asked_at = view.newest_request[0] if view.newest_request else -1
+
+    def kept(point: int) -> int:
+        return remaining[point] + (request if view.last_entry(point) >= asked_at else 0)
+
+    return next((point for point in points if kept(point) <= target), points[-1] if points else None)
 
 
 STRATEGY = Strategy("basic", compact, admit=admit)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lading.compaction import Draft, Pressure
-from lading.messages import Message, user_text
+from lading.messages import Message, Part, Text, user_text
 from lading.validity import legal_cuts
 from lading.view import View
 
@@ -16,6 +16,10 @@ MOST_STUB_TOKENS = 200
 """A stub that would take more, because of odd tool names, leaves the names out."""
 
 
+MOST_CARRIED_SHARE = 0.25
+"""The newest request of the user is carried over a cut when it takes no more than this share of the room."""
+
+
 def cut_points(view: View, pressure: Pressure) -> list[int]:
     """The positions after the head at which the history may be cut, ascending: legal, and between entries."""
     legal = legal_cuts(view.messages, pressure.invariants)
@@ -23,7 +27,10 @@ def cut_points(view: View, pressure: Pressure) -> list[int]:
 
 
 def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
-    """The draft that drops everything between the head and ``position``; an earlier stub is absorbed."""
+    """The draft that drops everything between the head and ``position``; an earlier stub is absorbed.
+
+    What the user asked last is shown again behind the stub when it stood there.
+    """
     first = view.items[view.head].entry
     last = view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
@@ -32,7 +39,25 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     stub = user_text(_stub(first, last, tokens, _tools_called(messages), pointer))
     if pressure.count(stub) >= MOST_STUB_TOKENS:
         stub = user_text(_stub(first, last, tokens, "", pointer))
-    return Draft("dropped", first, last, (stub,), reason, (pointer,))
+    request = carried(view, position, pressure=pressure)
+    return Draft("dropped", first, last, (stub, *request), reason, (pointer,))
+
+
+def carried(view: View, position: int, *, pressure: Pressure) -> tuple[Message, ...]:
+    """What the user asked last, verbatim, when a cut at ``position`` would drop it; nothing when it stands in
+    the head or after the cut, or takes more than a quarter of the room."""
+    if view.newest_request is None or position <= view.head:
+        return ()
+    entry, message = view.newest_request
+    if not view.items[view.head].entry <= entry <= view.last_entry(position):
+        return ()
+    shown = message.with_parts(tuple(part for part in message.parts if not _is_empty(part)))
+    fits = pressure.count(shown) <= pressure.room_tokens * MOST_CARRIED_SHARE
+    return (shown if len(shown.parts) < len(message.parts) else message,) if fits else ()
+
+
+def _is_empty(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
 
 
 def _tools_called(messages: Sequence[Message]) -> str:
