@@ -69,10 +69,16 @@ def _recorded_wire(recording: Recording) -> str:
 
 
 def _template(recording: Recording, card: Card, wire_name: str, model: str) -> Template:
-    if recording.params is not None and _recorded_wire(recording) == wire_name:
-        return recording.params
-    if wire_name == "anthropic":
-        # The provider caches only where it is asked to; the simulated bill assumes that it was.
-        cache = {"cache_control": {"type": "ephemeral"}}
-        return {"model": model, "max_tokens": card.limits.max_output_tokens, **cache}
-    return {"model": model}
+    recorded = recording.params if _recorded_wire(recording) == wire_name else None
+    fields = recorded or {"model": model}
+    if wire_name != "anthropic":
+        return fields
+    # This provider caches only where it is asked to; the simulated bill assumes that it was.
+    cache = {} if _asks_for_caching(recording) else {"cache_control": {"type": "ephemeral"}}
+    return {"max_tokens": card.limits.max_output_tokens, **cache, **fields}
+
+
+def _asks_for_caching(recording: Recording) -> bool:
+    messages = recording.messages
+    holders = (*recording.tools, *messages, *(part for message in messages for part in message.parts))
+    return any("cache_control" in (getattr(holder, "template", None) or {}) for holder in holders)
