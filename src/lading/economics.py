@@ -19,7 +19,7 @@ class Rates(Struct, frozen=True):
 
 
 def edit_price(rates: Rates, *, cached_suffix_tokens: int, inserted_tokens: int, own_calls: float = 0.0) -> float:
-    """What an edit costs once: (w - r)(b + e) + C, in base input tokens (DESIGN section 5).
+    """What an edit costs once: (w - r)(b + e) + C, in base input tokens.
 
     ``cached_suffix_tokens`` (b) stand after the first changed byte and were sent before;
     ``inserted_tokens`` (e) are new; ``own_calls`` (C) is what the edit's own model calls cost. The kept

@@ -1,4 +1,4 @@
-"""What happened, as frozen values. Rooms return them; the engine hands them to the caller's listener."""
+"""What happened, as frozen values. Rooms return them; ``Pack.events`` has those of one call."""
 
 from __future__ import annotations
 

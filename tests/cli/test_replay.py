@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from lading import jsonbytes
+from lading.cli import main
 from lading.manifest import Manifest
 from lading.replay import rebuild_body
 from lading.stores.sqlite import open_sqlite
@@ -197,3 +202,28 @@ def test_the_page_names_the_keys_that_are_emitted(tmp_path: Path) -> None:
         assert {f"{key}" for key in line.get("manifest", ())} <= set(Manifest.__struct_fields__)
     keys |= {f"manifest.{key}" for key in Manifest.__struct_fields__}
     assert set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)) == keys
+
+
+def test_a_strategy_in_the_current_folder_is_found(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from lading.compaction.append_only import STRATEGY\n")
+    (tmp_path / "chat.json").write_text(
+        json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+    )
+    program = "from lading.cli import main; main()"
+    words = [sys.executable, "-c", program, "replay", "chat.json", "--strategy", "mine:STRATEGY", "--json"]
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["replays"][0]["strategy"] == "mine:STRATEGY"
+
+
+def test_the_table_says_what_its_figures_are_relative_to_and_when_nothing_was_gained(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]))
+    done = CliRunner().invoke(main, ["replay", str(path), "--window", "1"])
+    assert "relative to sending everything" in done.output
+    assert "no gain" not in done.output
+    assert " - " in next(line for line in done.output.splitlines() if "basic" in line)
+    silent = tmp_path / "silent.json"
+    silent.write_text(json.dumps([{"role": "user", "content": "hi"}]))
+    assert "nothing to replay" in CliRunner().invoke(main, ["replay", str(silent)]).output

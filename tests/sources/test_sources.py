@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lading.errors import SourceError, UnknownName
 from lading.sources import SOURCES, Problem, Recording, read, source
-from tests.sources import test_anthropic, test_claude_code, test_openai_chat, test_trajectories
+from tests.sources import test_anthropic, test_claude_code, test_message_lines, test_openai_chat, test_trajectories
 from tests.sources.written import json_lines, read_all, read_one, write
 
 SAMPLES: dict[str, list[Any]] = {
@@ -22,6 +22,7 @@ SAMPLES: dict[str, list[Any]] = {
     "anthropic": [test_anthropic.BODY, test_anthropic.BODY],
     "trajectories": [test_trajectories.SESSION, {**test_trajectories.SESSION, "id": "two"}],
     "openai_chat": [test_openai_chat.BODY, test_openai_chat.BODY],
+    "message_lines": test_message_lines.SAMPLE,
 }
 
 
@@ -67,7 +68,7 @@ class TestEveryFormat:
             assert {bill.message_index for bill in item.usage} <= set(item.raw_indices)
 
     def test_later_messages_do_not_change_earlier_ones(self, tmp_path: Path, name: str) -> None:
-        if name == "claude_code":
+        if name in ("claude_code", "message_lines"):
             cut = SAMPLES[name][:-1]
         else:
             record = SAMPLES[name][0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 
 import click
 
@@ -32,6 +34,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what cannot be used of its arguments or written of its output is said in one
         paragraph, like any other bad input."""
+        # A strategy or wire of the user's own may lie in the current folder; it comes last and shadows nothing.
+        sys.path.append(os.getcwd())
         with terminal.clear_errors():
             try:
                 return super().invoke(ctx)

@@ -68,7 +68,10 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
 @click.option("--window", callback=_parse_tokens, metavar="N", help="Window in tokens; default: the card's.")
-@click.option("--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N")
+@click.option(
+    "--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N",
+    help="Tokens left free for the answer; nothing is generated in a replay.",
+)  # fmt: skip
 @click.option(
     "--strategy", "strategies", multiple=True, default=("basic",), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",

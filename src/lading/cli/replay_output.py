@@ -24,6 +24,13 @@ from lading.log import Edit
 
 _SHOWN_ERRORS = 12
 
+_LEGEND = (
+    "cost, of append-only: relative to sending everything without any window, at the same prices and with the "
+    "same tools; a call without a request is charged alike in both. tokens: over calls that have a request. "
+    "forced: edits of log entries that the window demanded; voluntary: all others. Nothing is generated: reserve "
+    "and margin are 0 unless --output-reserve is given."
+)
+
 
 class Report(Struct, frozen=True):
     """The figures of one strategy over all sessions."""
@@ -67,11 +74,16 @@ def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
 def print_tables(reports: Sequence[Report]) -> None:
     """One table for each strategy's sessions when there are several, and the totals side by side."""
     for item in reports:
-        if len(item.sessions) > 1:
+        with_calls = {session: figures for session, figures in item.sessions.items() if figures.calls}
+        if len(with_calls) > 1:
             table = _table(f"{item.strategy}, by session", "session")
-            for session, figures in item.sessions.items():
+            for session, figures in with_calls.items():
                 table.add_row(session, *_cells(figures))
             terminal.out.print(table)
+    if silent := sum(not figures.calls for figures in reports[0].sessions.values()):
+        terminal.warn(
+            f"{silent} sessions hold no assistant message after a user message: nothing to replay in them."
+        )
     settings = ", ".join(
         f"{key} {_listed(value)}" for key, value in reports[0].settings.items() if value is not None
     )
@@ -80,6 +92,11 @@ def print_tables(reports: Sequence[Report]) -> None:
         table.add_row(item.strategy, *_cells(item.total))
     terminal.out.print(table)
     terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
+    terminal.out.print(Text(_LEGEND, "dim"))
+    for item in reports:
+        if item.total.cost_ratio >= 1 and item.total.edits.forced + item.total.edits.voluntary:
+            cost = f"{item.total.cost_ratio:.3f} times what sending everything costs"
+            terminal.out.print(f"no gain: {item.strategy} edited and costs {cost}.", soft_wrap=True, markup=False)
     if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
         terminal.out.print(Text(f"mended on the way in: {mended}", "dim"), soft_wrap=True)
     for item in reports:
@@ -121,13 +138,16 @@ def _table(title: str, first: str) -> Table:
 
 
 def _cells(figures: Tally) -> list[str]:
-    return [
-        f"{figures.calls:,}",
+    measured = [
         f"{figures.tokens_mean:,.0f}",
         f"{figures.tokens_p95:,}",
         f"{figures.tokens_peak:,}",
         f"{figures.append_only_share:.3f}",
         f"{figures.cost_ratio:.3f}",
+    ]
+    return [
+        f"{figures.calls:,}",
+        *(measured if len(figures.typed_errors) < figures.calls else ["-"] * len(measured)),
         f"{figures.edits.forced:,}",
         f"{figures.edits.voluntary:,}",
         f"{len(figures.typed_errors):,}",

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import click
@@ -73,11 +72,6 @@ def progress(description: str, total: int | None) -> Iterator[Advance]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
-
-
-def existing_files(paths: tuple[str, ...]) -> tuple[Path, ...]:
-    """The arguments as paths."""
-    return tuple(map(Path, paths))
 
 
 def is_wide() -> bool:

@@ -39,6 +39,7 @@ SOURCES: dict[str, str] = {
     "anthropic": "lading.sources.anthropic:SOURCE",
     "trajectories": "lading.sources.trajectories:SOURCE",
     "openai_chat": "lading.sources.openai_chat:SOURCE",
+    "message_lines": "lading.sources.message_lines:SOURCE",
 }
 """The formats, in the order in which they are asked whether a file is theirs: the most particular first."""
 
@@ -104,7 +105,7 @@ def _recognised(lines: Iterator[Line], problems: deque[Problem], name: str) -> t
                 return candidate, itertools.chain(_emptied(seen), lines)
     raise SourceError(
         f"{name} is not a session file of a known format ({', '.join(SOURCES)}): "
-        f"{_description(seen, problems)} Convert it, or name its format."
+        f"{_description(seen, problems)} Convert it to one of these."
     )
 
 

@@ -38,10 +38,6 @@ class Meter(Struct, frozen=True):
     counter: Counter
     multiplier: float = 1.0
 
-    def count_text(self, text: str) -> int:
-        """Tokens of a bare text, rounded up."""
-        return self._scaled(self.counter.count(text))
-
     def count_message(self, message: Message) -> int:
         """Tokens of a message with its framing, rounded up. A message with one more part counts no less."""
         counted = self.counter.count(message.name) if message.name else 0
