@@ -79,7 +79,7 @@ FILES: dict[str, tuple[bytes | None, tuple[str, ...]]] = {
     "broken gzip": (b"\x1f\x8bnothing that is packed", ("cannot be read", "undamaged copy")),
     "empty gzip": (gzip.compress(b"", mtime=0), ("is empty",)),
     "cut gzip head": (b"\x1f\x8b", ("cannot be read",)),
-    "plain words": (b"Dear model,\nplease help.\n", ("not a session file of a known format", "Convert it")),
+    "plain words": (b"Dear model,\nplease help.\n", ("not a session file of a known format", "Convert it to one")),
     "other JSON": (b'{"rows": [1, 2]}', ("not a session file of a known format", "rows")),
     "a number": (b"42", ("not a session file",)),
     "a list of numbers": (b"[1, 2, 3]", ("not a session file",)),

@@ -90,6 +90,7 @@ def test_one_session(tmp_path: Path) -> None:
     assert head.startswith("shop/first: ")
     assert head.endswith(" tokens in 7 messages, 1 turn, 3 model calls")
     assert settings == ("model gpt-4o; counter o200k x 1; window 128,000; wire openai_chat; tool schemas synthetic")
+    assert row(result.stdout, "tool  ")[:6] == ["calls", "arguments", "results", "errors", "result", "tokens"]
     assert sections(result.stdout) == [
         "by layer",
         "by tool",

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from lading import jsonbytes
-from lading.cli import main
 from lading.manifest import Manifest
 from lading.replay import rebuild_body
 from lading.stores.sqlite import open_sqlite
-from tests.cli.commands import ROOT, lading, lines, long_session, reply, used_tool, user, written
+from tests.cli.commands import ROOT, elsewhere, lading, lines, long_session, reply, used_tool, user, written
 
 LINE = ["session", "call", "upto", "wire"]
 FACTS = ["tokens", "edits", "manifest"]
@@ -204,26 +199,80 @@ def test_the_page_names_the_keys_that_are_emitted(tmp_path: Path) -> None:
     assert set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)) == keys
 
 
-def test_a_strategy_in_the_current_folder_is_found(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("from lading.compaction.append_only import STRATEGY\n")
-    (tmp_path / "chat.json").write_text(
-        json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+def cells(text: str, name: str) -> list[str]:
+    """The cells of the first row of a table that starts with this name."""
+    row = next(line for line in text.splitlines() if re.match(rf"[│┃|]?\s*{re.escape(name)}\s", line))
+    return [cell.strip() for cell in re.split(r"[│┃|]", row) if cell.strip()]
+
+
+def test_the_legend_says_what_the_figures_are_relative_to(tmp_path: Path) -> None:
+    found = lading("replay", long_session(tmp_path / "s.json")).out
+    for words in ("unbounded append-only replay", "charged alike", "one for each log entry", "--output-reserve"):
+        assert words in found
+
+
+def test_a_row_whose_every_call_failed_has_no_figures(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json")
+    out = lading("replay", path, "--window", "3", "--strategy", "append-only").out
+    assert cells(out, "append-only") == ["append-only", "13", *["-"] * 5, "0", "0", "13", "0"]
+
+
+def test_a_strategy_that_edits_and_saves_nothing_is_told_so(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json")
+    both = (path, "--strategy", "append-only", "--strategy", "basic", "--window", "3000")
+    reports = lading("replay", *both, "--prices", "0/100", "--json").data["replays"]
+    ratio = reports[1]["total"]["cost_ratio"]
+    assert ratio >= 1.0
+    found = lading("replay", *both, "--prices", "0/100").out
+    assert [line for line in found.splitlines() if "no gain" in line] == [
+        f"no gain: basic costs {ratio:.3f} of sending everything"
+    ]
+    assert "no gain" not in lading("replay", *both, "--prices", "1/1").out
+
+
+def test_sessions_without_a_call_are_counted_and_have_no_row(tmp_path: Path) -> None:
+    good = {"model": "gpt-4o", "messages": [user("Hi."), reply()]}
+    silent = [{"model": "gpt-4o", "messages": [reply(), user("Hi.")]}, {"model": "gpt-4o", "messages": [reply()]}]
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({**item, "id": name}) + "\n"
+            for name, item in zip(("one", "mute", "still", "two"), [good, *silent, good], strict=True)
+        )
     )
-    program = "from lading.cli import main; main()"
-    words = [sys.executable, "-c", program, "replay", "chat.json", "--strategy", "mine:STRATEGY", "--json"]
-    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["replays"][0]["strategy"] == "mine:STRATEGY"
+    ended = lading("replay", path)
+    assert ended.code == 0
+    assert ended.err.count("2 sessions have no call to replay: no assistant message follows") == 1
+    assert cells(ended.out, "one")[1] == cells(ended.out, "two")[1] == "1"
+    assert "mute" not in ended.out
+    assert "still" not in ended.out
+    path.write_text(json.dumps({**silent[1], "id": "still"}) + "\n")
+    alone = lading("replay", path)
+    assert "1 session has no call to replay" in alone.err
+    assert cells(alone.out, "basic")[1:7] == ["0", *["-"] * 5]
 
 
-def test_the_table_says_what_its_figures_are_relative_to_and_when_nothing_was_gained(tmp_path: Path) -> None:
-    path = tmp_path / "chat.json"
-    path.write_text(json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]))
-    done = CliRunner().invoke(main, ["replay", str(path), "--window", "1"])
-    assert "relative to sending everything" in done.output
-    assert "no gain" not in done.output
-    assert " - " in next(line for line in done.output.splitlines() if "basic" in line)
-    silent = tmp_path / "silent.json"
-    silent.write_text(json.dumps([{"role": "user", "content": "hi"}]))
-    assert "nothing to replay" in CliRunner().invoke(main, ["replay", str(silent)]).output
+def test_a_strategy_of_the_current_folder_is_found_and_shadows_nothing(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json", rounds=2)
+    (tmp_path / "mine.py").write_text("from lading.compaction.basic import STRATEGY\n")
+    (tmp_path / "tiktoken.py").write_text("raise SystemExit('shadowed')\n")
+    ended = elsewhere(
+        *("replay", path, "--strategy", "mine:STRATEGY", "--counter", "o200k", "--json"),
+        # As the installed command starts: without the current folder at the head of the path.
+        environment={"PYTHONSAFEPATH": "1"},
+        before=f"import os; os.chdir({str(tmp_path)!r})\n",
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.data["replays"][0]["total"]["calls"] == 3
+
+
+@pytest.mark.parametrize("command", [("verify",), ("show", "artifact://default/s/log/1", "--store")])
+def test_a_folder_of_stores_is_told_from_a_store(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = long_session(tmp_path / "s.json", rounds=2)
+    store = tmp_path / "store"
+    both = ("--strategy", "append-only", "--strategy", "basic")
+    assert lading("replay", path, *both, "--store", store).code == 0
+    ended = lading(*command, store)
+    assert ended.code == 2
+    assert f"in {store / 'append-only'}, {store / 'basic'}" in ended.err
+    assert lading(*command, store / "basic").code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 
 import click
 
@@ -34,8 +35,6 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what cannot be used of its arguments or written of its output is said in one
         paragraph, like any other bad input."""
-        # A strategy or wire of the user's own may lie in the current folder; it comes last and shadows nothing.
-        sys.path.append(os.getcwd())
         with terminal.clear_errors():
             try:
                 return super().invoke(ctx)
@@ -55,3 +54,8 @@ def main() -> None:
       lading replay session.jsonl --window 32000 --strategy basic --strategy append-only
       lading replay session.jsonl --window 32000 --store ./store && lading verify ./store
     """
+    # A strategy of the user's own (module:NAME) stands in the current folder. At the end of the path, so that
+    # nothing there takes the place of an installed module.
+    with suppress(FileNotFoundError):
+        if (here := os.getcwd()) not in sys.path:
+            sys.path.append(here)

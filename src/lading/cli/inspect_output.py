@@ -119,7 +119,7 @@ def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
             Column("arguments"),
             Column("results"),
             Column("errors"),
-            Column("of results"),
+            Column("result tokens"),
             Column("share", left=True),
             Column("mean", only_wide=True),
             Column("largest", only_wide=True),

@@ -70,7 +70,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--window", callback=_parse_tokens, metavar="N", help="Window in tokens; default: the card's.")
 @click.option(
     "--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N",
-    help="Tokens left free for the answer; nothing is generated in a replay.",
+    help="Tokens of the window left free for the answer, at most what the model's card lets it write.",
 )  # fmt: skip
 @click.option(
     "--strategy", "strategies", multiple=True, default=("basic",), show_default=True, metavar="NAME",
@@ -142,11 +142,24 @@ def command(
                 for session, (recording, plan) in planned.items():
                     calls[session] = list(_emitted(_calls(recording, plan, session, store, advance), emitter, plan))
                 reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls=calls))
+    _note_silent(recordings)
     if as_json:
         terminal.print_json({"replays": reports, "problems": problems})
     else:
         print_tables(reports)
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
+
+
+def _note_silent(recordings: Sequence[Recording]) -> None:
+    silent = sum(not _has_call(recording) for recording in recordings)
+    if silent:
+        sessions = "1 session has" if silent == 1 else f"{silent:,} sessions have"
+        terminal.warn(f"{sessions} no call to replay: no assistant message follows a user message.")
+
+
+def _has_call(recording: Recording) -> bool:
+    roles = [message.role for message in recording.messages]
+    return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
 def _plans(recordings: list[Recording], options: Options, notes: ModelNotes) -> dict[str, tuple[Recording, Plan]]:

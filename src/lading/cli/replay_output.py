@@ -24,12 +24,12 @@ from lading.log import Edit
 
 _SHOWN_ERRORS = 12
 
-_LEGEND = (
-    "cost, of append-only: relative to sending everything without any window, at the same prices and with the "
-    "same tools; a call without a request is charged alike in both. tokens: over calls that have a request. "
-    "forced: edits of log entries that the window demanded; voluntary: all others. Nothing is generated: reserve "
-    "and margin are 0 unless --output-reserve is given."
-)
+_LEGEND = """\
+tokens, of append-only: over the calls that have a request; the share is of what the append-only replay sends there
+cost: relative to the unbounded append-only replay with the same tools; failed calls are charged alike in both
+forced, voluntary: edits, one for each log entry changed or span cut off; forced: part of what the window demanded;\
+ voluntary: the rest
+margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
 
 
 class Report(Struct, frozen=True):
@@ -72,18 +72,17 @@ def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
 
 
 def print_tables(reports: Sequence[Report]) -> None:
-    """One table for each strategy's sessions when there are several, and the totals side by side."""
+    """One table for each strategy's sessions when there are several, and the totals side by side.
+
+    Sessions without a call have no row.
+    """
     for item in reports:
-        with_calls = {session: figures for session, figures in item.sessions.items() if figures.calls}
-        if len(with_calls) > 1:
+        called = {session: figures for session, figures in item.sessions.items() if figures.calls}
+        if len(called) > 1:
             table = _table(f"{item.strategy}, by session", "session")
-            for session, figures in with_calls.items():
+            for session, figures in called.items():
                 table.add_row(session, *_cells(figures))
             terminal.out.print(table)
-    if silent := sum(not figures.calls for figures in reports[0].sessions.values()):
-        terminal.warn(
-            f"{silent} sessions hold no assistant message after a user message: nothing to replay in them."
-        )
     settings = ", ".join(
         f"{key} {_listed(value)}" for key, value in reports[0].settings.items() if value is not None
     )
@@ -91,12 +90,12 @@ def print_tables(reports: Sequence[Report]) -> None:
     for item in reports:
         table.add_row(item.strategy, *_cells(item.total))
     terminal.out.print(table)
-    terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
-    terminal.out.print(Text(_LEGEND, "dim"))
     for item in reports:
-        if item.total.cost_ratio >= 1 and item.total.edits.forced + item.total.edits.voluntary:
-            cost = f"{item.total.cost_ratio:.3f} times what sending everything costs"
-            terminal.out.print(f"no gain: {item.strategy} edited and costs {cost}.", soft_wrap=True, markup=False)
+        if _gained_nothing(item.total):
+            text = f"no gain: {item.strategy} costs {item.total.cost_ratio:.3f} of sending everything"
+            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
+    terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
+    terminal.out.print(Text(_LEGEND, "dim"), soft_wrap=True)
     if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
         terminal.out.print(Text(f"mended on the way in: {mended}", "dim"), soft_wrap=True)
     for item in reports:
@@ -106,6 +105,10 @@ def print_tables(reports: Sequence[Report]) -> None:
             terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
             terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
+
+
+def _gained_nothing(figures: Tally) -> bool:
+    return figures.edits.forced + figures.edits.voluntary > 0 and figures.cost_ratio >= 1.0
 
 
 def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
@@ -145,9 +148,10 @@ def _cells(figures: Tally) -> list[str]:
         f"{figures.append_only_share:.3f}",
         f"{figures.cost_ratio:.3f}",
     ]
+    has_requests = figures.calls > len(figures.typed_errors)
     return [
         f"{figures.calls:,}",
-        *(measured if len(figures.typed_errors) < figures.calls else ["-"] * len(measured)),
+        *(measured if has_requests else ["-"] * len(measured)),
         f"{figures.edits.forced:,}",
         f"{figures.edits.voluntary:,}",
         f"{len(figures.typed_errors):,}",

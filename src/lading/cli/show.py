@@ -7,8 +7,8 @@ import sys
 import click
 
 from lading.cli import terminal
+from lading.cli.existing_store import open_existing
 from lading.pointers import as_text, resolve
-from lading.stores.sqlite import open_sqlite
 
 
 @click.command("show")
@@ -24,7 +24,7 @@ def command(address: str, folder: str, as_json: bool) -> None:
     Example:
       lading show artifact://default/session-1/log/17 --store ./store
     """
-    with terminal.clear_errors(), open_sqlite(folder, create=False) as store:
+    with terminal.clear_errors(), open_existing(folder) as store:
         entries = resolve(store, address)
     if as_json:
         terminal.print_json(entries)

@@ -8,8 +8,8 @@ import click
 from rich.text import Text
 
 from lading.cli import terminal
+from lading.cli.existing_store import open_existing
 from lading.replay import Outcome, verify
-from lading.stores.sqlite import open_sqlite
 
 
 @click.command("verify")
@@ -25,7 +25,7 @@ def command(folder: str, as_json: bool) -> None:
       lading verify ./store
     """
     outcomes: list[Outcome] = []
-    with terminal.clear_errors(), open_sqlite(folder, create=False) as store:
+    with terminal.clear_errors(), open_existing(folder) as store:
         sessions = store.sessions()
         with terminal.progress("verifying", len(sessions)) as advance:
             for tenant, session in sessions:
