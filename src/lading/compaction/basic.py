@@ -37,7 +37,9 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
 
 def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
     """The cap at which the results of the newest block fit together, beside a stub and what a cut carries
-    over; the whole room while they are nowhere near it."""
+    over; the whole room while everything fits as it is, or the block is nowhere near it."""
+    if view.tokens <= pressure.room_tokens:
+        return room
     start = max(consumed_before(view), view.head)
     unread = view.items[start:]
     total = sum(item.tokens for item in unread)

@@ -17,6 +17,8 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
 
     A cap below the size of the note leaves the note alone, or the result as it is where the note is longer.
     """
+    if item.tokens <= cap_tokens:
+        return None
     parts: list[Part] = []
     pointers: list[str] = []
     for part in item.message.parts:
