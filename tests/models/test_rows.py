@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from lading.errors import ModelError
 from lading.models.card import Card
-from lading.models.rows import check_card, read_shelf
+from lading.models.rows import read_shelf
 
 ROW = """[[card]]
 name = "m-1"
@@ -72,9 +71,3 @@ def test_a_wrong_row_is_named_with_its_field(old: str, new: str, message: str) -
 def test_a_row_that_is_no_table_is_named() -> None:
     with pytest.raises(ModelError, match="row 1 is not a table"):
         read_shelf("card = [1]", name="cards.toml")
-
-
-def test_a_card_made_in_code_is_checked_too() -> None:
-    assert check_card(card()) == card()
-    with pytest.raises(ModelError, match="card of 'm-1' has a wrong source"):
-        check_card(replace(card(), source=""))

@@ -66,13 +66,6 @@ def read_shelf(text: str, *, name: str) -> Shelf:
         raise ModelError(f"{name}: {error}.") from error
 
 
-def check_card(card: Card) -> Card:
-    """The card itself when its figures make sense. Raises ModelError naming the field."""
-    for field, why in _faults(card):
-        raise ModelError(f"The card of {card.name!r} has a wrong {field}: {why}.")
-    return card
-
-
 def _card(row: Any, provider: Any, *, where: str) -> Card:
     if not isinstance(row, dict):
         raise ModelError(f"{where} is not a table; write [[card]] above its fields.")
