@@ -13,6 +13,7 @@ from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
 from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, Violation, WireMessage, counts, shown
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
+from lading.wire.replies import Replies
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "wire-rules.md"
 
@@ -111,6 +112,7 @@ COUNTING = Wire(
     walk=lambda *_: Count(),
     rules=(UNVERIFIED, P_RULE),
     invariants=not_asked,
+    replies=Replies(not_asked, not_asked, not_asked),
 )
 
 

@@ -17,6 +17,7 @@ from lading.repair import Needs
 from lading.tables import lookup
 from lading.validity import Invariant
 from lading.wire.checking import Checker, Rule, Violation, Walk
+from lading.wire.replies import Replies
 
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
@@ -57,6 +58,8 @@ class Wire(Struct, frozen=True):
     """The rules of this wire, by id."""
     invariants: Callable[[Card], tuple[Invariant, ...]]
     """The legality this wire adds to where a history may be cut."""
+    replies: Replies
+    """How this wire answers, as functions."""
     needs: Callable[[Card], Needs] = alternation
     """What messages must be mended for on their way in."""
 

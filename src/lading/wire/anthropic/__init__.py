@@ -15,6 +15,7 @@ from lading.wire import Wire, alternation
 from lading.wire.anthropic.decoding import NAME, decode
 from lading.wire.anthropic.encoding import encode_group, envelope
 from lading.wire.anthropic.grouping import in_list, joins, leading
+from lading.wire.anthropic.replies import REPLIES
 from lading.wire.anthropic.rules import RULES, walk
 
 
@@ -51,4 +52,5 @@ WIRE = Wire(
     rules=RULES,
     needs=needs,
     invariants=invariants,
+    replies=REPLIES,
 )

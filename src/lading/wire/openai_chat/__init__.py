@@ -11,6 +11,7 @@ from lading.wire import Wire, alternation
 from lading.wire.openai_chat.decoding import NAME, decode
 from lading.wire.openai_chat.encoding import encode_group, envelope
 from lading.wire.openai_chat.grouping import joins, leading
+from lading.wire.openai_chat.replies import REPLIES
 from lading.wire.openai_chat.rules import RULES, walk
 
 
@@ -35,5 +36,6 @@ WIRE = Wire(
     walk=walk,
     rules=RULES,
     invariants=invariants,
+    replies=REPLIES,
     needs=needs,
 )

@@ -1,0 +1,89 @@
+"""What a provider answers: a reply as a value, and a streamed one as it passes by.
+
+Lading answers one tool by itself (``addresses.RESTORE``). A call of it never reaches the caller: a reply is
+passed on without it, and a stream is held back from where such a call begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from lading.log import Reported
+from lading.messages import Message
+
+
+class Reply(Struct, frozen=True):
+    """One reply of a model."""
+
+    message: Message
+    """The assistant message, as the next request has to carry it."""
+    usage: Reported | None = None
+    id: str = ""
+    """The provider's id of the response."""
+    model: str = ""
+    choices: int = 1
+    """How many answers the response holds; ``message`` is the first."""
+    complete: bool = True
+    """False: the stream ended before the provider said that it was done."""
+
+
+class SseEvent(NamedTuple):
+    """One event of a ``text/event-stream``."""
+
+    raw: bytes
+    """As it came, its blank line included."""
+    name: str
+    data: str
+
+
+class ReplyStream(Protocol):
+    """A streamed reply passing by. What one answer to the caller is made of may be several such streams."""
+
+    def feed(self, event: SseEvent) -> list[bytes]:
+        """Take in the next event; returns what goes on to the caller now. From where a call of the held tool
+        begins, or one whose name may yet become that tool's, nothing does."""
+
+    def reply(self) -> Reply:
+        """The reply so far, calls of the held tool included. Raises WireError for what no reply can hold."""
+
+    def shown(self) -> Message:
+        """What the caller was shown by this stream and those it continues, ``release`` included."""
+
+    def release(self) -> list[bytes]:
+        """The events held back, without the calls of the held tool, as the end of the answer. Due whenever the
+        answer ends with this stream; nothing when nothing was held."""
+
+    def again(self) -> ReplyStream:
+        """The stream that goes on with the same answer: its events are renumbered, its start is not repeated."""
+
+
+class Replies(Struct, frozen=True):
+    """How one wire answers, as functions."""
+
+    read: Callable[[Mapping[str, Any]], Reply]
+    """The reply that a response body holds. Raises WireError when it is not of this wire's shape."""
+    without: Callable[[Mapping[str, Any], str], dict[str, Any]]
+    """The response body without the calls of the tool of that name."""
+    stream: Callable[[str], ReplyStream]
+    """A new stream; calls of the tool of that name are held back (empty: of none)."""
+
+
+MOST_TOKENS = 10**10
+"""More than this in one count is no count."""
+
+
+def counted(usage: Mapping[str, Any], fields: Sequence[str]) -> list[int] | None:
+    """The token counts under these fields, 0 where one is missing or null; None where one is no count."""
+    counts = [usage.get(field) or 0 for field in fields]
+    if all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts):
+        return counts
+    return None
+
+
+def text_or_empty(holder: Mapping[str, Any], key: str) -> str:
+    """The string under that key; an empty one for anything else."""
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
