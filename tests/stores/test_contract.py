@@ -61,6 +61,12 @@ def test_manifests_can_be_read_from_any_call_on(store: SessionStore, start: int)
     assert list(found) == [manifest(call) for call in range(max(start, 0), 300)]
 
 
+@pytest.mark.parametrize("start", [-1, 0, 1, 299, 300, 301])
+def test_entries_can_be_read_from_any_index_on(store: SessionStore, start: int) -> None:
+    store.append("acme", "s1", entries=entries(0, 300))
+    assert tuple(store.entries("acme", "s1", start=start)) == entries(0, 300)[max(start, 0) :]
+
+
 def test_entries_of_any_size_are_kept(store: SessionStore) -> None:
     sizes = [10, 32_000, 33_000, 1_000_000]
     large = [entry(index, "x" * size) for index, size in enumerate(sizes)]
@@ -140,6 +146,7 @@ def test_an_odd_name_is_refused(store: SessionStore, name: str) -> None:
         store.append,
         store.load,
         store.manifests,
+        store.entries,
         lambda tenant, session: store.blob(tenant, session, digest=DIGEST),
     ]
     for use in uses:
@@ -181,6 +188,7 @@ def test_a_closed_store_says_so(store: SessionStore) -> None:
         lambda: store.load("acme", "s1"),
         lambda: store.append("acme", "s1"),
         lambda: store.manifests("acme", "s1"),
+        lambda: store.entries("acme", "s1"),
         lambda: store.blob("acme", "s1", digest=DIGEST),
     ]
     for use in uses:

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, StoreError, StoreFormatError, TamperedError
 from lading.log import Entry
-from lading.messages import Message, Opaque
-from lading.stores.sqlite import INLINE_BYTES, open_sqlite
+from lading.messages import Message, Opaque, Text
+from lading.stores import check_message
+from lading.stores.sqlite import INLINE_BYTES, _dump, open_sqlite
 from tests.stores.samples import edit, entries, entry, manifest
 
 BLOB = b"small"
@@ -184,6 +187,29 @@ def test_a_value_that_json_cannot_hold_is_refused_as_a_whole(tmp_path: Path, val
         with pytest.raises(InputError, match="Entry 1 cannot be stored as JSON"):
             store.append("acme", "s1", entries=[entry(0), bad], manifest=manifest(0))
         assert store.sessions() == ()
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    # Lone surrogates too, which are in real output.
+    | st.text(st.characters(codec=None, exclude_categories=()), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_any_json_is_read_as_it_was_written(value: Any) -> None:
+    written = Message("user", (Text(str(value)), Opaque({"kept": value})))
+    # As it will be read: two surrogates that form a pair are one character.
+    message = jsonbytes.load_value(jsonbytes.dump_value(written), Message)
+    digest = jsonbytes.digest(jsonbytes.dump_value(message))
+    read = jsonbytes.load_value(_dump(Entry(0, message, digest, 1), what="Entry"), Entry)
+    assert read == Entry(0, message, digest, 1)
+    check_message(read, tenant="acme", session="s1")
 
 
 def test_two_stores_of_one_folder_see_each_other(tmp_path: Path) -> None:

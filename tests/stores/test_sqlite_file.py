@@ -256,6 +256,8 @@ def test_a_store_that_cannot_be_written_is_opened_for_reading(open_folder: Path)
                 store.append("acme", "s1", entries=[entry(6)])
             with pytest.raises(StoreError, match="Permission denied; check free space and permissions"):
                 store.append("acme", "s1", blobs={jsonbytes.digest(BLOB): BLOB})
+            with pytest.raises(StoreError, match="Permission denied; check its permissions"):
+                store.lease("acme", "s1", wait_s=None)
         with pytest.raises(StoreError, match="Permission denied"):
             open_sqlite(folder)
     assert snapshot(folder) == before

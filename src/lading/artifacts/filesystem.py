@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from lading import jsonbytes
@@ -38,8 +39,12 @@ class FilesystemArtifacts:
         self._tenant = tenant
         self._session = session
         self._root = root
-        self._scope = root / jsonbytes.digest(f"{tenant}/{session}".encode())[:32]
         self._fsync = fsync
+
+    @cached_property
+    def _scope(self) -> Path:
+        # Not made for an append that puts nothing here: paths are a good part of the time one takes.
+        return self._root / jsonbytes.digest(f"{self._tenant}/{self._session}".encode())[:32]
 
     def put(self, data: bytes) -> str:
         """Keep the bytes; returns their digest. Raises StoreError, TamperedError."""

@@ -6,6 +6,7 @@ Stores are appended to and read, never rewritten. To add one, write a file with 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
@@ -14,8 +15,9 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address
-from lading.errors import AddressError, StoreError, TamperedError
+from lading.errors import AddressError, SessionBusy, StoreError, TamperedError
 from lading.log import Edit, Entry
+from lading.stores.leases import Lease
 from lading.tables import lookup
 
 STORES: dict[str, str] = {
@@ -73,6 +75,9 @@ class SessionStore(Protocol):
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """The manifests in call order, from index ``start`` on, a few at a time. Raises like ``load``."""
 
+    def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
+        """The entries in order, from index ``start`` on, a few at a time. Raises like ``load``."""
+
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest, checked against it.
 
@@ -82,8 +87,16 @@ class SessionStore(Protocol):
     def sessions(self) -> tuple[tuple[str, str], ...]:
         """Every (tenant, session), sorted."""
 
+    def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
+        """The exclusive right to write a session, which need not exist yet.
+
+        It is kept among those who ask for it: ``append`` does not look at leases. ``wait_s`` is how many
+        seconds to wait while somebody else has it, None: as long as it takes. Raises SessionBusy when that
+        time is over, InputError for a time that is none.
+        """
+
     def close(self) -> None:
-        """Let go of files and connections. Closing twice is harmless."""
+        """Let go of files, connections and leases. Closing twice is harmless."""
 
     def __enter__(self) -> Self:
         """The store itself."""
@@ -102,6 +115,13 @@ def open_store(name: str, location: str) -> SessionStore:
     """
     store: SessionStore = lookup(STORES, name, kind="store")(location)
     return store
+
+
+def opened(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:
+    """The store itself, the SQLite store of a folder, or for None a new one in memory. Raises StoreError."""
+    if store is None:
+        return open_store("memory", "")
+    return open_store("sqlite", os.fspath(store)) if isinstance(store, str | os.PathLike) else store
 
 
 def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:
@@ -134,6 +154,14 @@ def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
     holds = f"It holds: {shown}{more}." if known else "It holds no session yet."
     return StoreError(f"The store has no session {session!r} of tenant {tenant!r}. {holds}")
+
+
+def busy(tenant: str, session: str, *, holder: str) -> SessionBusy:
+    """The error for a session that somebody else writes. ``holder``: who, in words."""
+    return SessionBusy(
+        f"The session {session!r} of tenant {tenant!r} is being written by {holder}. Close it there, wait for "
+        "it with a larger wait_s, or use another session name."
+    )
 
 
 def no_blob(tenant: str, session: str, *, digest: str) -> AddressError:

@@ -9,17 +9,19 @@ from typing import Self
 
 from lading.addresses import check_name
 from lading.artifacts import check_digest
-from lading.errors import StoreError
+from lading.errors import SessionBusy, StoreError
 from lading.log import Edit, Entry
 from lading.stores import (
     NO_BLOBS,
     Stored,
+    busy,
     check_blobs,
     check_continues,
     check_message,
     no_blob,
     no_session,
 )
+from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 
 
 class _Session:
@@ -37,6 +39,7 @@ class MemoryStore:
         self._label = label
         self._lock = Lock()
         self._sessions: dict[tuple[str, str], _Session] | None = {}
+        self._leased: dict[tuple[str, str], object] = {}
 
     def append(
         self,
@@ -82,6 +85,11 @@ class MemoryStore:
         with self._lock:
             return iter(self._session(tenant, session).manifests[max(start, 0) :])
 
+    def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
+        """The entries in order; see SessionStore."""
+        with self._lock:
+            return iter(self._session(tenant, session).entries[max(start, 0) :])
+
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest; see SessionStore."""
         check_digest(digest)
@@ -95,6 +103,20 @@ class MemoryStore:
         """Every (tenant, session), sorted."""
         with self._lock:
             return tuple(sorted(self._open()))
+
+    def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
+        """The exclusive right to write a session; see SessionStore."""
+        check_lease(tenant, session, wait_s=wait_s)
+
+        def attempt() -> LetGo | SessionBusy:
+            with self._lock:
+                self._open()
+            mine, leased = object(), self._leased
+            if leased.setdefault((tenant, session), mine) is not mine:
+                return busy(tenant, session, holder="this process")
+            return lambda: leased.pop((tenant, session), None)
+
+        return wait_for(attempt, wait_s=wait_s)
 
     def close(self) -> None:
         """Forget everything."""

@@ -8,32 +8,46 @@ unreadable to any other SQLite tool.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
+from weakref import WeakSet
 
+import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address
 from lading.artifacts import ArtifactStore, check_digest
 from lading.artifacts.filesystem import FilesystemArtifacts
-from lading.errors import AddressError, InputError, StoreError, StoreFormatError, TamperedError
+from lading.errors import (
+    AddressError,
+    InputError,
+    SessionBusy,
+    StoreError,
+    StoreFormatError,
+    TamperedError,
+)
 from lading.log import Edit, Entry
 from lading.stores import (
     NO_BLOBS,
     Stored,
+    busy,
     check_blobs,
     check_continues,
     check_message,
     no_blob,
     no_session,
 )
+from lading.stores.leases import Lease, LetGo, check_lease, wait_for
+from lading.stores.lockfiles import LockFile, try_lock
 from lading.stores.sqlite_file import Durability, connect, reported
 
 V = TypeVar("V", Entry, Edit)
@@ -56,9 +70,12 @@ class SqliteStore:
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, *, fsync: bool) -> None:
         self._folder = folder
+        self._artifacts_root = folder / "artifacts"
         self._connection: sqlite3.Connection | None = connection
         self._fsync = fsync
+        self._process = os.getpid()
         self._lock = Lock()
+        self._locks: WeakSet[LockFile] = WeakSet()
 
     def append(
         self,
@@ -119,9 +136,12 @@ class SqliteStore:
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """The manifests in call order; see SessionStore."""
-        with self._reading(tenant, session) as found:
-            calls = found.counts["manifest"]
-        return self._manifests(tenant, session, range(max(start, 0), calls))
+        return (body for _, body in self._bodies(tenant, session, "manifest", start=start))
+
+    def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
+        """The entries in order; see SessionStore."""
+        bodies = self._bodies(tenant, session, "entry", start=start)
+        return (_value(body, Entry, place) for place, body in bodies)
 
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """The blob of that digest; see SessionStore."""
@@ -134,9 +154,29 @@ class SqliteStore:
         with self._transaction("BEGIN") as sql:
             return _sessions(sql)
 
+    def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
+        """The exclusive right to write a session, among all stores of this folder; see SessionStore."""
+        check_lease(tenant, session, wait_s=wait_s)
+        # Names are never used as file paths.
+        path = self._folder / "locks" / jsonbytes.digest(f"{tenant}/{session}".encode())[:32]
+
+        def attempt() -> LetGo | SessionBusy:
+            with self._lock, reported(self._folder):
+                self._open()
+                path.parent.mkdir(mode=0o700, exist_ok=True)
+                found = try_lock(path)
+                if isinstance(found, str):
+                    return busy(tenant, session, holder=found)
+                self._locks.add(found)
+                return found.release
+
+        return wait_for(attempt, wait_s=wait_s)
+
     def close(self) -> None:
         """Close the file. Its write-ahead log is folded into it unless another process uses it."""
         with self._lock, reported(self._folder):
+            for lock in self._locks:
+                lock.release()
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
@@ -149,15 +189,29 @@ class SqliteStore:
     ) -> None:
         self.close()
 
-    def _artifacts(self, tenant: str, session: str) -> FilesystemArtifacts:
-        root = self._folder / "artifacts"
-        return FilesystemArtifacts(root, tenant=tenant, session=session, fsync=self._fsync)
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError(f"The store in {self._folder} is closed; open it again.")
+        if self._process != os.getpid():  # SQLite's locks do not survive a fork.
+            raise StoreError(f"The store in {self._folder} was opened before a fork; open it again here.")
+        return self._connection
 
-    def _manifests(self, tenant: str, session: str, calls: range) -> Iterator[bytes]:
-        for first in calls[::_BATCH]:
-            with self._reading(tenant, session) as found:
-                bodies = found.bodies("manifest", first, min(first + _BATCH, calls.stop))
-            yield from bodies
+    def _artifacts(self, tenant: str, session: str) -> FilesystemArtifacts:
+        return FilesystemArtifacts(self._artifacts_root, tenant=tenant, session=session, fsync=self._fsync)
+
+    def _bodies(self, tenant: str, session: str, kind: str, *, start: int) -> Iterator[tuple[str, bytes]]:
+        """What to call each item in an error, and its JSON; the session is looked for at once."""
+        with self._reading(tenant, session) as found:
+            items = range(max(start, 0), found.counts[kind])
+
+        def read() -> Iterator[tuple[str, bytes]]:
+            for first in items[::_BATCH]:
+                last = min(first + _BATCH, items.stop)
+                with self._reading(tenant, session) as found:
+                    bodies = found.bodies(kind, first, last)
+                yield from zip(map(partial(found.place, kind), range(first, last)), bodies, strict=True)
+
+        return read()
 
     @contextmanager
     def _reading(self, tenant: str, session: str) -> Iterator[_Session]:
@@ -171,9 +225,7 @@ class SqliteStore:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._lock, reported(self._folder):
-            connection = self._connection
-            if connection is None:
-                raise StoreError(f"The store in {self._folder} is closed; open it again.")
+            connection = self._open()
             connection.execute(begin)
             try:
                 yield connection
@@ -293,6 +345,14 @@ def _placed(body: bytes, artifacts: ArtifactStore) -> tuple[str | None, bytes | 
 
 
 def _dump(value: Entry | Edit, *, what: str) -> bytes:
+    # Reading does not need the one form of JSON under digests, and msgspec writes its own eight times as
+    # fast. It refuses lone surrogates, though, and makes a NaN null: then the slow way decides.
+    try:
+        quick = msgspec.json.encode(value)
+        if b"null" not in quick:
+            return quick
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        pass
     try:
         return jsonbytes.dump_value(value)
     except (ValueError, TypeError) as error:

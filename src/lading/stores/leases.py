@@ -1,0 +1,69 @@
+"""Leases: the exclusive right to write one session, and waiting for it."""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from lading.addresses import check_name
+from lading.errors import InputError, SessionBusy
+
+LetGo: TypeAlias = Callable[[], object]
+
+_FIRST_PAUSE_S = 0.001
+_LONGEST_PAUSE_S = 0.05
+
+
+class Lease:
+    """The exclusive right to write one session. A context manager that releases it.
+
+    It ends with ``release``, when nobody refers to it any more, when its store is closed, and with the
+    process, however that dies. A forked child does not hold what its parent held.
+    """
+
+    def __init__(self, let_go: LetGo) -> None:
+        """``let_go`` is called once, from any thread; it must not refer to the lease."""
+        self._end = weakref.finalize(self, let_go)
+
+    def release(self) -> None:
+        """Let others write. Releasing twice is harmless."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def check_lease(tenant: str, session: str, *, wait_s: float | None) -> None:
+    """Raise AddressError unless the names are legal, InputError unless so long can be waited."""
+    check_name(tenant, what="tenant")
+    check_name(session, what="session")
+    if wait_s is not None and not 0 <= wait_s < math.inf:
+        raise InputError(f"wait_s is {wait_s}; give seconds from 0 on, or None to wait as long as it takes.")
+
+
+def wait_for(attempt: Callable[[], LetGo | SessionBusy], *, wait_s: float | None) -> Lease:
+    """The lease that an attempt gets: the first attempt at once, then again and again for ``wait_s`` seconds.
+
+    An attempt returns what lets go of the session, or the error that says who has it. Raises the last one
+    when the time is over.
+    """
+    end = math.inf if wait_s is None else time.monotonic() + wait_s
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        outcome = attempt()
+        if not isinstance(outcome, SessionBusy):
+            return Lease(outcome)
+        left_s = end - time.monotonic()
+        if left_s <= 0:
+            raise outcome
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
