@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import importlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lading.errors import SourceError
+from lading.sources import files
 from lading.sources.files import read_lines
 
 LINES = ["one", "", "zwei ü", "three 😀"]
@@ -41,6 +44,33 @@ def read_bytes(
 )
 def test_the_same_lines_in_every_form(tmp_path: Path, data: bytes) -> None:
     assert read_bytes(tmp_path, data) == (list(enumerate(LINES, 1)), [])
+
+
+def zstd() -> Any:
+    """The module that packs what is read here; the test is skipped where this Python has none."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    pytest.skip("neither compression.zstd nor backports.zstd is installed")
+
+
+def test_zstd(tmp_path: Path) -> None:
+    packed = zstd().compress(TEXT.encode())
+    assert read_bytes(tmp_path, packed) == (list(enumerate(LINES, 1)), [])
+    many = "\n".join(f"{number * 7919 % 1_000_003}" for number in range(200_000)).encode()
+    lines, reports = read_bytes(tmp_path, zstd().compress(many)[:-5_000])
+    assert len(lines) > 1_000
+    assert len(reports) == 1
+    with pytest.raises(SourceError, match="undamaged"):
+        read_bytes(tmp_path, packed[:9])
+
+
+def test_zstd_without_its_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_ZSTD_MODULES", ("there.is.no.such.module",))
+    with pytest.raises(SourceError, match=r"backports\.zstd"):
+        read_bytes(tmp_path, b"\x28\xb5\x2f\xfd and more")
 
 
 def test_lines_across_reads(tmp_path: Path) -> None:

@@ -14,11 +14,19 @@ from hypothesis import strategies as st
 
 from lading.errors import SourceError, UnknownName
 from lading.sources import SOURCES, Problem, Recording, read, source
-from tests.sources import test_anthropic, test_claude_code, test_message_lines, test_openai_chat, test_trajectories
+from tests.sources import (
+    test_anthropic,
+    test_claude_code,
+    test_codex,
+    test_message_lines,
+    test_openai_chat,
+    test_trajectories,
+)
 from tests.sources.written import json_lines, read_all, read_one, write
 
 SAMPLES: dict[str, list[Any]] = {
     "claude_code": test_claude_code.LOG,
+    "codex": test_codex.LOG[:13],
     "anthropic": [test_anthropic.BODY, test_anthropic.BODY],
     "trajectories": [test_trajectories.SESSION, {**test_trajectories.SESSION, "id": "two"}],
     "openai_chat": [test_openai_chat.BODY, test_openai_chat.BODY],
@@ -68,7 +76,7 @@ class TestEveryFormat:
             assert {bill.message_index for bill in item.usage} <= set(item.raw_indices)
 
     def test_later_messages_do_not_change_earlier_ones(self, tmp_path: Path, name: str) -> None:
-        if name in ("claude_code", "message_lines"):
+        if name in ("claude_code", "codex", "message_lines"):
             cut = SAMPLES[name][:-1]
         else:
             record = SAMPLES[name][0]
@@ -216,11 +224,17 @@ KEYS = (
             "sessionId",
             "isSidechain",
             "system",
+            "payload",
+            "call_id",
+            "output",
+            "info",
         )
     )
     | st.sampled_from(("message_index", "timestamp", "tool_call_id", "request", "response", "choices", "model"))
 )
-WORDS = st.sampled_from(["user", "assistant", "tool", "system", "text", "tool_use", "tool_result", "a", ""])
+WORDS = st.sampled_from(["user", "assistant", "tool", "system", "text", "tool_use", "tool_result", "a", ""]) | (
+    st.sampled_from(["response_item", "event_msg", "session_meta", "message", "function_call", "input_text"])
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),

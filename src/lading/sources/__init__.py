@@ -18,13 +18,14 @@ from lading.errors import SourceError
 from lading.sources.files import read_lines
 from lading.sources.jsonvalues import read_values
 from lading.sources.opentools import ToolsSoFar, open_tool, tools_at
-from lading.sources.recording import Line, Problem, Recording, Source, Usage
+from lading.sources.recording import Line, Problem, Recording, Request, Source, Usage
 from lading.tables import lookup
 
 __all__ = [
     "SOURCES",
     "Problem",
     "Recording",
+    "Request",
     "Source",
     "ToolsSoFar",
     "Usage",
@@ -36,6 +37,7 @@ __all__ = [
 
 SOURCES: dict[str, str] = {
     "claude_code": "lading.sources.claude_code:SOURCE",
+    "codex": "lading.sources.codex:SOURCE",
     "anthropic": "lading.sources.anthropic:SOURCE",
     "trajectories": "lading.sources.trajectories:SOURCE",
     "openai_chat": "lading.sources.openai_chat:SOURCE",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lading.sources.bodies import exchange, read_bodies
+from lading.sources.bodies import exchange
+from lading.sources.conversations import read_bodies
 from lading.sources.recording import Source
 
 _OWN_FIELDS = frozenset({"system", "anthropic_version", "thinking", "stop_sequences", "top_k", "mcp_servers"})

@@ -1,4 +1,4 @@
-"""Usage objects of the three kinds that session files hold, read into ``Usage``."""
+"""Usage objects of the kinds that session files hold, read into ``Usage``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from lading.sources.times import seconds
 
 _INPUT = ("input_tokens", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
-_CACHE_READ = ("cache_read_input_tokens", "cacheRead")
-_CACHE_WRITE = ("cache_creation_input_tokens", "cacheWrite")
+_CACHE_READ = ("cache_read_input_tokens", "cacheRead", "cached_input_tokens")
+_CACHE_WRITE = ("cache_creation_input_tokens", "cacheWrite", "cache_write_input_tokens")
 _MOST = 1 << 53
 """A larger figure is no bill."""
 _COST = ("cost_total", "cost_usd", "costUSD")
 
 
 def read_usage(value: Any, *, message_index: int, model: str = "", at_s: float | None = None) -> Usage | None:
-    """What a provider's usage object says: Anthropic's, OpenAI's, or one with input, output, cacheRead and
-    cacheWrite. Its own ``model`` and ``timestamp`` win over those given. None when it counts nothing."""
+    """What a provider's usage object says: Anthropic's, OpenAI's, Codex's, or one with input, output, cacheRead
+    and cacheWrite. Its own ``model`` and ``timestamp`` win over those given. None when it counts nothing."""
     if not isinstance(value, Mapping):
         return None
-    read = _tokens(value, _CACHE_READ)
+    read, written = _tokens(value, _CACHE_READ), _tokens(value, _CACHE_WRITE)
     if "prompt_tokens" in value:
         details = value.get("prompt_tokens_details")
         read = _tokens(details, ("cached_tokens",)) if isinstance(details, Mapping) else 0
@@ -30,7 +30,10 @@ def read_usage(value: Any, *, message_index: int, model: str = "", at_s: float |
         fresh = max(_tokens(value, ("prompt_tokens",)) - read, 0)
     else:
         fresh = _tokens(value, _INPUT)
-    output, written = _tokens(value, _OUTPUT), _tokens(value, _CACHE_WRITE)
+        if "cached_input_tokens" in value:
+            # So does Codex, with what was written to it too.
+            fresh = max(fresh - read - written, 0)
+    output = _tokens(value, _OUTPUT)
     if not (fresh or output or read or written):
         return None
     own_model = value.get("model")

@@ -2,22 +2,16 @@
 
 Forms of one value: a body ``{"messages": [...], ...}``; the messages alone; ``{"request": body,
 "response": reply}``, where the reply is a provider's response or its message; a body that holds its own
-``response`` or ``choices``. Each may carry an ``id``.
+``response`` or ``choices``. Each may carry an ``id``; a name under ``session`` beside ``request`` says which
+conversation it is of. How the requests of one conversation become one recording: ``lading.sources.conversations``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-
-from lading.sources.agents import own_words
-from lading.sources.billing import read_usage
-from lading.sources.decoding import decode_envelope, decode_messages
-from lading.sources.recording import Line, Recording, Report
-from lading.sources.times import seconds
-from lading.wire import Wire, find_wire
 
 # None of these is a field of a request on any wire.
 _RECORD_FIELDS = ("id", "response", "choices", "object", "created", "usage", "system_fingerprint")
@@ -31,6 +25,8 @@ class Exchange(Struct, frozen=True):
     reply: Mapping[str, Any]
     """The response, empty where there is none."""
     id: str = ""
+    session: str = ""
+    """The conversation it is of, where the file says so."""
 
 
 def exchange(value: Any) -> Exchange | None:
@@ -39,50 +35,14 @@ def exchange(value: Any) -> Exchange | None:
         return Exchange({"messages": value}, {})
     if not isinstance(value, Mapping):
         return None
-    body = value["request"] if isinstance(value.get("request"), Mapping) else value
+    is_beside = isinstance(value.get("request"), Mapping)
+    body = value["request"] if is_beside else value
     if not isinstance(body.get("messages"), list):
         return None
     reply = value.get("response", value if "choices" in value else {})
     kept = {key: field for key, field in body.items() if key not in _RECORD_FIELDS}
-    return Exchange(kept, reply if isinstance(reply, Mapping) else {}, _text(value.get("id")))
-
-
-def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Iterator[Recording]:
-    """One recording for each value of the file."""
-    spoken = find_wire(wire_name)
-    for line in lines:
-        found = exchange(line.value)
-        if found is None:
-            report(line.number, "Left out: neither a body with messages nor a list of messages.")
-        elif recording := _recording(found, spoken, report, line=line.number):
-            yield recording
-
-
-def _recording(call: Exchange, wire: Wire, report: Report, *, line: int) -> Recording | None:
-    envelope = decode_envelope(call.body, wire, report=report, line=line)
-    asked = call.body["messages"]
-    reply = reply_message(call.reply)
-    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report=report, line=line)
-    if not messages:
-        report(line, "Left out: there is no message in it.")
-        return None
-    usage = read_usage(call.reply.get("usage"), message_index=len(asked), model=_text(call.reply.get("model")))
-    replied_s = seconds(call.reply.get("created"))
-    return Recording(
-        id=call.id,
-        messages=(*envelope.messages, *own_words(messages)),
-        raw_indices=(*(-1 for _ in envelope.messages), *indices),
-        tools=envelope.tools,
-        tools_recorded=bool(envelope.tools),
-        model=_text(call.body.get("model")) or _text(call.reply.get("model")),
-        times_s=(
-            *(None for _ in envelope.messages),
-            *(replied_s if index == len(asked) else None for index in indices),
-        ),
-        usage=() if usage is None or reply is None else (usage,),
-        origin=wire.name,
-        params=envelope.template,
-    )
+    session = text_of(value.get("session")) if is_beside else ""
+    return Exchange(kept, reply if isinstance(reply, Mapping) else {}, text_of(value.get("id")), session)
 
 
 def reply_message(reply: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -101,5 +61,6 @@ def reply_message(reply: Mapping[str, Any]) -> dict[str, Any] | None:
     return dict(reply)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """The value where it is a text, else an empty one."""
     return value if isinstance(value, str) else ""

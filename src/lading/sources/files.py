@@ -1,4 +1,4 @@
-"""The text lines of a file: plain or gzip, UTF-8, or UTF-16 with a byte order mark.
+"""The text lines of a file: plain, gzip or zstd, UTF-8, or UTF-16 with a byte order mark.
 
 Lines are read one by one. What cannot be decoded is replaced and reported; a file that breaks off is read
 up to there. SourceError only when not a single line comes out.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import importlib
 import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from lading.errors import SourceError
 from lading.sources.recording import Report
@@ -20,6 +22,9 @@ MAX_LINE_BYTES = 1 << 28
 """A longer line is left out: no session is that large, a gzip bomb is."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_MODULES = ("compression.zstd", "backports.zstd")
+"""The standard library has it from Python 3.14 on; for those before there is a package with the same names."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD_BYTES = 1 << 12
 # Damage inside gzip costs the whole read it falls into, so reads are small.
@@ -34,7 +39,7 @@ def read_lines(
     damage: list[Exception] = []
     number = 0
     with _opened(name) as file:
-        chunks = _utf8(_with_whole_head(_chunks(file, damage), name))
+        chunks = _utf8(_with_whole_head(_chunks(file, name, damage), name))
         for number, data in _split(chunks, report, max_line_bytes=max_line_bytes):
             if data is not None:
                 yield number, _decode(data, number, report)
@@ -57,15 +62,33 @@ def _opened(name: str) -> io.BufferedReader:
         raise SourceError(f"{name!r} cannot be opened: {_reason(error)}. Check path and permissions.") from error
 
 
-def _chunks(file: io.BufferedReader, damage: list[Exception]) -> Iterator[bytes]:
+def _chunks(file: io.BufferedReader, name: str, damage: list[Exception]) -> Iterator[bytes]:
     """The bytes of the file, unpacked; where they cannot be read on, the reason goes to ``damage``."""
+    damages: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
     try:
-        packed = file.peek(2)[:2] == _GZIP_MAGIC
-        stream = gzip.GzipFile(fileobj=file) if packed else file
+        head = file.peek(len(_ZSTD_MAGIC))[: len(_ZSTD_MAGIC)]
+        stream: Any = gzip.GzipFile(fileobj=file) if head.startswith(_GZIP_MAGIC) else file
+        if head == _ZSTD_MAGIC:
+            zstd = _zstd(name)
+            damages += (zstd.ZstdError,)
+            stream = zstd.ZstdFile(file)
         while chunk := stream.read1(_READ_BYTES):
             yield chunk
-    except (EOFError, OSError, zlib.error) as error:
+    except damages as error:
         damage.append(error)
+
+
+def _zstd(name: str) -> Any:
+    """The module that unpacks zstd."""
+    for module in _ZSTD_MODULES:
+        try:
+            return importlib.import_module(module)
+        except ImportError:
+            continue
+    raise SourceError(
+        f"{name} is packed with zstd, which this Python cannot unpack. Install the package backports.zstd "
+        "(or lading[zstd]), or unpack the file with: zstd -d"
+    )
 
 
 def _with_whole_head(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:

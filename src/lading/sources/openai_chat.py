@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from lading.sources.bodies import exchange, read_bodies
+from lading.sources.bodies import exchange
+from lading.sources.conversations import read_bodies
 from lading.sources.recording import Source
 
 

@@ -37,6 +37,22 @@ class Usage(Struct, frozen=True):
     """Seconds since 1970."""
 
 
+class Request(Struct, frozen=True):
+    """What one call really sent, told by what the call before it sent."""
+
+    message_index: int
+    """The raw index of the reply that the call gave, as in ``Usage``; where none was recorded, of what stands
+    in its place."""
+    kept: int
+    """How many of its messages, from the first on, are those of the request before it. Where a mark for the
+    cache stands is no difference."""
+    added: tuple[Message, ...]
+    """The messages after these."""
+    changed_index: int | None = None
+    """Where in the list of messages, from 0, it first says something else than the request before it, or ends
+    before that one does; -1: in the system text or the tools outside of the list. None: it only grows."""
+
+
 class Recording(Struct, frozen=True):
     """One recorded session.
 
@@ -63,6 +79,8 @@ class Recording(Struct, frozen=True):
     """Name of the format it was read from."""
     params: Template | None = None
     """The other fields of a request body, temperature and the like, as ``Conversation.template``."""
+    requests: tuple[Request, ...] = ()
+    """The requests in order, where the file holds more than one of them as they were sent."""
 
 
 class Line(Struct, frozen=True):
