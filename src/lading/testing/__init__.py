@@ -1,0 +1,25 @@
+"""Fakes for tests, ours and yours: a strict provider on this machine, scripted models, and a task for them."""
+
+from __future__ import annotations
+
+from lading.testing.answers import Answer, Fault, Issue, Request
+from lading.testing.needle import NeedleTask
+from lading.testing.prompt_cache import Scale
+from lading.testing.provider import StrictProvider
+from lading.testing.script import FakeModel, Passage, Say, Script, Seen, Use
+
+__all__ = [
+    "Answer",
+    "FakeModel",
+    "Fault",
+    "Issue",
+    "NeedleTask",
+    "Passage",
+    "Request",
+    "Say",
+    "Scale",
+    "Script",
+    "Seen",
+    "StrictProvider",
+    "Use",
+]
