@@ -5,17 +5,23 @@ model's window, checks it against the provider's rules, and records a manifest f
 can be built again.
 """
 
+import importlib
+import typing
+
 from lading.budget import Budget, allocate
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.economics import PrefixCache, Rates, Usage, edit_price
 from lading.engine import Engine, reopen
 from lading.errors import (
     AddressError,
+    ContextOverflow,
     IllegalRequest,
     InputError,
     LadingError,
     ModelError,
     PackError,
+    PastChanged,
+    SessionBusy,
     SourceError,
     StoreError,
     StoreFormatError,
@@ -36,6 +42,7 @@ from lading.messages import (
     Tool,
     ToolCall,
     ToolResult,
+    tool_result,
     user_text,
 )
 from lading.models.card import Card
@@ -43,17 +50,25 @@ from lading.models.catalog import find_card, load_cards
 from lading.pack import Pack
 from lading.pointers import resolve
 from lading.replay import Outcome, rebuild_body, verify
+from lading.session import Session, SessionOptions
 from lading.settings import Settings, settings_for
 from lading.stores import SessionStore, open_store
 from lading.wire import Wire, check, encode, find_wire
 from lading.wire.checking import Rule, Violation
+from lading.wire.replies import Reply
+
+if typing.TYPE_CHECKING:
+    from lading.async_session import AsyncSession
+    from lading.clients import wrap
 
 __all__ = [
     "AddressError",
     "Arrival",
+    "AsyncSession",
     "Budget",
     "Card",
     "Compaction",
+    "ContextOverflow",
     "Conversation",
     "Draft",
     "Engine",
@@ -69,11 +84,16 @@ __all__ = [
     "Outcome",
     "Pack",
     "PackError",
+    "PastChanged",
     "PrefixCache",
     "Pressure",
     "Rates",
     "Reasoning",
+    "Reply",
     "Rule",
+    "Session",
+    "SessionBusy",
+    "SessionOptions",
     "SessionStore",
     "Settings",
     "SourceError",
@@ -103,6 +123,18 @@ __all__ = [
     "reopen",
     "resolve",
     "settings_for",
+    "tool_result",
     "user_text",
     "verify",
+    "wrap",
 ]
+
+_AT_FIRST_USE = {"AsyncSession": "lading.async_session", "wrap": "lading.clients"}
+"""What is imported when it is first asked for: asyncio alone takes as long to import as all the rest."""
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"module 'lading' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_AT_FIRST_USE[name]), name)
+    return value

@@ -14,6 +14,8 @@ from msgspec import Struct
 from lading.errors import AddressError
 
 SCHEME = "artifact://"
+RESTORE = "restore"
+"""Name of the tool by which a model reads what an address points to."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
 _BLOB_ITEM = re.compile(r"[0-9a-f]{64}")

@@ -7,11 +7,10 @@ is new since the last one. Messages go in with ``append``, a request comes out o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import Address, check_name
@@ -22,28 +21,18 @@ from lading.economics import is_cold
 from lading.errors import IllegalRequest, InputError, PackError, StoreError
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
-from lading.jsonbytes import CANONICAL_FORM
-from lading.log import Edit
-from lading.manifest import (
-    FORMAT,
-    KEYFRAME_EVERY,
-    Frame,
-    Manifest,
-    Place,
-    Prefix,
-    Seen,
-    Sent,
-    decision,
-    seal,
-    unseal,
-)
+from lading.log import Edit, Reported
+from lading.manifest import Cause, totals
 from lading.messages import Message, Template, Tool
 from lading.offer import Offer
 from lading.pack import Pack, layer_counts, window_exceeded
-from lading.request import ENCODER, Request, shared_links
+from lading.receipts import Last, Receipts, Standing
+from lading.request import Request
 from lading.settings import Settings
 from lading.stores import SessionStore
+from lading.tokens.calibration import Calibration
 from lading.toolset import LADDER, Detail
+from lading.validity import newest_block
 from lading.view import View, rebuild
 from lading.wire import find_wire
 from lading.wire.checking import Violation
@@ -70,63 +59,107 @@ class Engine:
         self._wire = find_wire(settings.wire)
         self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
         self.history = History(self._wire.needs(settings.card), self._count)
-        self._store = store
         self._strategy = strategy(settings.strategy)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
         self._detail: Detail = "full"
         self._events: list[Event] = []
-        self._last = Last()
+        self._receipts = Receipts(settings, store)
         self._account = 0.0
-        self._saved_entries = self._saved_edits = 0
+        self._room = settings.budget.room_tokens
 
     @property
     def call(self) -> int:
         """Number of the next call, from 1."""
         return self._last.call + 1
 
+    @property
+    def shown(self) -> int:
+        """How many entries of the log the last request could show."""
+        return self._last.entries
+
+    @property
+    def changes_requests(self) -> bool:
+        """Whether the strategy can take anything out of a request."""
+        return self._strategy.changes_requests
+
+    @property
+    def room_tokens(self) -> int:
+        """What the conversation may count behind its head, tools included, whichever way the next request goes."""
+        view = self.history.view
+        return max(min(self._receipts.rooms(items=len(view))) - view.tokens_before(view.head), 0)
+
+    @property
+    def calibration(self) -> Calibration:
+        """What reported usage has taught about the session's counter."""
+        return self._receipts.calibration
+
     def resume(self, manifest: bytes | None, *, store: SessionStore) -> None:
         """Go on after the last recorded request (None: there was none). For ``reopen``."""
-        history, self._store = self.history, store
-        self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
-        if manifest is None:
-            return
-        last = unseal(manifest)
-        self._account, self._detail = last.account, last.tool_detail
-        items, _ = history.view.span(last.seen.entries, last.seen.entries)
-        sent, place = last.seen, last.place
-        self._last = Last(
-            call=place.call,
-            checksum=last.checksum,
-            items=items,
-            entries=sent.entries,
-            edits=sent.edits,
-            at_s=place.at_s,
-            digest=last.sent.digest,
-        )
+        self._receipts = Receipts(self.settings, store)
+        last = self._receipts.resume(manifest, self.history)
+        if last is not None:
+            self._account, self._detail = last.account, last.tool_detail
 
-    def append(self, messages: Iterable[Message], *, at_s: float | None = None) -> None:
+    def append(
+        self,
+        messages: Iterable[Message],
+        *,
+        at_s: float | None = None,
+        usage: Reported | None = None,
+        known_as: Sequence[str] = (),
+    ) -> None:
         """Admit messages to the log, in order, as they happened. They are stored with the next ``pack``, or
         at once by ``save``.
 
-        Raises IllegalRequest for a message with a number that is NaN or infinite; those before it are in.
+        ``usage``: what the last call took, when the messages are the reply to it; counts are calibrated by it.
+        ``known_as``: for each message the digest under which the caller knows it. Raises IllegalRequest for a
+        message with a number that is NaN or infinite; those before it are in.
         """
-        for message in messages:
-            self._events += self.history.append(message, call=self.call, at_s=at_s)
+        for position, message in enumerate(messages):
+            name = known_as[position] if known_as else None
+            self._events += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
+        self._receipts.learn(usage, self.history)
+
+    def restate(self, entry: int, message: Message) -> None:
+        """Show a message of the head as the caller says it now, from the next request on."""
+        self.history.restate(entry, message, call=self.call)
+        self._request.forget(0)
+
+    def withdraw(self, entry: int) -> None:
+        """Show nothing from this entry on, from the next request on: the caller goes on from before it."""
+        session, last = self.settings, len(self.history.entries) - 1
+        item = str(entry) if entry == last else f"{entry}-{last}"
+        pointer = str(Address(session.tenant, session.session, "log", item))
+        self._request.forget(self.history.withdraw(entry, call=self.call, pointer=pointer))
+        self._receipts.shortened(len(self.history.view))
+
+    def count(self, message: Message) -> int:
+        """Tokens of a message as its wire will write it, by the session's counter."""
+        return self._count(message)
 
     def save(self) -> None:
         """Store what was appended since the last ``pack``. Raises StoreError."""
-        self._save(None, {})
+        self._receipts.save(self.history)
 
     def pack(
-        self, *, tools: Sequence[Tool] = (), template: Template | None = None, at_s: float | None = None
+        self,
+        *,
+        tools: Sequence[Tool] = (),
+        template: Template | None = None,
+        at_s: float | None = None,
+        most_tokens: int | None = None,
+        cause: Cause = "",
+        refused_tokens: int | None = None,
     ) -> Pack:
         """The request for the next call, recorded.
 
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is when the call is made,
-        for prompt caches that cool. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
-        PackError, StoreError; after an error the log stands, no edit of this call remains, and the call may
-        be made again.
+        for prompt caches that cool. ``most_tokens``: no larger by the session's counter, whatever the window
+        allows. ``cause`` stands in the manifest. ``refused_tokens``: the provider found the last request too
+        long and counted so many tokens (0: it does not say). Raises WindowExceeded, IllegalRequest for input
+        that cannot be encoded, PackError, StoreError; after an error the log stands, nothing decided or learned
+        in this call remains, and the call may be made again.
         """
         if at_s is not None and not math.isfinite(at_s):
             raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
@@ -135,17 +168,23 @@ class Engine:
             raise PackError("There is no message to answer yet. Append a user message first.")
         self._offer = self._offer.changed(tuple(tools), template)
         mark, detail, events, recorded = len(self.history.edits), self._detail, len(self._events), False
+        learned = None
         try:
             self._recall()
-            account = self._compact(at_s)
+            if refused_tokens is not None:
+                learned = self._receipts.refused(refused_tokens, self.history)
+            account = self._compact(at_s, most_tokens, refused=refused_tokens is not None)
             violations = self._assemble(mark)
-            pack = self._record(violations, account=account, at_s=at_s)
+            standing = Standing(self._counts(), self._detail, account, at_s, cause)
+            pack = self._record(violations, standing)
             recorded = True
         finally:
             if not recorded:
                 self._take_back(mark)
                 self._detail = detail
                 del self._events[events:]
+                if learned is not None:
+                    self._receipts.last, self._receipts.calibration = learned
         return pack
 
     def _recall(self) -> None:
@@ -157,29 +196,47 @@ class Engine:
         self._encode(self._request, earlier)
         chain = tuple(self._request.chain)
         if chain[-1] == last.digest:
-            self._last = replace(last, chain=chain)
+            self._receipts.last = replace(last, chain=chain)
+        if since := self.history.edits[last.edits :]:
+            entry = min(edit.first for edit in since)
+            self._request.forget(self.history.view.span(entry, entry)[0])
 
-    def _compact(self, at_s: float | None) -> float:
+    def _compact(self, at_s: float | None, most_tokens: int | None, *, refused: bool) -> float:
         """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
-        mark = len(self.history.edits)
+        mark, view = len(self.history.edits), self.history.view
         rungs = LADDER[LADDER.index(self._detail) :] if self._strategy.changes_requests else (self._detail,)
         for detail in rungs:
-            room = self.settings.budget.room_tokens - self._offer.tokens(detail)
-            account = self._decide(self._pressure(room, at_s))
-            if self.history.view.tokens <= room:
-                self._reduce(detail)
-                return account
             tools_tokens = self._offer.tokens(detail)
-            counts = layer_counts(self.history.view, tools_tokens=tools_tokens, budget=self.settings.budget)
-            self._take_back(mark)
-        raise window_exceeded(counts, self.settings.budget, strategy=self.settings.strategy)
+            kept, repacked = self._rooms(tools_tokens, most_tokens)
+            # A request that goes another way than the last is counted with less certainty.
+            for room in dict.fromkeys((kept, min(kept, repacked))):
+                account = self._decide(self._pressure(room, at_s), refused=refused)
+                # A shorter list leaves more room: each message has a price of its own.
+                fits = self._rooms(tools_tokens, most_tokens)[self._changes_sent()]
+                if self.history.view.tokens <= fits:
+                    self._reduce(detail)
+                    self._room = max(room, fits) + tools_tokens
+                    return account
+                view = self.history.view
+                counts = layer_counts(view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
+                self._take_back(mark)
+        raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy)
+
+    def _rooms(self, tools_tokens: int, most_tokens: int | None) -> tuple[int, int]:
+        """What the view may count as a request that extends the last one, and as one that goes another way."""
+        rooms = self._receipts.rooms(items=len(self.history.view), most_tokens=most_tokens)
+        return rooms[0] - tools_tokens, rooms[1] - tools_tokens
+
+    def _changes_sent(self) -> bool:
+        """Whether an edit since the last request changes what that one showed."""
+        return any(edit.first < self._last.entries for edit in self.history.edits[self._last.edits :])
 
     def _pressure(self, room_tokens: int, at_s: float | None) -> Pressure:
         settings, last = self.settings, self._last
         idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
         return Pressure(
             room_tokens=room_tokens,
-            sent_items=last.items,
+            sent_items=last.counted.messages,
             rates=settings.rates,
             account=self._account,
             cache_cold=is_cold(idle_s=idle_s, ttl_s=settings.cache_ttl_s),
@@ -188,9 +245,12 @@ class Engine:
             invariants=self._wire.invariants(settings.card),
         )
 
-    def _decide(self, pressure: Pressure) -> float:
+    def _decide(self, pressure: Pressure, *, refused: bool) -> float:
         view = self.history.view
         position = min(pressure.sent_items, len(view))
+        if refused:
+            # The model saw nothing of what was new in a request that was too long.
+            position = min(position, newest_block(view.messages))
         while position < len(view):
             arrival, items = Arrival(view.items[position], view), len(view)
             draft = self._guarded(partial(admitted, self._strategy, arrival, pressure=pressure), None)
@@ -240,13 +300,13 @@ class Engine:
             )
         self._take_back(mark)
         self._overrule(f"they broke rule {violations[0].rule}")
-        room = self.settings.budget.room_tokens - self._offer.tokens(self._detail)
+        room = min(self._receipts.rooms(items=len(self.history.view))) - self._offer.tokens(self._detail)
         if self.history.view.tokens <= room:
             return self._encode(self._request, self.history.view)
         pressure = self._pressure(room, None)
         rescue = emergency(self.history.view, pressure)
         if rescue is None:
-            raise window_exceeded(self._counts(), self.settings.budget, strategy=self.settings.strategy)
+            raise window_exceeded(self._counts(), self._room, strategy=self.settings.strategy)
         self._apply(rescue, pressure)
         violations = self._encode(self._request, self.history.view)
         if violations and self._made_worse(violations, mark):
@@ -269,70 +329,21 @@ class Engine:
         request.show(view)
         return request.violations()
 
-    def _record(self, violations: list[Violation], *, account: float, at_s: float | None) -> Pack:
-        chain, ends, body = tuple(self._request.chain), tuple(self._request.ends), self._request.body()
-        history, last = self.history, self._last
-        frame = self._frame()
-        is_keyframe = frame != last.frame or last.call % KEYFRAME_EVERY == 0
-        decided = history.edits[last.edits :]
-        manifest, data = seal(
-            Manifest(
-                format=FORMAT,
-                place=Place(self.settings.tenant, self.settings.session, self.call, at_s),
-                parent=last.checksum,
-                seen=Seen(len(history.entries), len(history.edits), history.log),
-                counts=self._counts(),
-                prefix=self._prefix(chain, ends, decided),
-                sent=Sent(chain[-1], len(body)),
-                tool_detail=self._detail,
-                decisions=tuple(map(decision, decided)),
-                account=account,
-                frame=frame if is_keyframe else None,
-            )
-        )
-        self._save(data, self._offer.blobs if is_keyframe else {})
-        events = (*self._events, *(_applied(edit) for edit in decided if edit.kind != "repaired"))
-        self._events, self._account = [], account
-        shown = (len(history.view), len(history.entries), len(history.edits))
-        self._last = Last(self.call, manifest.checksum, chain, *shown, frame, at_s, chain[-1])
+    def _record(self, violations: list[Violation], standing: Standing) -> Pack:
+        request, decided = self._request, self.history.edits[self._last.edits :]
+        chain, ends, body = tuple(request.chain), tuple(request.ends), request.body()
+        manifest = self._receipts.record(standing, self.history, offer=self._offer, built=(chain, ends, len(body)))
+        events = (*self._events, *map(_applied, _by_strategy(decided)))
+        self._events, self._account = [], standing.account
         return Pack(body, manifest, chain, ends, tuple(violations), events)
+
+    @property
+    def _last(self) -> Last:
+        return self._receipts.last
 
     def _counts(self) -> dict[str, int]:
         tools_tokens = self._offer.tokens(self._detail)
-        return layer_counts(self.history.view, tools_tokens=tools_tokens, budget=self.settings.budget)
-
-    def _frame(self) -> Frame:
-        settings, meter = self.settings, self.settings.meter
-        return Frame(
-            wire=settings.wire,
-            strategy=settings.strategy,
-            encoder=ENCODER,
-            canonical=CANONICAL_FORM,
-            card=settings.card,
-            counter=meter.counter.name,
-            multiplier=meter.multiplier,
-            budget=settings.budget,
-            rates=settings.rates,
-            cache_ttl_s=settings.cache_ttl_s,
-            tools=self._offer.tools_digest,
-            template=self._offer.template_digest,
-        )
-
-    def _prefix(self, chain: tuple[str, ...], ends: tuple[int, ...], decided: list[Edit]) -> Prefix:
-        last = self._last
-        shared = shared_links(chain, last.chain)
-        tokens = ends[shared - 1] if shared else 0
-        if shared == len(last.chain) and (last.chain or not last.call):
-            return Prefix(shared, tokens)
-        first_new, _ = self.history.view.span(last.entries, last.entries)
-        new_tokens = self.history.view.tokens - self.history.view.tokens_before(first_new)
-        rates = self.settings.rates
-        price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
-        reasons = dict.fromkeys(edit.reason for edit in decided if edit.kind != "repaired")
-        why = "; ".join(reasons) or "new messages joined the last one"
-        if not shared:
-            why = "tools, system or other fields changed"
-        return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
+        return layer_counts(self.history.view, tools_tokens=tools_tokens, room_tokens=self._room)
 
     def _reduce(self, detail: Detail) -> None:
         if detail != self._detail:
@@ -348,36 +359,6 @@ class Engine:
             self.history.take_back(mark)
             self._request.forget(0)
 
-    def _save(self, manifest: bytes | None, blobs: Mapping[str, bytes]) -> None:
-        if self._store is None:
-            return
-        entries, edits = self.history.entries, self.history.edits
-        self._store.append(
-            self.settings.tenant,
-            self.settings.session,
-            entries=entries[self._saved_entries :],
-            edits=edits[self._saved_edits :],
-            manifest=manifest,
-            blobs=blobs,
-        )
-        self._saved_entries, self._saved_edits = len(entries), len(edits)
-
-
-class Last(Struct, frozen=True):
-    """What the next call must know of the one before."""
-
-    call: int = 0
-    checksum: str = ""
-    chain: tuple[str, ...] = ()
-    """Empty after reopening, until the next call shows that request again."""
-    items: int = 0
-    entries: int = 0
-    edits: int = 0
-    frame: Frame | None = None
-    at_s: float | None = None
-    digest: str = ""
-    """The last link of its chain."""
-
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:
     """The line of a stored session where it stopped: same log, same edits, and so the same bytes.
@@ -389,6 +370,10 @@ def reopen(settings: Settings, store: SessionStore) -> Engine:
     engine.history.restore(stored.entries, stored.edits)
     engine.resume(stored.last_manifest, store=store)
     return engine
+
+
+def _by_strategy(edits: Iterable[Edit]) -> Iterable[Edit]:
+    return (edit for edit in edits if edit.kind not in ("repaired", "restated"))
 
 
 def _applied(edit: Edit) -> CompactionApplied:

@@ -6,11 +6,14 @@
     │   ├── SourceError         a session file cannot be read at all
     │   ├── AddressError        an artifact:// address is malformed or points nowhere
     │   ├── ModelError          a model card is wrong
+    │   ├── PastChanged         a history differs from what the session knows; says where
     │   └── UnknownName         no such strategy, wire, source, counter
     ├── PackError               the request cannot be built
     │   ├── WindowExceeded      it does not fit; names the layer that cannot shrink
+    │   ├── ContextOverflow     the provider found it too long, and so the smaller one after it
     │   └── IllegalRequest      it breaks a provider rule; carries the violations
     └── StoreError              the store cannot be used
+        ├── SessionBusy         somebody else holds the session's lease
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
         └── TamperedError       what was read is not what was written
 
@@ -51,6 +54,20 @@ class ModelError(InputError):
     """The model card cannot be used."""
 
 
+class PastChanged(InputError):
+    """The history handed in differs from what the session knows."""
+
+    def __init__(self, text: str = "", *, position: int, known: int, given: int) -> None:
+        where = f"it ends after message {given - 1}" if position == given else f"message {position} is another than"
+        super().__init__(
+            text
+            or f"The history handed in is not the one the session knows: of {known} messages {where} what is "
+            'known there. Hand in the same history, or add(..., changed="fork") to go on in a new session.'
+        )
+        self.position = position
+        """The first message that differs."""
+
+
 class UnknownName(InputError):
     """No entry of that name is registered."""
 
@@ -72,6 +89,10 @@ class WindowExceeded(PackError):
         """Tokens that were there: window less output reserve and margin."""
 
 
+class ContextOverflow(PackError):
+    """The provider says that the request is too long, and said so of the smaller one before."""
+
+
 class IllegalRequest(PackError):
     """The request breaks a rule of its provider."""
 
@@ -82,6 +103,10 @@ class IllegalRequest(PackError):
 
 class StoreError(LadingError):
     """The store cannot be used."""
+
+
+class SessionBusy(StoreError):
+    """Somebody else is writing the session: wait for it, or close it there."""
 
 
 class StoreFormatError(StoreError):

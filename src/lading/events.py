@@ -51,4 +51,43 @@ class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
     tokens_after: int
 
 
-Event: TypeAlias = UnknownModel | Repaired | CompactionApplied | StrategyOverruled | ToolsReduced
+class Forked(Struct, frozen=True, tag_field="event", tag=True):
+    """A history differed from what its session knows; it goes on in a session of its own."""
+
+    session: str
+    fork: str
+
+
+class Restored(Struct, frozen=True, tag_field="event", tag=True):
+    """The model asked for something that had left its view, and was answered."""
+
+    session: str
+    address: str
+    is_error: bool
+
+
+class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
+    """A client's request went out as its caller made it, because it could not be packed."""
+
+    session: str
+    error: str
+
+
+class ReplyLost(Struct, frozen=True, tag_field="event", tag=True):
+    """A reply was passed on and not recorded: it was cut short, or could not be read."""
+
+    session: str
+    why: str
+
+
+Event: TypeAlias = (
+    UnknownModel
+    | Repaired
+    | CompactionApplied
+    | StrategyOverruled
+    | ToolsReduced
+    | Forked
+    | Restored
+    | PackingFailed
+    | ReplyLost
+)

@@ -13,9 +13,9 @@ from lading import jsonbytes
 from lading.compaction import Draft
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.log import Edit, Entry
+from lading.log import Edit, Entry, Reported
 from lading.manifest import log_chain
-from lading.messages import Message
+from lading.messages import File, Image, Message, ToolResult
 from lading.repair import Admitted, Border, Needs
 from lading.request import encoded
 from lading.view import View, rebuild
@@ -28,6 +28,7 @@ class History:
     """Entries, edits and view of one session. Append-only but for edits that were never sent."""
 
     def __init__(self, needs: Needs, count: Callable[[Message], int]) -> None:
+        self._needs = needs
         self._border = Border(needs)
         self._count = count
         self.entries: list[Entry] = []
@@ -35,9 +36,21 @@ class History:
         self.view = View()
         self.log = ""
         """Chain digest over the entries (``manifest.log_chain``)."""
+        self.withdrawn: set[int] = set()
+        """Entries that the caller said are not part of the history any more."""
+        self.holds_media = False
+        """Whether a picture or document was ever taken in: their tokens are no matter of words."""
         self._round = self._turn = 0
 
-    def append(self, message: Message, *, call: int, at_s: float | None = None) -> list[Event]:
+    def append(
+        self,
+        message: Message,
+        *,
+        call: int,
+        at_s: float | None = None,
+        usage: Reported | None = None,
+        known_as: str | None = None,
+    ) -> list[Event]:
         """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on.
 
         Raises IllegalRequest, before anything is taken in, for a NaN or infinite number, InputError for
@@ -46,8 +59,10 @@ class History:
         _check_message(message)
         data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
         digest = jsonbytes.digest(data)
-        entry = self._entry(message, digest, self._count(message), at_s)
-        self._take(entry)
+        self._round += message.role == "assistant"
+        self._turn += message.role == "user" and not message.results
+        index, tokens = len(self.entries), self._count(message)
+        self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         admitted = self._border.admit(message)
         return self._repaired(admitted, admitted.messages, "", call)
 
@@ -85,6 +100,25 @@ class History:
         self.edits.append(edit)
         return self.view.apply(edit)
 
+    def restate(self, entry: int, message: Message, *, call: int) -> None:
+        """From ``call`` on an entry is seen as this message, because the caller says it differently now."""
+        draft = Draft("restated", entry, entry, (message,), "the caller changed the message", ())
+        self.apply(draft, call=call, room_tokens=2**62)
+
+    def withdraw(self, entry: int, *, call: int, pointer: str) -> int:
+        """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
+        Returns the first position that changed."""
+        last = len(self.entries) - 1
+        draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
+        position = self.apply(draft, call=call, room_tokens=2**62)
+        self._pass_border()
+        self.view = rebuild(self.entries, self.edits)
+        return position
+
+    def splits(self, entry: int) -> bool:
+        """Whether an edit shows this entry and ones before it in one piece."""
+        return any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws)
+
     def take_back(self, edits: int) -> None:
         """Forget the edits from number ``edits`` on; they must not have been sent."""
         if len(self.edits) > edits:
@@ -93,27 +127,38 @@ class History:
 
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit]) -> None:
         """Stand where a stored session stood: same view, same border, without counting anything again."""
-        closed = {edit.first for edit in edits if edit.kind == "repaired" and edit.reason.startswith(CLOSING)}
         for entry in entries:
-            self._border.admit(entry.message)
-            if entry.index in closed:
-                self._border.close()
-            self.entries.append(entry)
-            self.log = log_chain(self.log, entry)
+            self._note(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         self.edits.extend(edits)
+        self._pass_border()
         self.view = rebuild(self.entries, self.edits)
 
-    def _entry(self, message: Message, digest: str, tokens: int, at_s: float | None) -> Entry:
-        self._round += message.role == "assistant"
-        self._turn += message.role == "user" and not message.results
-        return Entry(len(self.entries), message, digest, tokens, self._round, self._turn, at_s)
+    def _pass_border(self) -> None:
+        """Bring the border to where it stands after all that is part of the history."""
+        closed: set[int] = set()
+        for edit in self.edits:
+            if edit.withdraws:
+                closed.difference_update(span := range(edit.first, edit.last + 1))
+                self.withdrawn.update(span)
+            elif edit.kind == "repaired" and edit.reason.startswith(CLOSING):
+                closed.add(edit.first)
+        self._border = Border(self._needs)
+        for entry in self.entries:
+            if entry.index not in self.withdrawn:
+                self._border.admit(entry.message)
+            if entry.index in closed:
+                self._border.close()
 
     def _take(self, entry: Entry) -> None:
+        self._note(entry)
+        self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+
+    def _note(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.log = log_chain(self.log, entry)
-        self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+        self.holds_media = self.holds_media or holds_media(entry.message)
 
     def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:
         if shown == (self.entries[-1].message,):
@@ -124,6 +169,12 @@ class History:
         reason = when + ", ".join(rules)
         self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
+
+
+def holds_media(message: Message) -> bool:
+    """Whether a picture or document stands in the message or in one of its results."""
+    inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
+    return any(isinstance(part, Image | File) for parts in inner for part in parts)
 
 
 def _check_message(message: object) -> None:

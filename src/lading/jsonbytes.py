@@ -38,9 +38,10 @@ def load(data: bytes | str) -> Any:
     """The value that JSON bytes spell. Raises ValueError for anything else, with a position where there is
     one; also for JSON nested too deeply."""
     try:
-        return json.loads(data)
-    except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
+        # Several times as fast, and equal wherever it reads at all: it refuses NaN and lone surrogates.
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _loaded(data)
 
 
 def dump_value(value: msgspec.Struct) -> bytes:
@@ -59,6 +60,13 @@ def load_value(data: bytes, type_: type[V]) -> V:
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _loaded(data: bytes | str) -> Any:
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
 
 
 def _encoded(encoder: json.JSONEncoder, value: Any) -> bytes:

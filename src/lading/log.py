@@ -12,7 +12,22 @@ from msgspec import Struct
 
 from lading.messages import Message
 
-EditKind: TypeAlias = Literal["repaired", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"]
+EditKind: TypeAlias = Literal[
+    "repaired", "restated", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
+]
+"""``repaired`` at the border, ``restated`` by the caller; all others are a strategy's."""
+
+
+class Reported(Struct, frozen=True, omit_defaults=True):
+    """What the provider reported of one call, with its reply."""
+
+    input_tokens: int
+    """All input: read from the cache, written to it, and neither."""
+    output_tokens: int = 0
+    read_tokens: int = 0
+    """Of the input, read from the prompt cache."""
+    written_tokens: int = 0
+    """Of the input, written to the prompt cache."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
@@ -30,6 +45,11 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     """Number of user messages before this entry, itself included when it is one."""
     at_s: float | None = None
     """When it happened, in seconds since 1970, where the source recorded it."""
+    usage: Reported | None = None
+    """What the call took that this message is the reply to, where the provider said so."""
+    known_as: str | None = None
+    """Digest (``telling.essence``) under which the caller knows the message, where a facade took it in; empty:
+    the caller never saw it."""
 
 
 class Edit(Struct, frozen=True, omit_defaults=True):
@@ -54,6 +74,11 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     """How many of the removed tokens had to go for the request to fit; the rest is voluntary."""
     pointers: tuple[str, ...] = ()
     """Addresses under which the removed bytes can be read again."""
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether the caller said that its entries are not part of the history any more."""
+        return self.kind == "restated" and not self.replacement
 
     @property
     def tokens_after(self) -> int:

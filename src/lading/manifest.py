@@ -9,6 +9,7 @@ the canonical form, so that no manifest can be changed, dropped or exchanged unn
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +21,7 @@ from lading.economics import Rates
 from lading.errors import StoreFormatError, TamperedError
 from lading.log import Edit, Entry
 from lading.models.card import Card
+from lading.tokens.calibration import Calibration
 from lading.toolset import Detail
 
 FORMAT = 1
@@ -78,6 +80,11 @@ class Frame(Struct, frozen=True):
     """Digest of the stored body fields besides messages, system and tools."""
 
 
+Cause: TypeAlias = Literal["", "restore", "retry"]
+"""Why a request was made: the caller asked (empty), the model had something restored, or the provider found
+the one before too long."""
+
+
 class Place(Struct, frozen=True, omit_defaults=True):
     """Which request this is."""
 
@@ -87,6 +94,7 @@ class Place(Struct, frozen=True, omit_defaults=True):
     """From 1."""
     at_s: float | None = None
     """When the caller said the request is made, in seconds since 1970."""
+    cause: Cause = ""
 
 
 class Seen(Struct, frozen=True):
@@ -98,12 +106,23 @@ class Seen(Struct, frozen=True):
     """Chain digest over these entries (``log_chain``)."""
 
 
-class Sent(Struct, frozen=True):
+class Expected(Struct, frozen=True):
+    """What the provider is expected to count of the request, and what reported usage had taught before it."""
+
+    tokens: int
+    calibration: Calibration
+    kept: bool = False
+    """Whether the request extends the one learned from last."""
+
+
+class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
     """``Request.digest``: equal digests mean equal bytes."""
     body_bytes: int
+    expected: Expected | None = None
+    """None: no usage was reported yet; the counts stand as they are."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):
@@ -171,8 +190,10 @@ def decision(edit: Edit) -> Decision:
 
 
 def log_chain(previous: str, entry: Entry) -> str:
-    """The next link of the chain over a log's entries: message, place, count and time of each."""
-    facts = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
+    """The next link of the chain over a log's entries: message, place, count, time and what was said of each."""
+    facts: tuple[object, ...] = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
+    if entry.usage is not None or entry.known_as is not None:
+        facts = (*facts, msgspec.to_builtins(entry.usage), entry.known_as)
     return jsonbytes.digest(previous.encode() + jsonbytes.dump(facts))
 
 

@@ -156,3 +156,8 @@ class Conversation(Struct, frozen=True, omit_defaults=True):
 def user_text(text: str) -> Message:
     """A user message made here, not by a person or a provider."""
     return Message("user", (Text(text),))
+
+
+def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:
+    """The message that answers a tool call."""
+    return Message("tool", (ToolResult(call_id, (Text(text),), is_error=is_error),))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.budget import Budget
+from lading.economics import Rates
 from lading.errors import WindowExceeded
 from lading.events import Event
-from lading.manifest import Manifest, totals
+from lading.log import Edit
+from lading.manifest import Manifest, Prefix, totals
+from lading.request import shared_links
 from lading.view import View
 from lading.wire.checking import Violation
 
@@ -41,7 +44,7 @@ class Pack(Struct, frozen=True):
         return totals(self.manifest.counts)
 
 
-def layer_counts(view: View, *, tools_tokens: int, budget: Budget) -> dict[str, int]:
+def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str, int]:
     """Tokens by layer of the request that shows this view."""
     system = 0
     while system < len(view) and view.items[system].message.role == "system":
@@ -52,13 +55,12 @@ def layer_counts(view: View, *, tools_tokens: int, budget: Budget) -> dict[str, 
         "system": system_tokens,
         "tools": tools_tokens,
         "conversation": view.tokens - system_tokens,
-        "slack": budget.room_tokens - total,
+        "slack": room_tokens - total,
     }
 
 
-def window_exceeded(counts: dict[str, int], budget: Budget, *, strategy: str) -> WindowExceeded:
+def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
     """The error that names the layer which cannot shrink, and says what to do."""
-    room = budget.room_tokens
     fixed = counts["system"] + counts["tools"]
     layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
     needed = totals(counts)
@@ -77,3 +79,26 @@ def window_exceeded(counts: dict[str, int], budget: Budget, *, strategy: str) ->
         counts=counts,
         room=room,
     )
+
+
+def shared_prefix(
+    chain: Sequence[str],
+    ends: Sequence[int],
+    *,
+    earlier: Sequence[str],
+    new_tokens: int,
+    decided: Sequence[Edit],
+    rates: Rates,
+) -> Prefix:
+    """What a request shares with the one before it, whose chain is ``earlier``; and where, why and at what
+    price it goes another way. ``new_tokens`` were never sent and cost nothing extra."""
+    shared = shared_links(chain, earlier)
+    tokens = ends[shared - 1] if shared else 0
+    if shared == len(earlier):
+        return Prefix(shared, tokens)
+    price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
+    reasons = dict.fromkeys(edit.reason for edit in decided if edit.kind != "repaired")
+    why = "; ".join(reasons) or "new messages joined the last one"
+    if not shared:
+        why = "; ".join(reasons) or "tools, system or other fields changed"
+    return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)

@@ -7,7 +7,7 @@ the view, the frame gives tools, other fields and the wire, the encoder gives th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
-from lading.manifest import Frame, Manifest, decision, log_chain, unseal
+from lading.manifest import KEYFRAME_EVERY, Frame, Manifest, decision, log_chain, unseal
 from lading.messages import Template, Tool
 from lading.offer import tools_from
 from lading.request import ENCODER, Request
@@ -84,12 +84,8 @@ class Rebuilder:
             if frame.encoder != ENCODER:
                 raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
             self._frame = frame
-            try:
-                self._tools = tools_from(self._blob(frame.tools))
-                self._template = msgspec.convert(jsonbytes.load(self._blob(frame.template)), Template | None)
-            except ValueError as error:
-                raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
-            self._request = Request(_loaded_wire(frame.wire), frame.card)
+            self._tools, self._template = offered(frame, self._blob)
+            self._request = Request(loaded_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
         return self._request
@@ -145,6 +141,28 @@ def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcom
         yield Outcome(tenant, session, call, str(error))
 
 
+def offered(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...], Template | None]:
+    """The tools of a frame, in full, and the body's other fields; ``blob`` gives what has a digest.
+
+    Raises TamperedError when they cannot be read.
+    """
+    try:
+        template = msgspec.convert(jsonbytes.load(blob(frame.template)), Template | None)
+        return tools_from(blob(frame.tools)), template
+    except ValueError as error:
+        raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
+
+
+def last_offered(store: SessionStore, *, tenant: str, session: str) -> tuple[tuple[Tool, ...], Template | None]:
+    """What a session's last request offered beside the conversation; nothing where there was no request."""
+    calls = store.load(tenant, session).calls
+    newest = store.manifests(tenant, session, start=(calls - 1) // KEYFRAME_EVERY * KEYFRAME_EVERY)
+    frames = [frame for frame in (unseal(data).frame for data in newest) if frame is not None]
+    if not frames:
+        return (), None
+    return offered(frames[-1], lambda digest: store.blob(tenant, session, digest=digest))
+
+
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
     """The body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
@@ -155,8 +173,11 @@ def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
 
 
-def _loaded_wire(name: str) -> Wire:
-    """A store is data: the wire it names must not be a reason to import a module."""
+def loaded_wire(name: str) -> Wire:
+    """The wire that a stored frame names. Raises StoreFormatError when that would import a module.
+
+    A store is data: what it names must not be a reason to run code.
+    """
     module, separator, _ = name.partition(":")
     if separator and module not in sys.modules:
         raise StoreFormatError(

@@ -7,7 +7,7 @@ first, then one unit for each run of messages that share wire messages). Equal l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
@@ -113,6 +113,15 @@ class Request:
         wire_messages = self._wire.encode_group(run, self._card)
         data = b",".join(encoded(item, path=f"messages.{position}") for item in wire_messages)
         return _Unit(run, wire_messages, data)
+
+    @property
+    def envelope(self) -> Mapping[str, Any]:
+        """Every field of the body but its messages."""
+        return self._envelope
+
+    def runs(self) -> Iterator[tuple[Sequence[Message], Sequence[dict[str, Any]]]]:
+        """The messages behind the envelope in runs, each with the body's messages that it became."""
+        return ((unit.messages, unit.wire_messages) for unit in self._units)
 
     @property
     def _length(self) -> int:

@@ -6,7 +6,10 @@ from msgspec import Struct
 
 from lading.budget import Budget, allocate
 from lading.economics import Rates, rates_for
+from lading.jsonbytes import CANONICAL_FORM
+from lading.manifest import Frame
 from lading.models.card import Card
+from lading.request import ENCODER
 from lading.tokens import counter as counter_named
 from lading.tokens.meter import Meter, meter
 
@@ -57,4 +60,22 @@ def settings_for(
         wire=wire,
         strategy=strategy,
         session=session,
+    )
+
+
+def frame(settings: Settings, *, tools: str, template: str) -> Frame:
+    """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
+    return Frame(
+        wire=settings.wire,
+        strategy=settings.strategy,
+        encoder=ENCODER,
+        canonical=CANONICAL_FORM,
+        card=settings.card,
+        counter=settings.meter.counter.name,
+        multiplier=settings.meter.multiplier,
+        budget=settings.budget,
+        rates=settings.rates,
+        cache_ttl_s=settings.cache_ttl_s,
+        tools=tools,
+        template=template,
     )

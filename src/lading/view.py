@@ -8,12 +8,16 @@ call (how much is there, how much could leave) cheap.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from lading.addresses import RESTORE
 from lading.log import Edit, Entry
 from lading.messages import Message
+
+RESTORED_TOKENS = 2_500
+"""What was restored stays as it is up to this size; no answer of the restore tool is larger."""
 
 
 class Item(Struct, frozen=True):
@@ -42,6 +46,8 @@ class View:
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
+        self._restoring: set[str] = set()
+        """Ids of the calls that asked for something to be restored."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -102,12 +108,12 @@ class View:
     def append(self, message: Message, *, entry: int, tokens: int) -> None:
         """Show one more raw message at the end."""
         self._note(message, entry)
-        self._push(_raw(message, entry, tokens))
+        self._push(self._item(message, tokens, entry=entry))
 
     def apply(self, edit: Edit) -> int:
         """Show a span of entries as the edit says; returns the first position that changed."""
         start, end = self.span(edit.first, edit.last)
-        replacement = _items(edit)
+        replacement = [self._item(*shown, edit=edit) for shown in _shown(edit)]
         self._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
         self.items[start:end] = replacement
         self._entries[start:end] = [item.entry for item in replacement]
@@ -120,6 +126,15 @@ class View:
             self._first_assistant = entry
         if message.role == "user" and not message.results and message.text.strip():
             self._newest_request = entry, message
+
+    def _item(self, message: Message, tokens: int, *, entry: int = -1, edit: Edit | None = None) -> Item:
+        self._restoring.update(call.id for call in message.calls if call.name == RESTORE)
+        # What the model asked to see again is not taken from it a second time, or it would ask again.
+        restored = tokens <= RESTORED_TOKENS and any(part.call_id in self._restoring for part in message.results)
+        clearable = tokens if message.results and not restored else 0
+        if edit is None:
+            return Item(message, entry, tokens, clearable_tokens=clearable)
+        return Item(message, edit.first, tokens, edit.index, 0 if edit.kind == "cleared" else clearable)
 
     def _push(self, item: Item) -> None:
         self.items.append(item)
@@ -138,29 +153,21 @@ def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
     for edit in edits:
         shown |= dict.fromkeys(range(edit.first, edit.last + 1))
         shown[edit.first] = edit
+    gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
     view = View()
     for entry in entries:
-        view._note(entry.message, entry.index)
+        if entry.index in gone:
+            view._last_entry = entry.index
+        else:
+            view._note(entry.message, entry.index)
         if entry.index not in shown:
             view.append(entry.message, entry=entry.index, tokens=entry.tokens)
         elif (edit_here := shown[entry.index]) is not None:
-            for item in _items(edit_here):
-                view._push(item)
+            for message, tokens in _shown(edit_here):
+                view._push(view._item(message, tokens, edit=edit_here))
     return view
 
 
-def _raw(message: Message, entry: int, tokens: int) -> Item:
-    return Item(message, entry, tokens, clearable_tokens=tokens if message.results else 0)
-
-
-def _items(edit: Edit) -> list[Item]:
-    return [
-        Item(
-            message,
-            edit.first,
-            tokens,
-            edit.index,
-            tokens if message.results and edit.kind != "cleared" else 0,
-        )
-        for message, tokens in zip(edit.replacement, edit.replacement_tokens, strict=True)
-    ]
+def _shown(edit: Edit) -> Iterator[tuple[Message, int]]:
+    """What an edit shows, with the tokens of each message."""
+    return zip(edit.replacement, edit.replacement_tokens, strict=True)

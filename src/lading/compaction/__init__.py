@@ -139,8 +139,8 @@ def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str])
         return "touches the pinned head"
     if draft.kind == "dropped" and end == len(view):
         return "drops the newest message"
-    if draft.kind == "repaired":
-        return "calls itself a repair"
+    if draft.kind in ("repaired", "restated"):
+        return f"calls itself {draft.kind}, which only the border and the caller may"
     if not draft.pointers:
         return "leaves no pointer"
     if not all(_holds(pointer, draft, entries=entries, session=session) for pointer in draft.pointers):

@@ -45,7 +45,7 @@ def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
     total = sum(item.tokens for item in unread)
     if total <= room * CUT_TO_SHARE:
         return room
-    results = [result for item in unread for result in item.message.results]
+    results = [result for item in unread if item.clearable_tokens for result in item.message.results]
     sizes = sorted(pressure.count(Message("tool", (result,))) for result in results)
     others = sum(map(pressure.count, carried(view, start, pressure=pressure))) + MOST_STUB_TOKENS
     left = room - others - (total - sum(sizes))

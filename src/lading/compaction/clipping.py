@@ -15,9 +15,10 @@ HEAD_SHARE = 0.7
 def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draft | None:
     """A draft that brings every result of the message above ``cap_tokens`` down to it; None when there is none.
 
-    A cap below the size of the note leaves the note alone, or the result as it is where the note is longer.
+    What was restored is left as it is. A cap below the size of the note leaves the note alone, or the result
+    as it is where the note is longer.
     """
-    if item.tokens <= cap_tokens:
+    if item.tokens <= cap_tokens or not item.clearable_tokens:
         return None
     parts: list[Part] = []
     pointers: list[str] = []

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.addresses import RESTORE
+from lading.jsonbytes import digest
+from lading.log import Entry
+from lading.messages import Message, Text, ToolCall, ToolResult
+from lading.restore import ANSWER_TOKENS, SCHEMA, answer
+from lading.tokens import counter
+from lading.tokens.meter import Meter
+
+HERE = ("default", "session")
+count = counter("o200k").count
+
+
+def entries(*texts: str) -> list[Entry]:
+    return [
+        Entry(index, Message("tool", (ToolResult("c", (Text(text),)),)), digest(b""), 1)
+        for index, text in enumerate(texts)
+    ]
+
+
+def ask(log: list[Entry], item: str = "0", **arguments: Any) -> ToolResult:
+    address = f"artifact://default/session/log/{item}"
+    call = ToolCall("r1", RESTORE, json.dumps({"address": address, **arguments}))
+    return answer(call, log, session=HERE, count=count)
+
+
+def test_the_schema_costs_at_most_120_tokens() -> None:
+    assert Meter(counter("o200k")).count_tools([SCHEMA]) <= 120
+
+
+def test_a_small_text_comes_back_whole() -> None:
+    result = ask(entries("one\ntwo"))
+    assert (result.call_id, result.name, result.is_error) == ("r1", RESTORE, False)
+    assert result.text == "[Lines 1 to 2 of 2.]\none\ntwo"
+
+
+def test_pages_follow_each_other_until_everything_was_read() -> None:
+    text = "\n".join(f"line {number} of the log" for number in range(3_000))
+    log, read, lines = entries(text), [], "1"
+    lines = ""
+    for _ in range(100):
+        shown = ask(log, lines=lines).text.split("\n")
+        read += shown[1:]
+        if "Next: lines " not in shown[0]:
+            break
+        lines = shown[0].partition("Next: lines ")[2].rstrip(".]")
+    assert read == text.split("\n")
+
+
+def test_a_query_finds_the_line_among_many() -> None:
+    text = "\n".join(f"service-{number} key=dk-{number * 7919}" for number in range(5_000))
+    shown = ask(entries(text), query="service-4321 key").text
+    assert f"4322: service-4321 key=dk-{4321 * 7919}" in shown
+
+
+def test_a_span_names_its_messages() -> None:
+    assert ask(entries("first", "second"), "0-1").text.split("\n")[1:] == [
+        "--- 0 tool",
+        "first",
+        "--- 1 tool",
+        "second",
+    ]
+
+
+@pytest.mark.parametrize("query", ["(a+)+$", "(", "[", "\\", ".*" * 300, "a|b", "(?:x" * 200])
+def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
+    text = "a" * 50_000 + "!\n" + "\n".join(["b"] * 1_000)
+    assert count(ask(entries(text), query=query).text) <= ANSWER_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("not json", "no JSON"),
+        ("[]", "Give the address"),
+        ('{"address": 7}', "Give the address"),
+        ('{"address": "/etc/passwd"}', "no address"),
+        ('{"address": "artifact://default/session/log/../../x"}', "no address"),
+        ('{"address": "artifact://other/session/log/0"}', "another conversation"),
+        ('{"address": "artifact://default/session-2/log/0"}', "another conversation"),
+        ('{"address": "artifact://default/session/log/99"}', "past the log"),
+        ('{"address": "artifact://default/session/log/0", "lines": "x"}', "a range"),
+        ('{"address": "artifact://default/session/log/0", "lines": "7-3"}', "lines 1 to 1"),
+        ("[" * 5_000, "no JSON"),
+    ],
+)
+def test_what_cannot_be_answered_says_what_to_do(arguments: str, said: str) -> None:
+    result = answer(ToolCall("r1", RESTORE, arguments), entries("secret"), session=HERE, count=count)
+    assert result.is_error
+    assert said in result.text
+    assert "secret" not in result.text
+
+
+@given(
+    st.text(max_size=300).map(lambda text: text * 40),
+    st.text(max_size=30),
+    st.one_of(st.just(""), st.from_regex(r"[0-9]{1,4}(-[0-9]{1,4})?", fullmatch=True)),
+)
+def test_no_answer_is_larger_than_it_may_be(text: str, query: str, lines: str) -> None:
+    assert count(ask(entries(text), query=query, lines=lines).text) <= ANSWER_TOKENS
+
+
+@pytest.mark.parametrize("sort", ["word ", "x", "é中🙂", "\n"])
+@pytest.mark.parametrize("query", ["", "word"])
+def test_an_answer_keeps_to_the_room_that_there_is(sort: str, query: str) -> None:
+    call = ToolCall("r1", RESTORE, json.dumps({"address": "artifact://default/session/log/0", "query": query}))
+    result = answer(call, entries(sort * 20_000), session=HERE, count=count, most_tokens=400)
+    assert not result.is_error
+    assert count(result.text) <= 400
+
+
+def test_without_room_it_says_so() -> None:
+    call = ToolCall("r1", RESTORE, '{"address": "artifact://default/session/log/0"}')
+    result = answer(call, entries("text"), session=HERE, count=count, most_tokens=100)
+    assert result.is_error
+    assert "one address at a time" in result.text
+
+
+@pytest.mark.parametrize("before", range(150, 250, 7))
+def test_words_are_found_wherever_a_long_line_is_split(before: int) -> None:
+    assert "lines match" in ask(entries("x" * before + "needle in hay" + "y" * 5_000), query="needle").text
+
+
+def test_one_part_of_an_entry_is_read_alone() -> None:
+    log = [Entry(0, Message("assistant", (Text("one"), Text("two"))), digest(b""), 1)]
+    assert ask(log, "0.1").text == "[Lines 1 to 1 of 1.]\ntwo"
+    assert ask(log, "0.2").is_error
+
+
+@pytest.mark.parametrize("after", ["`.", "]", ">,"])
+def test_what_a_model_writes_around_an_address_is_no_matter(after: str) -> None:
+    assert not ask(entries("text"), f"0{after}").is_error
