@@ -1,0 +1,89 @@
+"""Clients of provider SDKs, wrapped: their requests are packed on the way out, their replies recorded on the
+way back.
+
+The seam is the HTTP request, because every form of a call (create, stream, raw response, the helpers on top)
+comes to one there, and because there the bytes are ours.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lading.addresses import check_name
+from lading.clients.conversations import Conversations, Wrapping
+from lading.clients.transport import SESSION_HEADER, carried_by
+from lading.errors import InputError
+from lading.events import Event
+from lading.session import Session
+from lading.stores import SessionStore
+
+C = TypeVar("C")
+
+
+class Lading:
+    """What a wrapped client has as ``client.lading``."""
+
+    def __init__(self, client: Any, conversations: Conversations) -> None:
+        self._client = client
+        self.conversations = conversations
+
+    def session(self, name: str) -> Any:
+        """The same client for one conversation: each of its calls belongs to the session of that name. Raises
+        AddressError for what cannot be a name."""
+        return self._client.copy(default_headers={SESSION_HEADER: check_name(name, what="session")})
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions that are open, the one used last at the end."""
+        return self.conversations.sessions
+
+
+def wrap(
+    client: C,
+    *,
+    store: SessionStore | str | os.PathLike[str] | None = None,
+    window: int | None = None,
+    strategy: str = "basic",
+    output_reserve: int | None = None,
+    restore: bool = True,
+    fail_open: bool = True,
+    on_event: Callable[[Event], None] | None = None,
+) -> C:
+    """The same client, with every conversation call packed; for ``OpenAI``, ``AsyncOpenAI``, ``Anthropic``,
+    ``AsyncAnthropic`` and what is derived from them. The client handed in stays as it is; the wrapped one sends
+    by its connections, and closing either closes them.
+
+    A conversation is recognised by what its history starts with; ``client.lading.session(name)`` gives a client
+    for one of them by name. ``store``, ``window``, ``strategy``, ``output_reserve``: as for ``Session``; with
+    ``restore`` the model may read again what left its view. When a request cannot be packed it goes out as
+    the caller made it and ``on_event`` is told so; with ``fail_open=False`` the error is raised instead. Raises
+    InputError for a client of another kind, or one that is wrapped already; StoreError.
+    """
+    kind: Any = type(client)
+    http_client = getattr(client, "_client", None)
+    sdks = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    if sdks.isdisjoint({"openai", "anthropic"}) or http_client is None:
+        raise InputError(
+            f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or "
+            "AsyncAnthropic client, or use lading.Session with any other."
+        )
+    if hasattr(client, "lading"):
+        raise InputError("This client is wrapped already. Wrap the one it was made from.")
+    wrapping = Wrapping(window, strategy, output_reserve, restore, fail_open)
+    conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
+    wrapped: Any = client.copy(http_client=carried_by(http_client, conversations))  # type: ignore[attr-defined]
+    # The SDKs copy a client by calling its class: what belongs to it must be found there.
+    own = {
+        "lading": property(lambda self: Lading(self, self._client._transport.conversations)),
+        "__module__": kind.__module__,
+    }
+    wrapped.__class__ = type(kind.__name__, (kind,), own)
+    result: C = wrapped
+    return result
+
+
+def _lading(client: Any) -> Lading:
+    return Lading(client, client._client._transport.conversations)

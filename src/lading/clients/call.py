@@ -1,0 +1,246 @@
+"""One call of a client on its way: packed, sent, answered, asked again where the model wants something back.
+
+Nothing here knows of HTTP: a body goes out, a response body or the events of a stream come in. What fails on
+the way never reaches the caller unless it asked for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TypeAlias
+
+from lading import jsonbytes
+from lading.addresses import RESTORE
+from lading.clients.conversations import Conversations, Given, guarded
+from lading.errors import LadingError, WireError
+from lading.events import PackingFailed, ReplyLost, Restored
+from lading.messages import Message, Text, ToolResult
+from lading.pack import Pack
+from lading.session import Session
+from lading.stores.leases import Lease
+from lading.telling import essence
+from lading.wire import Wire
+from lading.wire.replies import Reply, SseEvent
+from lading.wire.sse import SseReader
+
+Answered: TypeAlias = tuple[bytes, bytes | None]
+"""What goes to the caller, and the next body to send, if any."""
+
+MOST_RESTORES = 8
+"""How often one call of the caller is answered for the model before it has to do with what it has."""
+_ENOUGH = "Nothing more is restored in this step. Go on with what you have."
+
+
+class Call:
+    """A call that was packed. ``begin`` makes it."""
+
+    def __init__(self, conversations: Conversations, session: Session, *, pack: Pack, lease: Lease) -> None:
+        self._conversations = conversations
+        self._session = session
+        self._lease = lease
+        self._replies = session.wire.replies
+        self._restores = 0
+        held = RESTORE if self._session.offers_restore else ""
+        self._stream = self._replies.stream(held)
+        self._parser = SseReader()
+        self._streams = False
+        """Whether a stream began whose end has not been seen."""
+        self._is_broken = False
+        """Whether what comes is passed on unread, because it could not be taken in."""
+        self.body = pack.body
+        """What is sent."""
+
+    def retry(self, status: int, text: str) -> bytes | None:
+        """A smaller request, when the provider refused this one as too long and it can be made smaller."""
+        if not 400 <= status < 500:
+            return None
+        return self._guarded(lambda: self._smaller(text), lambda: None)
+
+    def take(self, data: bytes) -> Answered:
+        """Take in a whole response: what the caller gets of it, and the next body to send in its place, if the
+        model only wanted something restored."""
+        return self._guarded(lambda: self._taken(data), lambda: (self._without_restore(data), None))
+
+    def stream(self) -> None:
+        """A streamed response begins."""
+        self._streams = True
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take in a piece of a streamed response; what goes on to the caller now."""
+        return b"".join(map(self._fed, self._parser.feed(chunk)))
+
+    def end(self) -> Answered:
+        """The stream ended: what goes to the caller still, and the next body to send, whose stream goes on
+        with the same answer."""
+        self._streams = False
+        out = b"".join(map(self._fed, self._parser.end()))
+        again = None if self._is_broken else self._guarded(self._asked_again, lambda: None)
+        if again is not None:
+            self._stream, self._parser = self._stream.again(), SseReader()
+            self.stream()
+            return out, again
+        out += self._released()
+        if not self._is_broken:
+            self._guarded(self._ended, lambda: None)
+        return out, None
+
+    def lost(self) -> None:
+        """The stream broke before the reply was whole."""
+        self._streams = False
+        self._conversations.tell(ReplyLost(self._session.name, "the stream ended before the reply did"))
+
+    def done(self) -> None:
+        """The caller has its answer, or an error, or went away, maybe in the middle of a stream."""
+        if self._streams and not self._is_broken:
+            # A client may go once it has read all that matters to it.
+            self._streams = False
+            self._guarded(self._left, lambda: None)
+        self._lease.release()
+
+    def _smaller(self, text: str) -> bytes | None:
+        try:
+            return self._session.retry(text).body
+        except LadingError:
+            # No overflow, or nothing left to take out: the provider's own error says it best.
+            return None
+
+    def _taken(self, data: bytes) -> Answered:
+        value = jsonbytes.load(data)
+        if not isinstance(value, dict):
+            raise WireError("The response is no JSON object.")
+        reply = self._replies.read(value)
+        restores, others = self._restoring(reply)
+        if reply.choices > 1:
+            return data, None
+        if not restores:
+            self._record(reply, essence(reply.message))
+            return data, None
+        if not others and self._restores <= MOST_RESTORES:
+            return b"", self._restored(reply)
+        shown = self._replies.without(value, RESTORE)
+        self._record(reply, essence(self._replies.read(shown).message))
+        self._answer(reply)
+        return jsonbytes.dump(shown), None
+
+    def _fed(self, event: SseEvent) -> bytes:
+        if self._is_broken:
+            return event.raw
+        return self._guarded(lambda: b"".join(self._stream.feed(event)), lambda: self._released() + event.raw)
+
+    def _asked_again(self) -> bytes | None:
+        """The request that goes on, where the stream that ended only wanted something restored."""
+        reply = self._stream.reply()
+        restores, others = self._restoring(reply)
+        if others or not restores or not reply.complete or reply.choices > 1 or self._restores > MOST_RESTORES:
+            return None
+        return self._restored(reply)
+
+    def _left(self) -> None:
+        """Take in the reply of a stream that the caller left."""
+        if self._restoring(self._stream.reply())[0]:
+            self.lost()
+        else:
+            self._ended()
+
+    def _ended(self) -> None:
+        """Take in the reply of a stream of which no more is read."""
+        reply = self._stream.reply()
+        if reply.choices > 1:
+            return
+        if not reply.complete:
+            self.lost()
+            return
+        self._record(reply, essence(self._stream.shown()))
+        if self._restoring(reply)[0]:
+            self._answer(reply)
+
+    def _released(self) -> bytes:
+        return b"".join(self._stream.release())
+
+    def _without_restore(self, data: bytes) -> bytes:
+        """A response that could not be taken in, as the caller may see it."""
+        try:
+            value = jsonbytes.load(data)
+            reply = self._replies.read(value)
+            restores, _ = self._restoring(reply)
+            return jsonbytes.dump(self._replies.without(value, RESTORE)) if restores else data
+        except (ValueError, LadingError):
+            return data
+
+    def _restoring(self, reply: Reply) -> tuple[int, int]:
+        """How many calls are for the session to answer, and how many for the caller."""
+        ours = sum(call.name == RESTORE for call in reply.message.calls) if self._session.offers_restore else 0
+        return ours, len(reply.message.calls) - ours
+
+    def _restored(self, reply: Reply) -> bytes:
+        """Answer what the model asked for, unseen by the caller; the request that goes on from there."""
+        self._record(reply, "")
+        self._answer(reply)
+        self._restores += 1
+        return self._session.request(at_s=self._conversations.clock(), cause="restore").body
+
+    def _record(self, reply: Reply, known_as: str) -> None:
+        if known_as and self._session.told.ends_with(known_as):
+            return
+        self._session.extend([reply.message], known_as=[known_as], usage=reply.usage)
+
+    def _answer(self, reply: Reply) -> None:
+        if self._restores < MOST_RESTORES:
+            results: Sequence[Message] = self._session.handle(reply)
+        else:
+            calls = [call for call in reply.message.calls if call.name == RESTORE]
+            results = [
+                Message("tool", (ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=RESTORE),))
+                for call in calls
+            ]
+        self._session.extend(results, known_as=[""] * len(results))
+        addresses = [call.arguments for call in reply.message.calls if call.name == RESTORE]
+        for message, asked in zip(results, addresses, strict=True):
+            self._conversations.tell(Restored(self._session.name, asked[:200], message.results[0].is_error))
+
+    def _guarded(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
+        """What a step gives; where it fails the provider's answer goes on as it is, and an event says so."""
+
+        def failed(why: str) -> Given:
+            self._is_broken = True
+            self._conversations.tell(ReplyLost(self._session.name, why))
+            return otherwise()
+
+        return guarded(step, failed, fail_open=self._conversations.wrapping.fail_open)
+
+
+def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str = "") -> Call | None:
+    """Pack a client's request; None when it has to go out as it is, because it is no conversation or (where
+    that is wanted) because packing failed."""
+
+    def failed(why: str) -> None:
+        conversations.tell(PackingFailed(name, why))
+
+    return guarded(
+        lambda: _packed(conversations, body, wire, name), failed, fail_open=conversations.wrapping.fail_open
+    )
+
+
+def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) -> Call | None:
+    value = jsonbytes.load(body)
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list) or not value["messages"]:
+        return None
+    conversation, lease = conversations.begin(value, wire, name=name)
+    session = conversation.session
+    with ExitStack() as undo:
+        undo.callback(lease.release)
+        pack = session.request(at_s=conversations.clock())
+        for event in pack.events:
+            conversations.tell(event)
+        undo.pop_all()
+    return Call(conversations, session, pack=pack, lease=lease)
+
+
+def wire_name(method: str, path: str) -> str:
+    """The wire of a request by its path; empty when it is no conversation call."""
+    if method != "POST":
+        return ""
+    if path.endswith("/chat/completions"):
+        return "openai_chat"
+    return "anthropic" if path.endswith("/messages") else ""

@@ -1,0 +1,328 @@
+"""Which conversation a request belongs to, and the session that keeps it.
+
+A request tells its whole history. It goes on with the conversation all of whose messages stand at its start;
+where there is none, it begins one. What was given last is kept as it came, so that recognising it again costs
+one comparison.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import takewhile
+from threading import Lock
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from lading.clients.history import History, role_of
+from lading.errors import SessionBusy
+from lading.events import Event, Forked, PackingFailed, ReplyLost
+from lading.intake import MARK
+from lading.messages import Message, Tool
+from lading.models.catalog import find_card
+from lading.session import Session, SessionOptions
+from lading.stores import SessionStore, opened
+from lading.stores.leases import Lease
+from lading.telling import essence
+from lading.wire import Wire
+
+_log = logging.getLogger("lading")
+
+_MOST_OPEN = 256
+"""Conversations kept open; one that is closed is found again in the store."""
+_MOST_TRIED = 64
+"""Stored conversations that start alike which are opened to find the one a history goes on with."""
+_FORCING = frozenset({"required", "any", "tool"})
+
+
+Given = TypeVar("Given")
+
+
+class Wrapping(Struct, frozen=True):
+    """How a client's calls are packed; see ``wrap``."""
+
+    window: int | None
+    strategy: str
+    output_reserve: int | None
+    restore: bool
+    fail_open: bool
+
+
+class Conversation:
+    """One conversation of a client: its session, and how its last request told it."""
+
+    def __init__(self, session: Session, head: str) -> None:
+        self.session = session
+        self.head = head
+        self.busy = False
+        self._rest: list[Any] = []
+        self._known = len(session.told)
+        """How many messages the session knew when ``_rest`` was all of them."""
+        self._settled = session.shown
+        """How many messages stand for good; what came after may be told otherwise once."""
+        self._mark: Any = None
+        self._tools_given: Any = None
+        self._tools: tuple[Tool, ...] = ()
+
+    def lease(self) -> Lease:
+        """The right to make a call. It ends at the latest when nobody refers to it any more."""
+        self.busy = True
+        return Lease(self._free)
+
+    def _free(self) -> None:
+        self.busy = False
+
+    def news(self, history: History) -> list[Message] | None:
+        """The messages that are new in a history; None when it does not go on from all that is known."""
+        if not self._leads(history):
+            return None
+        if self._rest and history.rest[: len(self._rest)] == self._rest:
+            messages = history.messages_from(len(self._rest))
+            expected = self.session.told.after(self._known)
+            essences = list(map(essence, messages[: len(expected)]))
+        else:
+            messages, expected = history.messages, self.session.told.after(len(history.leading))
+            essences = history.essences[: len(expected)]
+        return messages[len(expected) :] if essences == list(expected) else None
+
+    def turning(self, history: History, *, named: bool) -> int | None:
+        """The position among the known messages from which on a history tells another end, where only the last
+        call is told otherwise: a reply asked for again or written in another way, a last message edited. None
+        when it is another conversation."""
+        if not self._leads(history):
+            return None
+        leading, told = len(history.leading), self.session.told
+        position = told.shared([*told.after(0)[:leading], *history.essences])
+        kept = history.rest[: position - leading]
+        if position <= leading or position < self._settled:
+            return None
+        if named or any(role_of(item) == "assistant" for item in kept):
+            return position
+        # Before the first reply, another conversation may start alike; unless the caller named this one.
+        same = history.leads == list(told.after(0)[:leading])
+        return position if same and position < leading + len(history.rest) else None
+
+    def turn(self, history: History, position: int) -> list[Message] | None:
+        """Go on from a position that ``turning`` found; the messages that are new. None where an edit shows what
+        came before and after in one piece."""
+        if not self.session.withdraw(position):
+            return None
+        self._settled = len(history.leading) + len(history.messages)
+        self._rest = []
+        return history.messages[position - len(history.leading) :]
+
+    def take(self, body: dict[str, Any], history: History, *, news: Sequence[Message]) -> None:
+        """Take in what is new, and what the request offers beside it."""
+        session, wire = self.session, self.session.wire
+        if not session.entries:
+            news = [*history.leading, *news]
+        elif history.leads != list(session.told.after(0)[: len(history.leading)]):
+            session.instruct(history.leading)
+        if news:
+            self._settled = max(self._settled, len(session.told))
+        session.extend(news, known_as=[essence(message) for message in news], stored=False)
+        self._rest, self._known = history.rest, len(session.told)
+        if body.get("tools") != self._tools_given:
+            self._tools_given = body.get("tools")
+            self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
+        emptied: dict[str, Any] = {"tools": []} if body.get("tools") else {}
+        fields = dict(wire.decode(body | {"messages": []} | emptied).template or {})
+        self._mark = history.mark or self._mark
+        if self._mark is not None:
+            fields.setdefault(MARK, self._mark)
+        session.offer(self._tools, fields, restore=not _forces(body))
+
+    def _leads(self, history: History) -> bool:
+        """Whether as many system messages stand at the start."""
+        systems = takewhile(lambda entry: entry.message.role == "system", self.session.entries)
+        return sum(1 for _ in systems) == len(history.leading)
+
+
+class Conversations:
+    """The conversations of one wrapped client."""
+
+    def __init__(
+        self,
+        store: SessionStore | str | os.PathLike[str] | None,
+        wrapping: Wrapping,
+        *,
+        clock: Callable[[], float],
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._store = opened(store)
+        self._owns_store = self._store is not store
+        self.wrapping = wrapping
+        self.clock = clock
+        self._on_event = on_event
+        self._lock = Lock()
+        self._open: dict[str, Conversation] = {}
+        """By the session's name, the one used last at the end."""
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions that are open, the one used last at the end."""
+        with self._lock:
+            return tuple(conversation.session for conversation in self._open.values())
+
+    def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[Conversation, Lease]:
+        """The conversation that a request belongs to, with what is new in it taken in, and the right to make
+        its call. Raises LadingError when the request cannot be read."""
+        history = History(body, wire)
+        with self._lock:
+            conversation, news = self._find(body, wire, name=name, history=history)
+            lease = conversation.lease()
+            self._open[conversation.session.name] = self._open.pop(conversation.session.name, conversation)
+            self._close_oldest()
+        with ExitStack() as undo:
+            undo.callback(lease.release)
+            conversation.take(body, history, news=news)
+            undo.pop_all()
+        return conversation, lease
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on; what went wrong is logged as well."""
+        if isinstance(event, PackingFailed | ReplyLost):
+            _log.warning("%s", event)
+        if (listener := self._on_event) is not None:
+            guarded(lambda: listener(event), lambda why: _log.error("The listener failed: %s", why), fail_open=True)
+
+    def close(self) -> None:
+        """Let go of all sessions."""
+        with self._lock:
+            conversations, self._open = list(self._open.values()), {}
+        for conversation in conversations:
+            conversation.session.close()
+        if self._owns_store:
+            self._store.close()
+
+    def _find(
+        self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History
+    ) -> tuple[Conversation, list[Message]]:
+        """The conversation that a request goes on with, and what is new; one that is begun where there is none."""
+        tried = self._idle(wire, name=name, history=history)
+        # A conversation that got no answer yet is the start of many.
+        for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
+            news = conversation.news(history)
+            if news is not None:
+                return conversation, news
+        try:
+            for conversation in self._stored(body, wire, name=name, history=history):
+                tried.append(conversation)
+                news = conversation.news(history)
+                if news is not None:
+                    return tried.pop(), news
+            for at, conversation in enumerate(tried):
+                position = conversation.turning(history, named=bool(name))
+                news = None if position is None else conversation.turn(history, position)
+                if news is not None:
+                    return tried.pop(at), news
+        finally:
+            for conversation in tried:
+                if conversation.session.name not in self._open:
+                    conversation.session.close()
+        session = self._begun(body, wire, name or f"c-{history.head[:16]}")
+        if name and session.name != name:
+            self.tell(Forked(name, session.name))
+        return Conversation(session, history.head), history.messages
+
+    def _begun(self, body: Mapping[str, Any], wire: Wire, wanted: str) -> Session:
+        """A new session of that name or, where it is taken, of that name with a number."""
+        known = {session for _, session in self._store.sessions()} | set(self._open)
+        names = (wanted if number == 1 else f"{wanted}-{number}" for number in range(1, 2**31))
+        for name in names:
+            if name not in known:
+                try:
+                    return self._session(body, wire, name)
+                except SessionBusy:
+                    # Another process begins one of that name just now.
+                    continue
+        raise SessionBusy()
+
+    def _idle(self, wire: Wire, *, name: str, history: History) -> list[Conversation]:
+        """Open conversations that the request may belong to and that make no call now, the one used last first."""
+        return [
+            one
+            for own, one in reversed(self._open.items())
+            if (_is_named(own, name) if name else one.head == history.head)
+            and not one.busy
+            and one.session.wire == wire
+        ]
+
+    def _stored(
+        self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History
+    ) -> Iterator[Conversation]:
+        """Stored conversations that the request may belong to, opened."""
+        if not name and not history.has_replies:
+            return
+        wanted = name or f"c-{history.head[:16]}"
+        stored = [session for _, session in self._store.sessions() if _is_named(session, wanted)]
+        for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
+            if session not in self._open:
+                try:
+                    yield Conversation(self._session(body, wire, session), history.head)
+                except SessionBusy:
+                    continue
+
+    def _session(self, body: Mapping[str, Any], wire: Wire, name: str) -> Session:
+        model = str(body.get("model", ""))
+        wrapping = self.wrapping
+        session = Session(
+            model,
+            store=self._store,
+            name=name,
+            strategy=wrapping.strategy,
+            window=wrapping.window,
+            output_reserve=_reserve(body, model, wrapping),
+            wire=wire.name,
+            options=SessionOptions(restore=wrapping.restore),
+        )
+        for event in session.events:
+            self.tell(event)
+        return session
+
+    def _close_oldest(self) -> None:
+        while len(self._open) > _MOST_OPEN:
+            oldest = next((name for name, one in self._open.items() if not one.busy), None)
+            if oldest is None:
+                return
+            self._open.pop(oldest).session.close()
+
+
+def guarded(step: Callable[[], Given], failed: Callable[[str], Given], *, fail_open: bool) -> Given:
+    """What a step gives. An agent must not stop because packing does: where that is wanted, what a failure of
+    any kind gives instead."""
+    try:
+        return step()
+    except Exception as error:
+        if not fail_open:
+            raise
+        return failed(f"{type(error).__name__}: {error}")
+
+
+def _forces(body: Mapping[str, Any]) -> bool:
+    """Whether the caller forces a tool choice, or asks for several answers at once."""
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    forced = kind in _FORCING or (isinstance(choice, dict) and kind not in ("auto", "none"))
+    return forced or body.get("n") not in (None, 1)
+
+
+def _reserve(body: Mapping[str, Any], model: str, wrapping: Wrapping) -> int | None:
+    """What the caller lets the model write, at most a quarter of a window that was made smaller."""
+    if wrapping.output_reserve is not None:
+        return wrapping.output_reserve
+    asked = next(
+        (body[key] for key in ("max_completion_tokens", "max_tokens") if isinstance(body.get(key), int)), None
+    )
+    card, _ = find_card(model)
+    window = wrapping.window or card.limits.window_tokens
+    return None if asked is None else min(asked, window // 4 if wrapping.window else window // 2)
+
+
+def _is_named(session: str, name: str) -> bool:
+    """Whether a session is the one of that name or a fork of it."""
+    rest = session.removeprefix(name)
+    return session.startswith(name) and (not rest or (rest[0] == "-" and rest[1:].isdigit()))

@@ -1,0 +1,73 @@
+"""What a request tells of its conversation: the whole of it, from the first message on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
+from typing import Any
+
+from lading import jsonbytes
+from lading.intake import unmarked
+from lading.messages import Message
+from lading.telling import essence
+from lading.wire import Wire
+
+
+class History:
+    """What a request tells: the system messages at its start, and the messages after them as they came."""
+
+    def __init__(self, body: Mapping[str, Any], wire: Wire) -> None:
+        """Raises WireError when the messages at the start cannot be read."""
+        given, self.mark = unmarked(body["messages"])
+        """The messages' cache mark, if there was any: it stands on the whole request instead."""
+        self._wire = wire
+        self.leading, self.rest = _split(body, given, wire)
+        self.head = _head(str(body.get("model", "")), wire, self.rest)
+        self.has_replies = any(role_of(item) == "assistant" for item in self.rest)
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """The messages after those at the start. Raises WireError."""
+        return self.messages_from(0)
+
+    @cached_property
+    def essences(self) -> list[str]:
+        """Their essences."""
+        return list(map(essence, self.messages))
+
+    @cached_property
+    def leads(self) -> list[str]:
+        """The essences of the messages at the start."""
+        return list(map(essence, self.leading))
+
+    def messages_from(self, position: int) -> list[Message]:
+        """The messages from a position of ``rest`` on."""
+        return list(self._wire.decode({"messages": self.rest[position:]}).messages)
+
+
+def role_of(item: object) -> object:
+    """The role of a message, however it is written."""
+    return item.get("role") if isinstance(item, dict) else None
+
+
+def _split(body: Mapping[str, Any], given: list[Any], wire: Wire) -> tuple[list[Message], list[Any]]:
+    """The system messages at the start, and the messages after them as they came."""
+    if wire.name == "anthropic":
+        system = {"system": body["system"]} if body.get("system") is not None else {}
+        return list(wire.decode({"messages": [], **system}).messages), given
+    start = 0
+    while (
+        start < len(given)
+        and isinstance(given[start], dict)
+        and given[start].get("role") in ("system", "developer")
+    ):
+        start += 1
+    return list(wire.decode({"messages": given[:start]}).messages), given[start:]
+
+
+def _head(model: str, wire: Wire, rest: Sequence[Any]) -> str:
+    """The digest of what a conversation starts with: model, wire, and the messages before the first reply."""
+    start = len(list(takewhile(lambda item: role_of(item) != "assistant", rest)))
+    first = wire.decode({"messages": rest[:start]}).messages
+    return jsonbytes.digest(jsonbytes.dump([wire.name, model, *map(essence, first)]))

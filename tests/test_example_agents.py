@@ -1,0 +1,37 @@
+"""The example agents run to their end against the local provider, and what they were told can be rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from examples import agent_anthropic, agent_openai
+from lading.replay import verify
+from lading.stores import open_store
+
+LONGEST = 40
+
+
+@pytest.mark.parametrize(
+    ("main", "key"),
+    [(agent_openai.main, "OPENAI_API_KEY"), (agent_anthropic.main, "ANTHROPIC_API_KEY")],
+    ids=["openai", "anthropic"],
+)
+def test_an_agent_finds_what_left_its_window(
+    main: Callable[[str], str], key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(key, raising=False)
+    assert main(str(tmp_path)).endswith(agent_openai.TASK.report())
+    with open_store("sqlite", str(tmp_path)) as store:
+        [(tenant, session)] = store.sessions()
+        outcomes = list(verify(store, tenant=tenant, session=session))
+    assert len(outcomes) > agent_openai.TASK.rounds
+    assert [outcome for outcome in outcomes if outcome.problem] == []
+
+
+@pytest.mark.parametrize("module", [agent_openai, agent_anthropic], ids=["openai", "anthropic"])
+def test_an_agent_is_short(module: object) -> None:
+    path = Path(str(getattr(module, "__file__", "")))
+    assert 20 < len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
