@@ -1,40 +1,64 @@
-"""``lading show``: read what an address points to."""
+"""``lading show``: what a store holds, a request as the model saw it, or what an address points to."""
 
 from __future__ import annotations
 
-import sys
+import os
 
 import click
 
+from lading.addresses import SCHEME
 from lading.cli import terminal
 from lading.cli.existing_store import open_existing
-from lading.pointers import as_text, resolve
+from lading.cli.request_names import named_snapshot, parse
+from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
+from lading.pointers import resolve
 
 
 @click.command("show")
-@click.argument("address")
+@click.argument("what", metavar="STORE|MANIFEST|ADDRESS")
 @click.option(
-    "--store", "folder", default=".", show_default=True, metavar="DIR", help="The store that holds the session."
+    "--store",
+    "folder",
+    default=".",
+    show_default=True,
+    metavar="DIR",
+    help="The store that an ADDRESS is read from.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the log entries as JSON.")
-def command(address: str, folder: str, as_json: bool) -> None:
-    """Print the messages that ADDRESS (artifact://tenant/session/log/17 or .../log/17-42) points to, whole.
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def command(what: str, folder: str, as_json: bool) -> None:
+    """List the sessions of a STORE; or print the messages of one request as the model saw them, with what left
+    and where it is; or the messages that an ADDRESS (artifact://tenant/session/log/17 or .../log/17-42) points
+    to, whole.
+
+    A MANIFEST is named STORE@CALL, or STORE@SESSION:CALL where the store holds several sessions
+    (STORE@TENANT/SESSION:CALL where tenants share a name). CALL is a number from 1, or last.
 
     \b
-    Example:
+    Examples:
+      lading show ./store
+      lading show ./store@session-1:12
       lading show artifact://default/session-1/log/17 --store ./store
     """
-    with terminal.clear_errors(), open_existing(folder) as store:
-        entries = resolve(store, address)
-    if as_json:
-        terminal.print_json(entries)
-        return
-    for entry in entries:
-        if len(entries) > 1:
-            click.echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)")
-        text = as_text(entry.message)
-        if sys.stdout.isatty():
-            # What a tool once printed must not move the cursor or rename the window now.
-            click.echo(terminal.printable(text.replace("\t", "    ")))
+    is_address = what.startswith(SCHEME)
+    with terminal.clear_errors():
+        # A folder that is there is never taken for the name of a request.
+        if not is_address and os.path.isdir(what):
+            with open_existing(what) as store:
+                sessions = listed(store)
+            if as_json:
+                terminal.print_json({"sessions": sessions})
+            else:
+                print_sessions(sessions)
+        elif not is_address and parse(what):
+            request = named_snapshot(what)
+            if as_json:
+                terminal.print_json(request_values(request))
+            else:
+                print_request(request)
         else:
-            click.echo(text.encode("utf-8", "backslashreplace"))
+            with open_existing(folder) as store:
+                entries = resolve(store, what)
+            if as_json:
+                terminal.print_json(entries)
+            else:
+                print_entries(entries)

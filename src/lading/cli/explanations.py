@@ -1,0 +1,151 @@
+"""Answers of ``why`` and differences of requests in plain sentences, the first of which answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from lading.evaluate.differences import Difference, Edited, Named
+from lading.why import Answer, Place, Removal
+
+
+def explain_answer(answer: Answer) -> tuple[str, ...]:
+    """What became of the text, a sentence or two a line. Texts are as they were said: hostile output too."""
+    lines = [_verdict(answer)]
+    if answer.match == "loose":
+        lines.append("It stands there in another case or spacing, not letter by letter.")
+    told: set[tuple[int, int]] = set()
+    for place in answer.places:
+        lines.extend(_place(place))
+        if place.removal is None:
+            lines += [f"  Raw at {place.address}"] if place.address else []
+            continue
+        key = place.removal.edit, place.removal.call
+        lines.extend([f"  By edit {key[0]} too."] if key in told else _removal(place, place.removal))
+        told.add(key)
+    if (more := answer.found - len(answer.places)) > 0:
+        lines.append(f"And in {_number(more, 'more place')}.")
+    if answer.closest:
+        lines.append("Closest in the log:")
+        lines.extend(
+            f"  {near.score:.0f} of 100, entry {near.entry}: {_quoted(near.text)}" for near in answer.closest
+        )
+    return (*lines, answer.note) if answer.note else tuple(lines)
+
+
+def explain_difference(difference: Difference) -> tuple[str, ...]:
+    """What changed between the requests, the cause first."""
+    one, other = difference.one, difference.other
+    lines = [f"{_name(one)} and {_name(other)}: {difference.why}."]
+    if parting := difference.parting:
+        lines.append(f"The bytes part at byte {parting.offset_bytes:,}, in {parting.path}:")
+        lines += [f"  first:  ...{_quoted(parting.before)}", f"  second: ...{_quoted(parting.after)}"]
+    for layer, (before, after) in difference.counts.items():
+        if before != after:
+            lines.append(f"{layer}: {before:,} tokens, then {after:,} ({after - before:+,}).")
+    for which, side in (("first", difference.only_one), ("second", difference.only_other)):
+        if side.entries:
+            last = side.first_entry + side.entries - 1
+            lines.append(f"Only the {which} has {_number(side.entries, 'entry')}: {side.first_entry} to {last}.")
+        lines += [f"Only the {which} shows {_edited(edit)}" for edit in side.edits]
+        if side.tools:
+            lines.append(f"Only the {which} offers so: {', '.join(side.tools)}.")
+    for kind, changes in (("field", difference.fields), ("setting", difference.settings)):
+        for change in changes:
+            lines.append(f"{kind} {change.name}: {change.before or 'absent'}, then {change.after or 'absent'}.")
+    return tuple(lines)
+
+
+def moment(at_s: float | None) -> str:
+    """Seconds since 1970 as a time of day in UTC; empty where there is none, or none that a calendar has."""
+    if at_s is not None:
+        with suppress(ValueError, OverflowError, OSError):
+            return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S}"
+    return ""
+
+
+def _verdict(answer: Answer) -> str:
+    call = f"call {answer.call} of {answer.session}"
+    first = answer.places[0] if answer.places else None
+    match answer.verdict:
+        case "present":
+            return f"Yes: it is in the request of {call}."
+        case "removed" if first and first.removal:
+            removal = first.removal
+            by = f"edit {removal.edit} ({removal.kind})" if removal.edit >= 0 else "no edit"
+            return (
+                f"No: it is not in the request of {call}. It left at call {removal.call} by {by}: {removal.reason}."
+            )
+        case "unsent":
+            return f"No: it is in the log, but the request of {call} does not carry it in any form."
+        case "later":
+            when = f"first in call {first.first_call}" if first and first.first_call else "in no request so far"
+            return f"No: it came only after {call}, {when}."
+        case _:
+            return f"No: it was never in the log of {answer.session}, nor in what its calls offered."
+
+
+def _place(place: Place) -> Iterator[str]:
+    if place.entry >= 0:
+        source = f"entry {place.entry} ({place.role}, {place.part})"
+    elif place.edit >= 0:
+        source = f"words of Lading's own, in what edit {place.edit} shows"
+    else:
+        source = f"{place.layer}, {place.part}"
+    since = f", first sent with call {place.first_call}" if place.first_call else ""
+    where = f" at {place.path}" if place.path else ""
+    match place.state:
+        case "present":
+            how = f", as edit {place.edit} shows it" if place.edit >= 0 and place.entry >= 0 else ""
+            yield f"- Shown{where}, layer {place.layer}: {source}{how}{since}."
+        case "removed":
+            yield f"- Removed: {source}{since}."
+        case "unsent":
+            yield f"- Not carried by this wire: {source}{where}."
+        case _:
+            yield f"- Later: {source}{since or ', not sent yet'}."
+    yield f"  ...{_quoted(place.excerpt)}..."
+
+
+def _removal(place: Place, removal: Removal) -> Iterator[str]:
+    gone = removal.tokens_before - removal.tokens_after
+    when = f", {at} UTC" if (at := moment(removal.at_s)) else ""
+    usd = f" (${removal.price_usd:.4f})" if removal.price_usd is not None else ""
+    if removal.edit >= 0:
+        forced = f"{removal.forced_tokens:,} forced, {max(gone - removal.forced_tokens, 0):,} voluntary"
+        yield (
+            f"  Edit {removal.edit} ({removal.kind}) at call {removal.call}{when}: {removal.reason}. "
+            f"{removal.tokens_before:,} tokens became {removal.tokens_after:,}; {forced}."
+        )
+    yield f"  The request of call {removal.call} paid {removal.price:,.0f} base input tokens{usd} for diverging."
+    if place.path:
+        part = (
+            "It stood in the part that was left out; the rest is still shown" if removal.kind == "clipped" else ""
+        )
+        yield f"  {part or 'What stands in its place now is'} at {place.path}."
+    if removal.partly:
+        yield "  A piece of it still stands at the edge of what was left out."
+    if removal.pointers:
+        yield f"  It is now at {', '.join(removal.pointers)}"
+
+
+def _edited(edit: Edited) -> str:
+    return (
+        f"edit {edit.edit} ({edit.kind} entries {edit.first} to {edit.last}, call {edit.call}): {edit.reason}; "
+        f"{edit.tokens_before:,} tokens became {edit.tokens_after:,}, {edit.forced_tokens:,} of them forced."
+    )
+
+
+def _name(named: Named) -> str:
+    return f"{named.session} call {named.call}"
+
+
+def _number(count: int, noun: str) -> str:
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def _quoted(text: str) -> str:
+    """On one line, however it was written."""
+    return " ".join(text.split())

@@ -1,0 +1,69 @@
+"""How a command is told which recorded request is meant: ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from lading.cli.existing_store import open_existing
+from lading.errors import InputError
+from lading.snapshots import Snapshot, recorded, snapshot
+from lading.stores import SessionStore
+
+FORM = "STORE@CALL or STORE@SESSION:CALL"
+_NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
+
+
+class RequestName(Struct, frozen=True):
+    """A request as it was named."""
+
+    folder: str
+    call: int | None
+    """None: the newest."""
+    session: str = ""
+    """Empty: the only one."""
+    tenant: str = ""
+
+
+def parse(text: str) -> RequestName | None:
+    """The request that a text names; None when it names none."""
+    match = _NAME.fullmatch(text)
+    if match is None:
+        return None
+    call = None if match["call"] == "last" else int(match["call"])
+    return RequestName(match["folder"], call, match["session"] or "", match["tenant"] or "")
+
+
+def named_snapshot(text: str) -> Snapshot:
+    """The request that a text names, read from its store.
+
+    Raises InputError when it names none, or not which of several sessions; otherwise like ``snapshot``.
+    """
+    name = parse(text)
+    if name is None:
+        raise InputError(f"{text[:200]!r} names no request; give {FORM}, where CALL is a number or last.")
+    with open_existing(name.folder) as store:
+        tenant, session = only_session(store, tenant=name.tenant, session=name.session)
+        return snapshot(recorded(store, tenant=tenant, session=session), name.call)
+
+
+def only_session(store: SessionStore, *, tenant: str = "", session: str = "") -> tuple[str, str]:
+    """The one session that goes by these names. Raises InputError when none does, or several do."""
+    found = matching_sessions(store, tenant=tenant, session=session)
+    if len(found) > 1:
+        shown = ", ".join(f"{of}/{name}" for of, name in found[:8]) + (", ..." if len(found) > 8 else "")
+        raise InputError(f"The store holds {len(found)} such sessions: {shown}. Name one of them.")
+    return found[0]
+
+
+def matching_sessions(store: SessionStore, *, tenant: str = "", session: str = "") -> list[tuple[str, str]]:
+    """Every tenant and session that go by these names; empty names: any. Raises InputError when none does."""
+    known = store.sessions()
+    found = [(of, name) for of, name in known if tenant in ("", of) and session in ("", name)]
+    if not found:
+        wanted = "/".join(filter(None, (tenant, session)))
+        shown = ", ".join(f"{of}/{name}" for of, name in known[:8]) + (", ..." if len(known) > 8 else "")
+        asked = f"The store has no session {wanted!r}." if wanted else "The store holds no session."
+        raise InputError(f"{asked} It holds: {shown}." if known else f"{asked} Record one with --store first.")
+    return found

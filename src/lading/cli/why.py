@@ -1,0 +1,93 @@
+"""``lading why``: was this text in that request, and if not, what became of it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from lading.cli import terminal
+from lading.cli.existing_store import open_existing
+from lading.cli.explanations import explain_answer
+from lading.cli.plaintables import say
+from lading.cli.request_names import matching_sessions
+from lading.errors import InputError
+from lading.snapshots import recorded
+from lading.why import Answer
+from lading.why import answer as answered
+
+_MOST_BYTES = 1_000_000
+_MOST_CLOSEST = 3
+
+
+@click.command("why")
+@click.argument("folder", metavar="STORE")
+@click.argument("text")
+@click.option("--call", type=click.IntRange(min=1), help="The call that is asked about.  [default: the newest]")
+@click.option("--session", default="", help="The session.  [default: all of the store]")
+@click.option("--tenant", default="", help="Whose session it is.  [default: anyone's]")
+@click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON.")
+def command(folder: str, text: str, call: int | None, session: str, tenant: str, as_json: bool) -> None:
+    """Say whether TEXT was in the request of a call of STORE, in which layer and message; if not, by which edit
+    it left, when, at what price, and where it is now; or that it never was in the log.
+
+    TEXT is looked for letter by letter, as JSON escapes it, and then without regard to case and spacing. A
+    dash reads it from stdin.
+
+    Exit code 0: it is in the request. 1: it is not. 2: the store or the arguments cannot be used.
+
+    \b
+    Examples:
+      lading why ./store "src/app.py" --call 12
+      pbpaste | lading why ./store - --session session-1
+    """
+    with terminal.clear_errors(), open_existing(folder) as store:
+        wanted = _given(text)
+        sessions = matching_sessions(store, tenant=tenant, session=session)
+        answers: list[Answer] = []
+        with terminal.progress("searching", len(sessions)) as advance:
+            for of, name in sessions:
+                record = recorded(store, tenant=of, session=name)
+                # Of several sessions, those are asked that have such a call.
+                if len(sessions) == 1 or len(record.manifests) >= (call or 1):
+                    answers.append(answered(record, wanted, call=call))
+                advance(1)
+        if not answers:
+            raise InputError(f"No call {call or 1} in any of the {len(sessions)} sessions; ask for another.")
+    if as_json:
+        terminal.print_json({"answers": answers})
+    else:
+        _print(answers)
+    sys.exit(0 if any(given.verdict == "present" for given in answers) else terminal.FOUND)
+
+
+def _given(text: str) -> str:
+    """The text asked for, or stdin in its place without the newline that ends it."""
+    if text != "-":
+        return text
+    # Bytes that are no text are found nowhere; they are no reason to fail.
+    read = sys.stdin.buffer.read(_MOST_BYTES + 1)
+    if len(read) > _MOST_BYTES:
+        raise InputError(f"What is piped in is longer than {_MOST_BYTES:,} bytes; look for a part of it.")
+    return read.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
+
+
+def _print(answers: list[Answer]) -> None:
+    known = [given for given in answers if given.verdict != "never"]
+    if not known and len(answers) > 1:
+        say(f"No: it was never in the log of any of the {len(answers)} sessions.")
+        closest = [(near, given.session) for given in answers for near in given.closest]
+        for near, session in sorted(closest, key=lambda found: -found[0].score)[:_MOST_CLOSEST]:
+            text = " ".join(near.text.split())
+            say(f"  closest, {near.score:.0f} of 100: {session}, entry {near.entry}: {text}")
+        for note in {given.note for given in answers if given.note}:
+            say(note)
+        return
+    shown = sorted(known, key=lambda given: given.verdict != "present") or answers
+    for given in shown:
+        first, *others = explain_answer(given)
+        say(first, style="bold")
+        for line in others:
+            say(line)
+    if len(answers) > len(shown):
+        say(f"It was never in the other {len(answers) - len(shown)} sessions.")
