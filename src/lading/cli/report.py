@@ -1,0 +1,85 @@
+"""``lading report``: sessions as one page to look at, share and keep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+import click
+
+from lading.cli import terminal
+from lading.cli.existing_store import open_existing
+from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.recordings import ModelNotes, read_all
+from lading.cli.replaying import plans_for, walked
+from lading.evaluate.plan import Options
+from lading.report.data import FORMAT, ReportData, SessionData
+from lading.report.page import page
+from lading.report.replayed import replayed
+from lading.report.stored import stored
+from lading.stores.memory import MemoryStore
+from lading.stores.sqlite_file import FILE_NAME
+
+
+@click.command("report")
+@click.argument("places", nargs=-1, required=True, metavar="STORE|FILE...")
+@click.option(
+    "-o", "--output", "path", default="report.html", show_default=True, metavar="OUT.html",
+    help="The page to write; one that is there is replaced.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the data of the page as JSON and write no page.")
+def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
+    """Write one page that shows what the model was told at each call of the sessions in STOREs and FILEs, what
+    left the request, why and where it is now, and what each call cost.
+
+    The page is a single file for any browser; it needs no network. A session FILE is replayed with the strategy
+    basic at its model's own window; for other settings: lading replay FILE --report OUT.html.
+
+    \b
+    Examples:
+      lading report ./store -o report.html
+      lading report session.jsonl
+    """
+    with terminal.clear_errors(), ExitStack() as stack:
+        used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
+        target = None
+        if not as_json:
+            target = stack.enter_context(OutputFile(check_spares(path, used, option="-o"), example="report.html"))
+        stores = [place for place in places if os.path.isdir(place)]
+        files = [place for place in places if not os.path.isdir(place)]
+        data = ReportData(FORMAT, (*_from_stores(stores), *_from_files(files)))
+        if target is not None:
+            target.write(page(data))
+    if as_json:
+        terminal.print_json(data)
+    else:
+        calls = sum(len(session.calls) for session in data.sessions)
+        size = os.path.getsize(path) / 1e6
+        terminal.out.print(
+            f"{terminal.counted(len(data.sessions), 'session')}, {terminal.counted(calls, 'call')}, {size:.1f} MB: "
+            f"{terminal.printable(path)}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _from_stores(folders: Sequence[str]) -> Iterator[SessionData]:
+    for folder in folders:
+        with open_existing(folder) as store:
+            sessions = store.sessions()
+            with terminal.progress("reading", len(sessions)) as advance:
+                for tenant, session in sessions:
+                    yield stored(store, tenant=tenant, session=session, source=folder)
+                    advance(1)
+
+
+def _from_files(files: Sequence[str]) -> Iterator[SessionData]:
+    if not files:
+        return
+    recordings, _ = read_all(files)
+    advice = "For another model or window: lading replay FILE --model NAME --window N --report OUT.html."
+    planned = plans_for(recordings, Options(), notes=ModelNotes(advice))
+    store = MemoryStore()
+    [walk] = walked([planned], [store])
+    for session, (recording, plan) in planned.items():
+        yield from replayed(store, walk[session], recording=recording, plan=plan, session=session)

@@ -1,0 +1,37 @@
+// Following a pointer: the raw entries of the log that it names, read from the report itself.
+
+/** Open what an address names. It is looked up among the report's sessions; nothing is fetched. */
+function openPointer(pointer, from = open?.session, query = null) {
+  const dialog = document.getElementById("pointed");
+  const [tenant, name, kind, item] = pointer.replace("artifact://", "").split("/");
+  const known = [from, ...allSessions()].filter(Boolean);
+  const session = known.find(({ raw }) => raw.tenant === tenant && raw.name === name);
+  const [first, last] = (item.match(/^(\d+)(?:-(\d+))?/) ?? []).slice(1).map((digits) => (digits === undefined ? null : Number(digits)));
+  const end = Math.min(last ?? first, (session?.entries.length ?? 0) - 1);
+  const isThere = session && kind === "log" && first <= end;
+  dialog.replaceChildren(
+    h("header", h("h2", { id: "pointed-title" }, pointer),
+      h("button.quiet", { type: "button", onclick: () => dialog.close() }, "Close")),
+    ...(isThere ? [lifeWords(session, first, end, dialog), h("div.messages", rawEntries(session, first, end, { query }))]
+      : [h("p", session ? "The log of this session does not hold it." : "The session it belongs to is not in this report.")]),
+  );
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+/** In which calls an entry was, and since when something else stands in its place. */
+function lifeWords(session, first, last, dialog) {
+  const life = lifeOf(session, first);
+  const go = (position) => h("button.quiet", { type: "button", onclick: () => {
+    dialog.close();
+    jumpTo(session, position, first, null);
+  } }, `call ${number(session.calls[position].number)}`);
+  const parts = [h("span", first === last ? "As it arrived, whole. " : `${number(last - first + 1)} entries as they arrived, whole. `)];
+  if (life.whole) parts.push(h("span", "Last sent like this with "), go(life.whole[1]));
+  if (life.edit !== null) parts.push(h("span", life.whole ? `; ${session.edits[life.edit].kind} since ` : `Never sent like this; ${session.edits[life.edit].kind} since `), go(session.decidedAt[life.edit]));
+  return h("p.life", parts);
+}
+
+document.getElementById("pointed").addEventListener("click", (event) => {
+  if (event.target === event.currentTarget) event.currentTarget.close();
+});

@@ -1,0 +1,201 @@
+"use strict";
+// A session as the page works with it: what each call shows, weighs and costs. No part of the page is touched here.
+
+const NOT_COMPACTIONS = ["repaired", "restated"];
+const isCompaction = (edit) => !NOT_COMPACTIONS.includes(edit.kind);
+
+const CLASSES = ["system", "tools", "task", "evidence", "memory", "messages", "results", "stand-ins"];
+
+/** Everything about one session that charts, table and search ask for; made once, when it is opened first. */
+function openSession(raw, index) {
+  const session = { raw, index, frames: raw.frames, entries: raw.entries, edits: raw.edits };
+  session.frame = raw.frames[raw.calls.at(-1)?.shows.frame ?? 0];
+  session.decidedAt = new Int32Array(raw.edits.length).fill(-1);
+  session.firstShown = new Int32Array(raw.entries.length).fill(-1);
+  session.isPriced = raw.frames.every((frame) => frame.card.provider !== "unknown" && frame.card.prices.input_usd > 0);
+  session.unit = session.isPriced ? "usd" : "tokens";
+  session.calls = walkCalls(session);
+  session.totals = totalsOf(session);
+  session.coverings = coverings(raw.edits, raw.entries.length);
+  return session;
+}
+
+/** The calls in order, each with its layers, edits and cost; walks the log and the edits once. */
+function walkCalls(session) {
+  const { entries, edits, raw } = session;
+  const weight = { messages: 0, results: 0, "stand-ins": 0 };
+  const tokens = [], classes = [];
+  let seenEntries = 0, seenEdits = 0;
+  const put = (entry, amount, kind) => {
+    if (classes[entry] !== undefined) weight[classes[entry]] -= tokens[entry];
+    tokens[entry] = amount;
+    classes[entry] = kind;
+    weight[kind] += amount;
+  };
+  return raw.calls.map((data, position) => {
+    const { shows } = data;
+    const newEntries = seenEntries;
+    for (; seenEntries < Math.min(shows.entries, entries.length); seenEntries++) {
+      const entry = entries[seenEntries];
+      session.firstShown[seenEntries] = position;
+      put(seenEntries, entry.tokens, holdsResult(entry.message) ? "results" : "messages");
+    }
+    const decided = [];
+    for (; seenEdits < Math.min(shows.edits, edits.length); seenEdits++) {
+      const edit = edits[seenEdits];
+      session.decidedAt[seenEdits] = position;
+      decided.push(seenEdits);
+      const kind = isCompaction(edit) ? "stand-ins" : classes[edit.first];
+      for (let entry = edit.first; entry <= edit.last; entry++) put(entry, 0, kind);
+      put(edit.first, sum(edit.tokens), kind);
+    }
+    return callOf(session, data, position, { newEntries, decided, weight });
+  });
+}
+
+function callOf(session, data, position, { newEntries, decided, weight }) {
+  const frame = session.frames[data.shows.frame];
+  const compactions = decided.map((edit) => session.edits[edit]).filter(isCompaction);
+  const removed = sum(compactions.map((edit) => edit.tokens_before - sum(edit.tokens)));
+  const forced = sum(compactions.map((edit) => edit.forced_tokens ?? 0));
+  return {
+    position, data, frame, newEntries, decided,
+    number: data.call,
+    layers: layersOf(data.layers, weight),
+    tokens: sum(Object.values(data.layers)),
+    everything: billedTokens(data.append_only),
+    removed, forced,
+    voluntary: removed - forced,
+    forcedEdits: compactions.filter((edit) => edit.forced_tokens).length,
+    voluntaryEdits: compactions.filter((edit) => !edit.forced_tokens).length,
+    cost: costs(data.simulated, frame, session.isPriced),
+    fullCost: costs(data.append_only, frame, session.isPriced),
+    reportedCost: data.reported ? reportedCosts(data.reported, frame, session.isPriced) : null,
+    recordedCost: data.recorded ? reportedCosts(data.recorded, frame, session.isPriced) : null,
+    billedCost: data.reported ?? data.recorded ? reportedCosts(data.reported ?? data.recorded, frame, session.isPriced) : null,
+    countError: countError(data),
+    isError: Boolean(data.error),
+  };
+}
+
+/** Layers with the conversation split into what was said, results of tools, and what edits left in their place. */
+function layersOf(layers, weight) {
+  const split = {};
+  for (const [name, tokens] of Object.entries(layers)) if (name !== "conversation") split[name] = tokens;
+  if (layers.conversation !== undefined) {
+    const room = layers.conversation;
+    split["stand-ins"] = Math.min(weight["stand-ins"], room);
+    split.results = Math.min(weight.results, room - split["stand-ins"]);
+    split.messages = room - split["stand-ins"] - split.results;
+  }
+  return split;
+}
+
+/** Cost of an input by kind, in USD or in tokens at the base price. */
+function costs(usage, frame, isPriced) {
+  const factor = isPriced ? frame.card.prices.input_usd / 1e6 : 1;
+  const read = usage.read_tokens * frame.rates.read * factor;
+  const written = usage.written_tokens * frame.rates.write * factor;
+  const fresh = usage.fresh_tokens * factor;
+  return { read, written, fresh, total: read + written + fresh };
+}
+
+/** The same for what a provider reported; what was neither read from the cache nor written to it is fresh. */
+function reportedCosts(reported, frame, isPriced) {
+  const usage = {
+    read_tokens: reported.read_tokens ?? 0,
+    written_tokens: reported.written_tokens ?? 0,
+    fresh_tokens: Math.max(reported.input_tokens - (reported.read_tokens ?? 0) - (reported.written_tokens ?? 0), 0),
+  };
+  return { ...costs(usage, frame, isPriced), usage };
+}
+
+/** How far the count made before a call was off what the provider then reported, as a share; null: unknown. */
+function countError(data) {
+  const counted = data.sent?.expected_tokens ?? sum(Object.values(data.layers));
+  return data.reported && data.reported.input_tokens > 0 && counted ? counted / data.reported.input_tokens - 1 : null;
+}
+
+function totalsOf(session) {
+  const { calls } = session;
+  const total = (pick) => sum(calls.map(pick));
+  const sent = calls.filter((call) => !call.isError);
+  const cost = total((call) => call.cost.total), full = total((call) => call.fullCost.total);
+  return {
+    calls: calls.length,
+    errors: calls.length - sent.length,
+    cost, full,
+    ratio: full ? cost / full : 1,
+    share: sum(sent.map((call) => call.tokens)) / (sum(sent.map((call) => call.everything)) || 1),
+    read: total((call) => call.cost.read),
+    written: total((call) => call.cost.written),
+    fresh: total((call) => call.cost.fresh),
+    readTokens: total((call) => call.data.simulated.read_tokens),
+    writtenTokens: total((call) => call.data.simulated.written_tokens),
+    freshTokens: total((call) => call.data.simulated.fresh_tokens),
+    peak: Math.max(0, ...calls.map((call) => call.tokens)),
+    everything: Math.max(0, ...calls.map((call) => call.everything)),
+    firstOver: calls.find((call) => call.everything > call.frame.budget.window_tokens)?.number ?? null,
+    forcedEdits: total((call) => call.forcedEdits),
+    voluntaryEdits: total((call) => call.voluntaryEdits),
+    forced: total((call) => call.forced),
+    voluntary: total((call) => call.voluntary),
+    reported: calls.filter((call) => call.reportedCost).length,
+    reportedCost: total((call) => call.reportedCost?.total ?? 0),
+    extra: calls.filter((call) => call.data.sent?.cause).length,
+    extraCost: total((call) => (call.data.sent?.cause ? call.cost.total : 0)),
+    billed: calls.filter((call) => call.billedCost).length,
+    errorsOfCount: calls.map((call) => call.countError).filter((error) => error !== null),
+  };
+}
+
+/** For each entry the edits that cover it, in order. */
+function coverings(edits, length) {
+  const found = Array.from({ length }, () => null);
+  edits.forEach((edit, number) => {
+    for (let entry = edit.first; entry <= edit.last; entry++) (found[entry] ??= []).push(number);
+  });
+  return found;
+}
+
+/** The calls that show an entry whole, as positions [first, last], and the edit that ended that; null: none does. */
+function lifeOf(session, entry) {
+  const first = session.firstShown[entry];
+  if (first < 0) return { whole: null, edit: null };
+  const edit = session.coverings[entry]?.find((number) => isCompaction(session.edits[number])) ?? null;
+  const end = edit === null || session.decidedAt[edit] < 0 ? session.calls.length : session.decidedAt[edit];
+  return { whole: end > first ? [first, end - 1] : null, edit: end < session.calls.length || end <= first ? edit : null };
+}
+
+/** The request of a call in order: raw entries, and edits where they stand. Later edits win, as in the view. */
+function requestOf(session, call) {
+  const { entries, edits } = session;
+  const { shows } = call.data;
+  const shown = new Map();
+  for (let number = 0; number < shows.edits; number++) {
+    const edit = edits[number];
+    for (let entry = edit.first; entry <= edit.last; entry++) shown.set(entry, null);
+    shown.set(edit.first, number);
+  }
+  const items = [];
+  for (let entry = 0; entry < shows.entries; entry++) {
+    const number = shown.get(entry);
+    if (number === undefined) items.push({ entry, edit: null, tokens: entries[entry].tokens });
+    else if (number !== null) items.push({ entry, edit: number, tokens: sum(edits[number].tokens) });
+  }
+  return items;
+}
+
+function holdsResult(message) {
+  return message.pieces.some((piece) => piece.kind === "result");
+}
+
+function billedTokens(usage) {
+  return usage.read_tokens + usage.written_tokens + usage.fresh_tokens;
+}
+
+function sum(numbers) {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
+}

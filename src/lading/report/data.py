@@ -1,0 +1,149 @@
+"""The data of a report, as small as it can be: each message of a log once, each edit once, and of each call
+only how much of both its request shows. The page builds the request of a call from that, as ``view.py`` does."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from lading.economics import Usage
+from lading.evaluate.sidebyside import SideBySide
+from lading.log import EditKind, Reported
+from lading.manifest import Cause, Frame, Prefix
+
+FORMAT = 1
+"""Version of the data's form."""
+
+PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]
+
+
+class Piece(Struct, frozen=True, omit_defaults=True):
+    """A part of a message as a person reads it. Pictures and other bytes are named, not carried."""
+
+    kind: PieceKind
+    text: str = ""
+    """Words, arguments of a call, reasoning, or an opaque part as JSON."""
+    name: str = ""
+    """Of the tool, or of the file."""
+    id: str = ""
+    """Of the tool call."""
+    pieces: tuple[Piece, ...] = ()
+    """What a result holds."""
+    is_error: bool = False
+    note: str = ""
+    """What is sent and not shown here: a picture's type and size, a signature."""
+
+
+class Said(Struct, frozen=True, omit_defaults=True):
+    """A message."""
+
+    role: str
+    pieces: tuple[Piece, ...]
+    name: str = ""
+
+
+class Logged(Struct, frozen=True, omit_defaults=True):
+    """An entry of the log; its index is its place in the list."""
+
+    message: Said
+    tokens: int
+    turn: int = 0
+    at_s: float | None = None
+
+
+class Edited(Struct, frozen=True, omit_defaults=True):
+    """A frozen decision; its index is its place in the list."""
+
+    kind: EditKind
+    first: int
+    last: int
+    messages: tuple[Said, ...]
+    tokens: tuple[int, ...]
+    """Of each of ``messages``."""
+    tokens_before: int
+    reason: str
+    forced_tokens: int = 0
+    pointers: tuple[str, ...] = ()
+
+
+class Shows(Struct, frozen=True):
+    """What a request shows, as counts of the session's lists and places in them."""
+
+    entries: int
+    edits: int
+    frame: int
+    tools: int
+
+
+class RequestData(Struct, frozen=True, omit_defaults=True):
+    """A request as it was sent."""
+
+    digest: str
+    body_bytes: int
+    cause: Cause = ""
+    expected_tokens: int | None = None
+    """What the provider was expected to count, after what it had reported; None: nothing was reported yet."""
+    learned_from: int = 0
+    """How many reports that expectation rests on."""
+
+
+class CallData(Struct, frozen=True, omit_defaults=True):
+    """One call of a session."""
+
+    call: int
+    shows: Shows
+    layers: dict[str, int]
+    """Tokens of the request by layer; empty where none could be built."""
+    simulated: Usage
+    """What its input would be billed by a prompt cache that works as the card says."""
+    append_only: Usage
+    """The same for sending everything, in a window without end."""
+    prefix: Prefix | None = None
+    sent: RequestData | None = None
+    account: float = 0.0
+    """Rent paid since the last edit, in base input tokens."""
+    at_s: float | None = None
+    reported: Reported | None = None
+    """What the provider said this very request took."""
+    recorded: Reported | None = None
+    """What the recording says its own call took at this place: another request than the one replayed."""
+    error: str = ""
+    """Why no request could be built."""
+
+
+class ToolData(Struct, frozen=True, omit_defaults=True):
+    """A tool as a request offers it."""
+
+    name: str
+    description: str = ""
+    schema: Any = None
+
+
+class SessionData(Struct, frozen=True):
+    """One session."""
+
+    tenant: str
+    name: str
+    source: str
+    """The store or file it was read from, as the caller named it."""
+    is_replay: bool
+    """Built from a recording of another run, not the requests of that run."""
+    frames: tuple[Frame, ...]
+    tools: tuple[tuple[ToolData, ...], ...]
+    templates: dict[str, Any]
+    """The bodies' other fields, by the digest that frames name."""
+    entries: tuple[Logged, ...]
+    edits: tuple[Edited, ...]
+    calls: tuple[CallData, ...]
+    bill: SideBySide | None = None
+    """What the recorded run was billed, beside what was simulated; None where its recording does not say."""
+    bill_words: tuple[str, ...] = ()
+    """Each of the bill's differences in words."""
+
+
+class ReportData(Struct, frozen=True):
+    """What a page shows."""
+
+    format: int
+    sessions: tuple[SessionData, ...]

@@ -1,0 +1,71 @@
+"""Messages, edits and tools as a report carries them: words whole, pictures and signatures by name and size."""
+
+from __future__ import annotations
+
+from lading import jsonbytes
+from lading.log import Edit, Entry
+from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from lading.report.data import Edited, Logged, Piece, Said, ToolData
+
+
+def logged(entry: Entry) -> Logged:
+    """An entry of the log."""
+    return Logged(said(entry.message), entry.tokens, entry.turn, entry.at_s)
+
+
+def edited(edit: Edit) -> Edited:
+    """A decision."""
+    return Edited(
+        kind=edit.kind,
+        first=edit.first,
+        last=edit.last,
+        messages=tuple(map(said, edit.replacement)),
+        tokens=edit.replacement_tokens,
+        tokens_before=edit.tokens_before,
+        reason=edit.reason,
+        forced_tokens=edit.forced_tokens,
+        pointers=edit.pointers,
+    )
+
+
+def said(message: Message) -> Said:
+    """A message."""
+    return Said(message.role, tuple(map(_piece, message.parts)), message.name)
+
+
+def offered(tool: Tool) -> ToolData:
+    """A tool; a provider's own one shows the provider's object for its schema."""
+    return ToolData(tool.name, tool.description, tool.template if tool.schema is None else tool.schema)
+
+
+def _piece(part: Part) -> Piece:
+    match part:
+        case Text():
+            return Piece("text", part.text)
+        case ToolCall():
+            return Piece("call", part.arguments, name=part.name, id=part.id)
+        case ToolResult():
+            pieces = tuple(map(_piece, part.parts))
+            return Piece("result", name=part.name, id=part.call_id, pieces=pieces, is_error=part.is_error)
+        case Reasoning():
+            hidden = len(part.signature or "") + len(part.data or "")
+            return Piece("reasoning", part.text, note=f"{hidden:,} characters of signature" if hidden else "")
+        case Image():
+            return Piece("image", note=_blob(part.media_type or "picture", url=part.url, data=part.data))
+        case File():
+            return _file(part)
+        case Opaque():
+            return Piece("opaque", jsonbytes.dump(part.value).decode("utf-8"))
+
+
+def _file(part: File) -> Piece:
+    if part.media_type == "text/plain" and part.data:
+        return Piece("file", part.data, name=part.name, note=part.media_type)
+    where = part.url or part.file_id
+    return Piece("file", name=part.name, note=_blob(part.media_type or "file", url=where, data=part.data))
+
+
+def _blob(kind: str, *, url: str, data: str) -> str:
+    if url and not url.startswith("data:"):
+        return f"{kind} at {url}"
+    return f"{kind}, {len(data or url) * 3 // 4:,} bytes"

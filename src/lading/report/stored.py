@@ -1,0 +1,139 @@
+"""A session at rest as a report's data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.errors import TamperedError
+from lading.evaluate.simulated import SimulatedBills
+from lading.log import Edit, Entry
+from lading.manifest import Frame, Manifest, unseal
+from lading.offer import tools_from
+from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
+from lading.report.pieces import edited, logged, offered
+from lading.stores import SessionStore
+from lading.toolset import Detail, reduce_tools
+
+
+def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+    """The data of a stored session. ``source`` says where it is from, for people.
+
+    Raises StoreError when there is no such session, TamperedError when its parts do not fit together.
+    """
+    at_rest = store.load(tenant, session, verify=True)
+    entries, edits = at_rest.entries, at_rest.edits
+    frames = _Frames(lambda digest: store.blob(tenant, session, digest=digest))
+    bills = SimulatedBills()
+    calls: list[CallData] = []
+    for manifest in _manifests(store, tenant, session, entries=entries, edits=edits):
+        frame, shows = frames.next(manifest)
+        simulated, append_only = bills.next(manifest, frame)
+        calls.append(
+            CallData(
+                call=manifest.place.call,
+                shows=shows,
+                layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
+                simulated=simulated,
+                append_only=append_only,
+                prefix=manifest.prefix,
+                sent=_request(manifest),
+                account=manifest.account,
+                at_s=manifest.place.at_s,
+            )
+        )
+    return SessionData(
+        tenant=tenant,
+        name=session,
+        source=source,
+        is_replay=False,
+        frames=tuple(frames.frames),
+        tools=tuple(frames.tools),
+        templates=frames.templates,
+        entries=tuple(map(logged, entries)),
+        edits=tuple(map(edited, edits)),
+        calls=tuple(_with_reports(calls, entries)),
+    )
+
+
+def _request(manifest: Manifest) -> RequestData:
+    sent, expected = manifest.sent, manifest.sent.expected
+    return RequestData(
+        digest=sent.digest,
+        body_bytes=sent.body_bytes,
+        cause=manifest.place.cause,
+        expected_tokens=expected.tokens if expected else None,
+        learned_from=expected.calibration.seen if expected else 0,
+    )
+
+
+def _manifests(
+    store: SessionStore, tenant: str, session: str, *, entries: Sequence[Entry], edits: Sequence[Edit]
+) -> Iterator[Manifest]:
+    """The manifests, each checked to show no less than the one before and no more than there is."""
+    seen_entries = seen_edits = 0
+    for data in store.manifests(tenant, session):
+        manifest = unseal(data)
+        seen = manifest.seen
+        grows = seen_entries <= seen.entries <= len(entries) and seen_edits <= seen.edits <= len(edits)
+        spans = (edit.first <= edit.last < seen.entries for edit in edits[seen_edits : seen.edits])
+        if not (grows and all(spans)):
+            raise TamperedError(
+                f"The manifest of {tenant}/{session} call {manifest.place.call} does not fit the log; "
+                "lading verify says more."
+            )
+        seen_entries, seen_edits = seen.entries, seen.edits
+        yield manifest
+
+
+class _Frames:
+    """The frames, tools and other fields that requests were made with, each once."""
+
+    def __init__(self, blob: Callable[[str], bytes]) -> None:
+        self._blob = blob
+        self.frames: list[Frame] = []
+        self.tools: list[tuple[ToolData, ...]] = []
+        self.templates: dict[str, object] = {}
+        self._places: dict[tuple[str, Detail], int] = {}
+        self._current = -1
+
+    def next(self, manifest: Manifest) -> tuple[Frame, Shows]:
+        """The frame of this request, and what it shows."""
+        if manifest.frame is not None:
+            if manifest.frame not in self.frames:
+                self.frames.append(manifest.frame)
+            self._current = self.frames.index(manifest.frame)
+        if self._current < 0:
+            raise TamperedError("The session's first manifest is not a keyframe.")
+        frame = self.frames[self._current]
+        tools = self._tools(frame.tools, manifest.tool_detail)
+        if frame.template not in self.templates:
+            self.templates[frame.template] = self._value(frame.template)
+        return frame, Shows(manifest.seen.entries, manifest.seen.edits, self._current, tools)
+
+    def _tools(self, digest: str, detail: Detail) -> int:
+        if (digest, detail) not in self._places:
+            try:
+                tools = reduce_tools(tools_from(self._blob(digest)), detail)
+            except ValueError as error:
+                raise TamperedError(f"The stored tools cannot be read: {error}.") from error
+            self._places[digest, detail] = len(self.tools)
+            self.tools.append(tuple(map(offered, tools)))
+        return self._places[digest, detail]
+
+    def _value(self, digest: str) -> object:
+        try:
+            return jsonbytes.load(self._blob(digest))
+        except ValueError as error:
+            raise TamperedError(f"The stored fields of the body cannot be read: {error}.") from error
+
+
+def _with_reports(calls: Sequence[CallData], entries: Sequence[Entry]) -> Iterator[CallData]:
+    """The calls, each with what the provider reported beside its reply: the first assistant message after it."""
+    for position, call in enumerate(calls):
+        end = calls[position + 1].shows.entries if position + 1 < len(calls) else len(entries)
+        replies = (entry for entry in entries[call.shows.entries : end] if entry.message.role == "assistant")
+        reply = next(replies, None)
+        yield call if reply is None else replace(call, reported=reply.usage)

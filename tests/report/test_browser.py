@@ -1,0 +1,281 @@
+"""The page in a real browser: open a call, see what left it, follow a pointer, search, at any width and colour.
+
+Needs Chromium; LADING_CHROMIUM names it where it is not on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from lading.messages import user_text
+from lading.report.data import SessionData
+from lading.report.stored import stored
+from lading.stores.memory import MemoryStore
+from lading.view import rebuild
+from tests.engines import run, settings
+from tests.histories import called
+from tests.report.histories import HOSTILE, NEEDLE, hostile_history, live_store, session_of, written
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = os.environ.get("LADING_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="no Chromium: install it (Debian: apt-get install chromium), or name it in LADING_CHROMIUM",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as tools:
+        # Containers run as root and have no namespaces of their own; the page is the tests' own.
+        browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def session() -> SessionData:
+    return session_of(hostile_history())
+
+
+@pytest.fixture(scope="module")
+def path(session: SessionData, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("report"), session)
+
+
+class Watched:
+    """A page that was opened, and everything it said or asked for on the way."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.complaints.append(request.url))
+        page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+
+    def open(self, path: Path, place: str = "") -> Page:
+        """Go to the file; asking for it is no complaint."""
+        self.page.goto(path.as_uri() + place)
+        expect(self.page.locator("main h1")).to_be_visible()
+        self.complaints = [text for text in self.complaints if not text.startswith(path.as_uri())]
+        return self.page
+
+
+Look: TypeAlias = tuple[Literal["light", "dark"], int]
+"""Colour scheme, and width in pixels."""
+LIGHT: Look = ("light", 1400)
+DARK: Look = ("dark", 1400)
+NARROW: Look = ("light", 400)
+everywhere = pytest.mark.parametrize(
+    "watched", [LIGHT, DARK, NARROW], ids=["light", "dark", "narrow"], indirect=True
+)
+
+
+@pytest.fixture
+def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    look: Look = getattr(request, "param", LIGHT)
+    scheme, width = look
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watched = Watched(context.new_page())
+    yield watched
+    assert watched.complaints == []
+    context.close()
+
+
+def first_edited(session: SessionData) -> int:
+    """The number of the first call with a compaction."""
+    return next(call.call for call in session.calls if call.shows.edits)
+
+
+@everywhere
+def test_a_call_opens_to_what_the_model_saw(watched: Watched, path: Path, session: SessionData) -> None:
+    page = watched.open(path)
+    number = first_edited(session)
+    expect(page.locator(".request h2")).to_contain_text(f"Call {number}")
+    page.locator(".port").evaluate("port => { port.scrollTop = 0; }")
+    page.locator('.row[data-call="2"]').click()
+    expect(page.locator(".request h2")).to_contain_text("Call 2")
+    expect(page.locator('.block[data-entry="2"]')).to_contain_text("Step 0.")
+    expect(page.locator(".request .block.edit")).to_have_count(0)
+    page.locator(".port").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".request h2")).to_contain_text("Call 3")
+    assert page.url.endswith("#0/3")
+    page.keyboard.press("n")
+    expect(page.locator(".request h2")).to_contain_text(f"Call {number}")
+
+
+@everywhere
+def test_what_was_removed_stands_in_place(watched: Watched, path: Path, session: SessionData) -> None:
+    page = watched.open(path, f"#0/{len(session.calls)}")
+    edit = page.locator(".block.edit.forced, .block.edit.voluntary").first
+    expect(edit.locator(".why")).to_contain_text("at call")
+    expect(edit.locator(".why")).to_contain_text("tokens, ")
+    assert NEEDLE not in page.locator(".request").inner_text()
+    edit.locator("summary").click()
+    expect(edit.locator(".removed")).to_contain_text(NEEDLE)
+    expect(edit.locator('[data-raw="7"]')).to_contain_text("result 2")
+
+
+@everywhere
+def test_a_pointer_leads_to_its_text_and_back_to_a_call(watched: Watched, path: Path, session: SessionData) -> None:
+    page = watched.open(path, f"#0/{len(session.calls)}")
+    page.locator(".block.edit .pointer").first.click()
+    pointed = page.locator("#pointed")
+    expect(pointed).to_be_visible()
+    expect(pointed.locator("h2")).to_contain_text("artifact://default/session/log/")
+    expect(pointed).to_contain_text(NEEDLE)
+    pointed.get_by_role("button", name="call ").first.click()
+    expect(pointed).to_be_hidden()
+    expect(page.locator(".request h2")).not_to_contain_text(f"Call {len(session.calls)} ")
+
+
+@everywhere
+def test_search_finds_and_jumps(watched: Watched, path: Path, session: SessionData) -> None:
+    page = watched.open(path)
+    page.keyboard.press("/")
+    page.keyboard.type("NEEDLE is")
+    expect(page.locator("#count")).to_have_text("1 place in 1 session")
+    expect(page.locator(".hit mark")).to_have_text("needle is")
+    gone = first_edited(session)
+    expect(page.locator(".hit .when")).to_contain_text(f"calls 4 to {gone - 1}")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found")).to_be_hidden()
+    expect(page.locator(".request h2")).to_contain_text(f"Call {gone - 1}")
+    expect(page.locator('.block.focus[data-entry="7"] mark')).to_be_in_viewport()
+
+
+def test_each_request_is_the_one_of_the_view(watched: Watched, tmp_path: Path) -> None:
+    store = MemoryStore()
+    lost = [called("lost"), user_text("Go on.")]  # a call without its result, which is mended
+    run(settings(1_500), [*hostile_history(12), *lost, *hostile_history(12)[2:]], store)
+    at_rest = store.load("default", "session")
+    assert {edit.kind for edit in at_rest.edits} > {"repaired", "dropped"}
+    session = stored(store, tenant="default", session="session", source="")
+    views = [
+        rebuild(at_rest.entries[: s.entries], at_rest.edits[: s.edits]) for s in (c.shows for c in session.calls)
+    ]
+    page = watched.open(written(tmp_path, session))
+    shown = page.evaluate(
+        "open.session.calls.map((call) => requestOf(open.session, call).map((item) => [item.entry, item.tokens]))"
+    )
+    for items, view in zip(shown, views, strict=True):
+        expected: dict[int, int] = {}
+        for item in view.items:
+            expected[item.entry] = expected.get(item.entry, 0) + item.tokens
+        assert {entry: tokens for entry, tokens in items if tokens} == expected
+
+
+def test_search_for_what_is_nowhere(watched: Watched, path: Path) -> None:
+    page = watched.open(path)
+    page.keyboard.press("/")
+    page.keyboard.type("(.*)+$ no such words")
+    expect(page.locator("#count")).to_contain_text("Nowhere")
+    page.keyboard.press("Escape")
+    expect(page.locator("#found")).to_be_hidden()
+
+
+def test_charts_are_chosen_from_and_zoomed(watched: Watched, path: Path, session: SessionData) -> None:
+    page = watched.open(path)
+    chart = page.locator("#chart-tokens > svg")
+    box = chart.bounding_box()
+    assert box is not None
+    chart.click(position={"x": box["width"] / 4, "y": 100})
+    expect(page.locator(".which")).not_to_have_text(f"call {first_edited(session)}")
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 100, steps=4)
+    page.mouse.up()
+    expect(page.locator(".calls .count")).to_contain_text(" to ")
+    page.get_by_role("button", name="All calls").click()
+    expect(page.locator(".calls .count")).to_have_text("")
+    slider = page.get_by_role("slider", name="Call")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(slider).to_have_attribute("aria-valuenow", str(len(session.calls)))
+
+
+@everywhere
+def test_nothing_reaches_beyond_the_screen(watched: Watched, path: Path) -> None:
+    page = watched.open(path)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("/")
+    page.keyboard.type("result")
+    expect(page.locator("#found")).to_be_visible()
+    assert page.evaluate("document.querySelector('#found').getBoundingClientRect().left >= 0")
+
+
+def test_hostile_words_are_words(watched: Watched, path: Path) -> None:
+    page = watched.open(path, "#0/1")
+    words = page.locator('.block[data-entry="1"] .session-text')
+    shown = HOSTILE.replace("\u202e", "U+202E").replace("\u202c", "U+202C")
+    shown = shown.replace("\x1b", "ESC").replace("\x00", "NUL").replace("\ud800", "U+D800")
+    expect(words).to_have_text(f"Fix it. {shown}")
+    assert page.title() == "session - Lading"
+    assert page.locator("img").count() == 0
+
+
+def test_usage_that_was_reported_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:
+    session = stored(live_store(hostile_history()), tenant="default", session="session", source="./store")
+    page = watched.open(written(tmp_path, session))
+    expect(page.locator(".figures")).to_contain_text("as billed")
+    expect(page.locator("#chart-error")).to_contain_text("counted against reported")
+    expect(page.locator(".request .facts").first).to_contain_text("reported")
+
+
+def test_the_recorded_bill_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:
+    session = session_of(hostile_history(40), billed=1.5)
+    assert session.bill is not None
+    page = watched.open(written(tmp_path, session))
+    bill = page.locator(".figures .bill")
+    expect(bill).to_contain_text("as billed in the recorded run")
+    bill.locator("summary").click()
+    rows = bill.locator("tr")
+    expect(rows.first).to_contain_text("append-only, simulated")
+    for said, part in zip(session.bill_words, session.bill.differences, strict=True):
+        if part.tokens:
+            expect(bill).to_contain_text(said)
+    expect(page.locator("#chart-total")).to_contain_text("recorded bill")
+    expect(page.locator("#chart-cost")).to_contain_text("recorded bill")
+
+
+def test_several_sessions_have_an_overview(watched: Watched, session: SessionData, tmp_path: Path) -> None:
+    small = session_of(hostile_history(4), name="small")
+    page = watched.open(written(tmp_path, session, small))
+    expect(page.locator(".overview tbody tr")).to_have_count(2)
+    page.get_by_role("link", name="small").click()
+    expect(page.locator(".verdict")).to_contain_text("Nothing was removed")
+    page.keyboard.press("/")
+    page.keyboard.type(NEEDLE)
+    expect(page.locator("#count")).to_have_text("2 places in 2 sessions")
+    page.locator(".hit").first.click()
+    expect(page.locator("main h1")).to_have_text("session")
+    page.go_back()
+    expect(page.locator("main h1")).to_have_text("small")
+    page.get_by_role("link", name="all sessions").click()
+    expect(page.locator(".overview")).to_be_visible()
+
+
+def test_no_gain_is_said(watched: Watched, tmp_path: Path) -> None:
+    session = session_of(hostile_history(19))  # its one edit comes too late to pay
+    assert session.calls[-1].shows.edits
+    page = watched.open(written(tmp_path, session))
+    expect(page.locator(".verdict")).to_contain_text("No gain: basic costs 1.")
+
+
+def test_calls_without_a_request_say_why(watched: Watched, tmp_path: Path) -> None:
+    session = session_of(hostile_history(3), window=150)
+    assert any(call.error for call in session.calls)
+    number = next(call.call for call in session.calls if call.error)
+    page = watched.open(written(tmp_path, session), f"#0/{number}")
+    expect(page.locator(".request")).to_contain_text("No request could be built")
+    expect(page.locator(".request")).to_contain_text("has room for 150")
