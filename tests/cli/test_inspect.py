@@ -110,6 +110,28 @@ def test_one_session(tmp_path: Path) -> None:
     assert "largest request: " in result.stdout
 
 
+def test_requests_that_are_known_say_what_changed_before_a_miss(tmp_path: Path) -> None:
+    def line(prompt: int, cached: int, *messages: dict[str, str]) -> dict[str, Any]:
+        details = {"cached_tokens": cached}
+        usage = {"prompt_tokens": prompt, "completion_tokens": 1, "prompt_tokens_details": details}
+        reply = {"role": "assistant", "content": f"Reply to {len(messages)}."}
+        return {
+            "request": {"model": "gpt-4o", "messages": list(messages)},
+            "response": {"choices": [{"message": reply}], "usage": usage},
+        }
+
+    said = [{"role": "assistant" if at % 2 else "user", "content": f"Reply to {at}."} for at in range(6)]
+    changed = [said[0], {"role": "assistant", "content": "A summary."}, *said[2:5]]
+    lines = [line(9_000, 0, said[0]), line(9_500, 9_000, *said[:3]), line(9_400, 1_000, *changed)]
+    path = write(tmp_path, lines)
+    result = inspect(path)
+    assert result.exit_code == 0, result.stderr
+    assert "its first change" in result.stdout
+    assert row(result.stdout, "the request was changed")[-3:] == ["#5", "message", "1"]
+    (miss,) = json.loads(inspect(path, "--json").stdout)["total"]["billed"]["misses"]
+    assert (miss["cause"], miss["changed_index"], miss["message_index"]) == ("request changed", 1, 5)
+
+
 def test_the_largest_layer_comes_first(tmp_path: Path) -> None:
     lines = inspect(write(tmp_path, [SESSION])).stdout.splitlines()
     table = lines[lines.index("by layer") + 3 :]

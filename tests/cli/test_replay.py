@@ -276,3 +276,22 @@ def test_a_folder_of_stores_is_told_from_a_store(tmp_path: Path, command: tuple[
     assert ended.code == 2
     assert f"in {store / 'append-only'}, {store / 'basic'}" in ended.err
     assert lading(*command, store / "basic").code == 0
+
+
+def test_restore_is_offered_when_asked_for_and_what_it_costs_is_said(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json")
+    asked = ("--window", "3000", "--restore")
+    names = [[tool["function"]["name"] for tool in line["request"]["tools"]] for line in emitted(path, *asked)[1:]]
+    assert names == [["run", "restore"]] * 12
+    both = ("--strategy", "basic", "--strategy", "append-only")
+    data = lading("replay", path, *asked, *both, "--json").data["replays"]
+    found = [item["total"]["restore"] for item in data]
+    assert found[0]["requests"] == 12
+    assert found[1] is None
+    out = lading("replay", path, *asked, *both).out
+    assert f"basic offers the tool restore in 12 requests: {found[0]['tokens_per_request']:.0f} tokens each" in out
+    assert f"{found[0]['cost_share']:.2%} of the input bill" in out
+    assert "restore" not in lading("replay", path, "--window", "3000").out
+    store = tmp_path / "store"
+    assert lading("replay", path, *asked, "--store", store).code == 0
+    assert lading("verify", store).code == 0

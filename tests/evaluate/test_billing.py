@@ -8,7 +8,7 @@ from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, mod
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Plan
 from lading.models.catalog import find_card
-from lading.sources import Usage
+from lading.sources import Request, Usage
 from tests.evaluate.sessions import asks, gives, recorded, said
 
 MILLION = 1_000_000
@@ -122,6 +122,43 @@ def test_a_miss_and_its_cause(before: Usage, after: Usage, cause: str) -> None:
     assert (miss.cause, miss.prefix_tokens, miss.read_tokens) == (cause, 50_000, 0)
     assert miss.idle_s == (None if before.at_s is None or after.at_s is None else after.at_s - before.at_s)
     assert miss.rewritten_tokens == min(50_000, after.cache_write_tokens)
+
+
+def known(*changed: int | None, at_s: tuple[float, float] = (0, 1)) -> Billed:
+    """The bill of two calls, three requests apart, of which each but the first may have changed something."""
+    first, last = (
+        Usage(1, cache_write_tokens=50_000, at_s=at_s[0]),
+        Usage(7, cache_write_tokens=51_000, at_s=at_s[1]),
+    )
+    requests = tuple(
+        Request(2 * number + 1, 0, (), changed_index) for number, changed_index in enumerate((None, *changed))
+    )
+    recording = recorded(model="claude-sonnet-4-5", usage=(first, last), requests=requests)
+    found = billed(recording, plan(), card_of=lambda name: find_card(name)[0])
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changed", "index", "cause"),
+    [
+        ((None, None, 4), 4, "request changed"),
+        ((None, 2, 4), 2, "request changed"),
+        ((-1, 2, None), -1, "request changed"),
+        ((None, None, None), None, "unexplained"),
+        ((None, None, None, 3), None, "unexplained"),
+    ],
+)
+def test_where_a_known_request_first_changed(
+    changed: tuple[int | None, ...], index: int | None, cause: str
+) -> None:
+    (miss,) = known(*changed).misses
+    assert (miss.changed_index, miss.cause) == (index, cause)
+
+
+def test_a_cold_cache_explains_more_than_a_change() -> None:
+    (miss,) = known(None, None, 4, at_s=(0, 999)).misses
+    assert (miss.changed_index, miss.cause) == (4, "idle")
 
 
 def test_what_a_miss_costs() -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``lading inspect``, ``replay``, ``verify``, ``show``."""
+"""The command line: ``lading inspect``, ``replay`` and the other commands of ``COMMANDS``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",
     "replay": "build the request of every call of recorded sessions, and price it",
     "verify": "build every recorded request again and compare",
-    "show": "read what an artifact:// address points to",
+    "report": "write one page that shows every request of sessions, what left it, and its cost",
+    "top": "watch the sessions of a store while they run",
+    "show": "list a store, read a request as the model saw it, or what an address points to",
+    "why": "say whether a text was in a request, and if not, what became of it",
+    "diff": "say what changed between two requests, and who caused it",
 }
 """Each command lives in a module of its name, loaded when it is called."""
 

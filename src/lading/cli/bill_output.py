@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lading.cli.plaintables import Column, amount, money, number, print_table, say
 from lading.cli.session_names import where
-from lading.evaluate.billing import AppendOnly, Billed, Miss
+from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss
 from lading.evaluate.tooluse import Place
 
 
@@ -82,18 +82,11 @@ def _cost(usd: float, *, unpriced: int, calls: int) -> str:
     return money(usd) if unpriced < calls else "no price"
 
 
-_CAUSES = {
-    "idle": "idle for longer than the cache lives",
-    "model changed": "another model than before",
-    "history shortened": "the history was shortened",
-    "unexplained": "neither idle nor shortened",
-}
-
-
 def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
     if not misses:
         say("cache misses: none")
     causes = Counter(miss.cause for miss in misses).most_common()
+    known = any(miss.changed_index is not None for miss in misses)
     groups = {cause: [miss for miss in misses if miss.cause == cause] for cause, _ in causes}
     print_table(
         "cache misses",
@@ -104,15 +97,17 @@ def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
             Column("extra cost"),
             Column("longest idle", only_wide=True),
             Column("largest", left=True),
+            *((Column("its first change", left=True),) if known else ()),
         ),
         rows=[
             (
-                _CAUSES[cause],
+                CAUSES[cause],
                 f"{len(group):,}",
                 amount(sum(miss.rewritten_tokens for miss in group)),
                 _sum_money(miss.extra_usd for miss in group),
                 _longest(miss.idle_s for miss in group),
-                _worst(group, names),
+                _where(_worst(group), names),
+                *((_first_change(_worst(group)),) if known else ()),
             )
             for cause, group in groups.items()
         ],
@@ -133,6 +128,16 @@ def _longest(idle_s: Iterable[float | None]) -> str:
     return f"{longest / 60:,.0f} min" if longest < 36_000 else f"{longest / 3600:,.0f} h"
 
 
-def _worst(misses: Sequence[Miss], names: Mapping[str, str]) -> str:
-    miss = max(misses, key=lambda miss: miss.rewritten_tokens)
+def _worst(misses: Sequence[Miss]) -> Miss:
+    return max(misses, key=lambda miss: miss.rewritten_tokens)
+
+
+def _where(miss: Miss, names: Mapping[str, str]) -> str:
     return where(Place(miss.session, miss.message_index, ""), names)
+
+
+def _first_change(miss: Miss) -> str:
+    """Where the request first differs from the one before it."""
+    if miss.changed_index is None:
+        return ""
+    return "system or tools" if miss.changed_index < 0 else f"message {miss.changed_index}"

@@ -77,7 +77,8 @@ def _listed(values: Counter[str]) -> str:
     return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
 
 
-_LAYER_NAMES = {"tools": "tool schemas", "tool_calls": "tool calls, with arguments", "images": "images, documents"}
+LAYER_NAMES = {"tools": "tool schemas", "tool_calls": "tool calls, with arguments", "images": "images, documents"}
+"""What tables call the layers whose names do not say enough."""
 
 
 def _print_layers(summary: Summary) -> None:
@@ -95,7 +96,7 @@ def _print_layers(summary: Summary) -> None:
         ),
         rows=[
             (
-                _LAYER_NAMES.get(name, name.replace("_", " ")),
+                LAYER_NAMES.get(name, name.replace("_", " ")),
                 f"{mass.items:,}",
                 amount(mass.tokens),
                 bar(mass.tokens, summary.tokens),

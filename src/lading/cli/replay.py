@@ -14,14 +14,22 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
+from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.recordings import ModelNotes, read_all
-from lading.cli.replay_output import Emitter, print_tables, report
+from lading.cli.replay_output import Report, print_tables, report
+from lading.cli.replaying import Planned, plans_for, walked
+from lading.cli.sidebyside_output import as_json_value, print_side_by_side
 from lading.economics import Rates
-from lading.errors import IllegalRequest, InputError, StoreError
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, Plan, replay
+from lading.errors import InputError, StoreError
+from lading.evaluate.plan import Options
+from lading.evaluate.recorded import Call
+from lading.evaluate.sidebyside import SideBySide, added, side_by_side
+from lading.report.data import FORMAT, ReportData, SessionData
+from lading.report.page import page
+from lading.report.replayed import replayed
 from lading.sources import Recording
 from lading.stores import SessionStore
+from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 
@@ -85,9 +93,15 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option(
     "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The cache cools after S idle seconds."
 )
+@click.option(
+    "--restore", is_flag=True, help="Offer the model the tool restore, as a session does; says what that costs."
+)
 @click.option("--store", "folder", callback=_parse_path, metavar="DIR", help="Keep log, edits and manifests there.")
 @click.option("--emit", "emit_path", callback=_parse_path, metavar="OUT.jsonl",
     help="Write each request, one JSON object a line.",
+)  # fmt: skip
+@click.option("--report", "report_path", callback=_parse_path, metavar="OUT.html",
+    help="Write one page that shows every request and its cost; see lading report.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def command(
@@ -100,14 +114,16 @@ def command(
     counter: str | None,
     prices: Rates | None,
     ttl: float | None,
+    restore: bool,
     folder: str | None,
     emit_path: str | None,
+    report_path: str | None,
     as_json: bool,
 ) -> None:
     """Build the request of every model call recorded in FILEs, as it would have been, and price it.
 
     For each assistant message after the first user message the request is built from what was known by
-    then. Cost is relative to the unbounded append-only replay of the same session with the same tools.
+    then. Cost is relative to the unbounded append-only replay of the same session with the recorded tools.
 
     \b
     Exit code 0: every request is legal. 1: some break a rule. 2: bad input.
@@ -127,26 +143,26 @@ def command(
         counter=counter,
         rates=prices,
         ttl_s=ttl,
+        restore=restore,
     )
     with terminal.clear_errors(), ExitStack() as stack:
-        emitter = stack.enter_context(Emitter(_emit_target(emit_path, files, folder))) if emit_path else None
+        emitter, page_file = _outputs(stack, emit_path, report_path, used=_used(files, folder))
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
-        plans = [_plans(recordings, replace(options, strategy=name), notes) for name in strategies]
-        stores = _open_stores(stack, _store_places(folder, strategies, plans))
-        reports = []
-        total = sum(len(recording.messages) for recording in recordings) * len(strategies)
-        with terminal.progress("replaying", total) as advance:
-            for name, planned, store in zip(strategies, plans, stores, strict=True):
-                calls: dict[str, list[Call]] = {}
-                for session, (recording, plan) in planned.items():
-                    calls[session] = list(_emitted(_calls(recording, plan, session, store, advance), emitter, plan))
-                reports.append(report(name, {key: plan for key, (_, plan) in planned.items()}, calls=calls))
+        plans = [plans_for(recordings, replace(options, strategy=name), notes=notes) for name in strategies]
+        stores = _open_stores(stack, _store_places(folder, strategies, plans), kept=page_file is not None)
+        walks = walked(plans, stores, emitter=emitter)
+        reports = list(map(_figures, strategies, plans, walks))
+        bills = added(_bills(strategies, plans, walks))
+        if page_file:
+            page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
     _note_silent(recordings)
     if as_json:
-        terminal.print_json({"replays": reports, "problems": problems})
+        terminal.print_json({"replays": reports, "bills": as_json_value(bills), "problems": problems})
     else:
         print_tables(reports)
+        if bills is not None:
+            print_side_by_side(bills)
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
 
 
@@ -162,21 +178,6 @@ def _has_call(recording: Recording) -> bool:
     return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
-def _plans(recordings: list[Recording], options: Options, notes: ModelNotes) -> dict[str, tuple[Recording, Plan]]:
-    """Each recording with its plan, by a session name that is legal and unique."""
-    planned: dict[str, tuple[Recording, Plan]] = {}
-    for recording in recordings:
-        plan, events = plan_for(recording, options)
-        notes.note(events)
-        name, number = name_from(recording.id), 1
-        session = name
-        while session in planned:
-            number += 1
-            session = f"{name[:120]}-{number}"
-        planned[session] = (recording, plan)
-    return planned
-
-
 def _check_strategies(strategies: tuple[str, ...], emit_path: str | None) -> None:
     if emit_path and len(strategies) > 1:
         terminal.fail("--emit writes the requests of one strategy. Give --strategy once.")
@@ -184,12 +185,25 @@ def _check_strategies(strategies: tuple[str, ...], emit_path: str | None) -> Non
         terminal.fail("A strategy is named twice. Name each --strategy once.")
 
 
-def _emit_target(emit_path: str, files: tuple[str, ...], folder: str | None) -> Path:
-    """Where ``--emit`` writes. Raises InputError when that is a file this run reads or keeps."""
-    for used in (*files, *([os.path.join(folder, FILE_NAME)] if folder else ())):
-        if os.path.exists(emit_path) and os.path.exists(used) and os.path.samefile(emit_path, used):
-            raise InputError(f"--emit would overwrite {used}, which this replay uses. Give another OUT.jsonl.")
-    return Path(emit_path)
+def _used(files: tuple[str, ...], folder: str | None) -> Sequence[str]:
+    """The files that a run reads or keeps."""
+    return (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
+
+
+def _outputs(
+    stack: ExitStack, emit_path: str | None, report_path: str | None, *, used: Sequence[str]
+) -> tuple[OutputFile | None, OutputFile | None]:
+    """What ``--emit`` and ``--report`` name. Raises InputError when either would replace a file in use."""
+    if emit_path and report_path and os.path.realpath(emit_path) == os.path.realpath(report_path):
+        raise InputError("--emit and --report name the same file. Give each its own.")
+    emitter = page_file = None
+    if emit_path:
+        target = check_spares(emit_path, used, option="--emit")
+        emitter = stack.enter_context(OutputFile(target, example="requests.jsonl"))
+    if report_path:
+        target = check_spares(report_path, used, option="--report")
+        page_file = stack.enter_context(OutputFile(target, example="report.html"))
+    return emitter, page_file
 
 
 def _store_places(
@@ -219,34 +233,34 @@ def _store_places(
     return places
 
 
-def _open_stores(stack: ExitStack, places: Sequence[Path | None]) -> list[SessionStore | None]:
+def _open_stores(stack: ExitStack, places: Sequence[Path | None], *, kept: bool) -> list[SessionStore | None]:
+    """The store of each strategy; without a place none, or one in memory where what it holds is asked for."""
+    if not kept and all(place is None for place in places):
+        return [None for _ in places]
     return [
-        None if place is None else stack.enter_context(open_sqlite(place, durability="normal")) for place in places
+        MemoryStore() if place is None else stack.enter_context(open_sqlite(place, durability="normal"))
+        for place in places
     ]
 
 
-def _calls(
-    recording: Recording, plan: Plan, session: str, store: SessionStore | None, advance: terminal.Advance
-) -> Iterator[Call]:
-    done = 0
-    try:
-        for call in replay(recording, plan, session=session, store=store):
-            advance(call.upto + 1 - done)
-            done = call.upto + 1
-            yield call
-    except IllegalRequest as error:
-        terminal.warn(f"session {session}: {error} The rest of the session is left out.")
-    advance(len(recording.messages) - done)
+def _figures(strategy: str, planned: Planned, calls: Mapping[str, Sequence[Call]]) -> Report:
+    return report(strategy, {session: plan for session, (_, plan) in planned.items()}, calls=calls)
 
 
-def _emitted(calls: Iterator[Call], emitter: Emitter | None, plan: Plan) -> Iterator[Call]:
-    for call in calls:
-        if emitter:
-            emitter.write(call, plan)
-        yield call if call.pack is None else _without_body(call)
+def _bills(
+    strategies: Sequence[str], plans: Sequence[Planned], walks: Sequence[Mapping[str, Sequence[Call]]]
+) -> Iterator[SideBySide | None]:
+    for session, (recording, plan) in plans[0].items():
+        of_session = {name: calls[session] for name, calls in zip(strategies, walks, strict=True)}
+        yield side_by_side(recording, plan, walks=of_session)
 
 
-def _without_body(call: Call) -> Call:
-    """The bodies of a long session add up to far more than the session; the figures do not need them."""
-    assert call.pack is not None
-    return replace(call, pack=replace(call.pack, body=b"", chain=(), ends=()))
+def _sessions(
+    plans: Sequence[Planned],
+    stores: Sequence[SessionStore | None],
+    walks: Sequence[Mapping[str, Sequence[Call]]],
+) -> Iterator[SessionData]:
+    for planned, store, calls in zip(plans, stores, walks, strict=True):
+        for session, (recording, plan) in planned.items():
+            if store is not None:
+                yield from replayed(store, calls[session], recording=recording, plan=plan, session=session)

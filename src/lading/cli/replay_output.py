@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +12,6 @@ from rich.text import Text
 
 from lading import jsonbytes
 from lading.cli import terminal
-from lading.errors import InputError
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.tally import Tally, TypedError, tally
 from lading.log import Edit
@@ -26,7 +20,7 @@ _SHOWN_ERRORS = 12
 
 _LEGEND = """\
 tokens, of append-only: over the calls that have a request; the share is of what the append-only replay sends there
-cost: relative to the unbounded append-only replay with the same tools; failed calls are charged alike in both
+cost: relative to the unbounded append-only replay with the recorded tools; failed calls are charged alike in both
 forced, voluntary: edits, one for each log entry changed or span cut off; forced: part of what the window demanded;\
  voluntary: the rest
 margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
@@ -94,6 +88,12 @@ def print_tables(reports: Sequence[Report]) -> None:
         if _gained_nothing(item.total):
             text = f"no gain: {item.strategy} costs {item.total.cost_ratio:.3f} of sending everything"
             terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
+        if offered := item.total.restore:
+            text = (
+                f"{item.strategy} offers the tool restore in {offered.requests:,} requests: "
+                f"{offered.tokens_per_request:,.0f} tokens each, {offered.cost_share:.2%} of the input bill"
+            )
+            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
     terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
     terminal.out.print(Text(_LEGEND, "dim"), soft_wrap=True)
     if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
@@ -159,61 +159,8 @@ def _cells(figures: Tally) -> list[str]:
     ]
 
 
-class Emitter:
-    """Writes ``--emit``: one line a call, under another name until all is written.
-
-    Raises InputError when the place cannot be written. A file that stands there is replaced at the end, or
-    left as it is when anything fails before.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = Path(os.path.realpath(path))
-        if self._path.is_dir():
-            raise InputError(f"{path} is a folder. Name the file to write, for example {path}/requests.jsonl.")
-        if not self._path.parent.is_dir():
-            raise InputError(f"The folder {self._path.parent} does not exist. Make it first, or choose another.")
-        if self._path.exists() and not self._path.is_file():
-            raise InputError(f"{path} is not a regular file. Name a file that may be replaced when all is written.")
-        with self._reported():
-            descriptor, name = tempfile.mkstemp(
-                prefix=f".{self._path.name[:100]}-", suffix=".part", dir=self._path.parent
-            )
-        self._part = Path(name)
-        self._file = os.fdopen(descriptor, "wb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if error is None:
-                with self._reported():
-                    self._file.close()
-                    os.replace(self._part, self._path)
-        finally:
-            with suppress(OSError):
-                self._file.close()
-            self._part.unlink(missing_ok=True)
-
-    def write(self, call: Call, plan: Plan) -> None:
-        """The line of one call (docs/reference/emit.md). Raises InputError when it cannot be written."""
-        with self._reported():
-            self._file.write(_line(call, plan))
-
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(
-                f"{self._path} cannot be written: {error.strerror}. Check permissions and free space, or choose "
-                "another place; nothing was written there."
-            ) from error
-
-
-def _line(call: Call, plan: Plan) -> bytes:
+def emit_line(call: Call, plan: Plan) -> bytes:
+    """The line of ``--emit`` for one call (docs/reference/emit.md)."""
     place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
     if call.pack is None:
         error = {"type": type(call.error).__name__, "text": str(call.error)}

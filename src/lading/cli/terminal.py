@@ -12,7 +12,15 @@ from typing import Any, NoReturn, TypeAlias
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from lading.errors import LadingError
@@ -66,9 +74,10 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def progress(description: str, total: int | None) -> Iterator[Advance]:
+def progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
     """A progress bar on stderr where that is a terminal; yields a function that moves it on."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    done: ProgressColumn = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
@@ -84,6 +93,11 @@ def printable(text: str) -> str:
     encoding lacks are replaced. Newlines stay. It may still hold markup of the terminal library."""
     shown = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
     return shown.encode(out.encoding, "replace").decode(out.encoding)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _one_line(text: str) -> str:

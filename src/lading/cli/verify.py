@@ -40,7 +40,6 @@ def command(folder: str, as_json: bool) -> None:
             found = terminal.printable(f"{place}: {outcome.problem}")
             terminal.out.print(Text.assemble(("differs", "red"), " ", found), soft_wrap=True)
         good = len(outcomes) - len(wrong)
-        terminal.out.print(
-            f"{good} of {len(outcomes)} manifests of {len(sessions)} sessions rebuild byte for byte."
-        )
+        held = terminal.counted(len(sessions), "session")
+        terminal.out.print(f"{good} of {len(outcomes)} manifests of {held} rebuild byte for byte.")
     sys.exit(terminal.FOUND if wrong else 0)

@@ -8,18 +8,26 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lading import economics
+from lading.evaluate.prices import price_of
 from lading.evaluate.recorded import Plan
+from lading.evaluate.simulated import usage_of
 from lading.messages import Message
 from lading.models.card import Card
-from lading.sources import Recording, Usage
+from lading.sources import Recording, Request, Usage
 
 MISSED_SHARE = 0.1
 """A call misses the cache when more than this share of the prefix before it was not read from the cache."""
 
-UNPRICED = "unknown"
-"""Provider of the card that stands in for a model without one; its price is a unit, not a price."""
+Cause: TypeAlias = Literal["idle", "model changed", "request changed", "history shortened", "unexplained"]
 
-Cause: TypeAlias = Literal["idle", "model changed", "history shortened", "unexplained"]
+CAUSES: dict[str, str] = {
+    "idle": "idle for longer than the cache lives",
+    "model changed": "another model than before",
+    "request changed": "the request was changed",
+    "history shortened": "the history was shortened",
+    "unexplained": "neither idle nor shortened",
+}
+"""Why a call missed the cache, in words."""
 
 CardOf: TypeAlias = Callable[[str], Card]
 """The card for a model's name."""
@@ -78,8 +86,12 @@ class Miss(Struct, frozen=True):
     idle_s: float | None
     """Since the previous call; None where the log has no times."""
     cause: Cause
-    """``idle``: longer than the cache lives by the model's card. ``history shortened``: the input is smaller
-    than the prefix, so it was cut or compacted."""
+    """``idle``: longer than the cache lives by the model's card. ``request changed``: the requests are known, and
+    this one says something else from ``changed_index`` on. ``history shortened``: the input is smaller than the
+    prefix, so it was cut or compacted."""
+    changed_index: int | None = None
+    """Where in the list of messages, from 0, the request first differs from the one before it; -1: in the system
+    text or the tools outside of the list. None: it only grows, or the requests are not known."""
 
 
 class Billed(Struct, frozen=True):
@@ -129,21 +141,20 @@ def append_only(
     ``tokens``: of each message. ``calls``: where the model was called. ``replies``: output tokens of each
     call. All tools are offered from the first call on.
     """
-    card, rates = plan.settings.card, plan.settings.rates
+    price = price_of(plan.settings.card, plan.settings.rates)
     bill, sizes = economics.Usage(), _prefixes(tokens, calls, tools_tokens)
     cached = 0
     for size in sizes:
-        bill += _billed(size, cached, least=plan.min_prefix_tokens)
+        bill += usage_of(size, cached, least=plan.min_prefix_tokens)
         cached = size
     output, window = sum(replies), plan.settings.budget.window_tokens
-    priced = _is_priced(card)
     return AppendOnly(
         calls=len(calls),
         input=bill,
         output_tokens=output,
-        input_usd=bill.cost(rates) * card.prices.input_usd / 1e6 if priced else 0.0,
-        output_usd=output * (card.prices.output_usd or 0.0) / 1e6 if priced else 0.0,
-        unpriced_calls=0 if priced else len(calls),
+        input_usd=price.input(bill) if price else 0.0,
+        output_usd=price.output(output) if price else 0.0,
+        unpriced_calls=0 if price else len(calls),
         peak_tokens=max(sizes, default=0),
         window_tokens=window,
         calls_over_window=sum(size > window for size in sizes),
@@ -155,7 +166,8 @@ def billed(recording: Recording, plan: Plan, *, card_of: CardOf) -> Billed | Non
     if not recording.usage:
         return None
     caches = any(bill.cache_read_tokens or bill.cache_write_tokens for bill in recording.usage)
-    cards = [card_of(bill.model) if bill.model else plan.settings.card for bill in recording.usage]
+    known = {model: card_of(model) for model in {bill.model for bill in recording.usage} if model}
+    cards = [known.get(bill.model, plan.settings.card) for bill in recording.usage]
     costs = [_cost(bill, card) for bill, card in zip(recording.usage, cards, strict=True)]
     return Billed(
         calls=len(recording.usage),
@@ -183,67 +195,61 @@ def _prefixes(tokens: Sequence[int], calls: Sequence[int], tools_tokens: int) ->
     return sizes
 
 
-def _billed(size: int, cached: int, *, least: int) -> economics.Usage:
-    if size < least:
-        return economics.Usage(fresh_tokens=size)
-    read = cached if cached >= least else 0
-    return economics.Usage(read_tokens=read, written_tokens=size - read)
-
-
 def _misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
     before: Usage | None = None
     for bill, card in zip(recording.usage, cards, strict=True):
-        if before is not None and (miss := _miss(recording.id, before, bill, card)):
-            yield miss
+        if before is not None and _is_missed(before, bill, card):
+            yield _miss(recording, before, bill, card)
         before = bill
 
 
-def _miss(session: str, before: Usage, bill: Usage, card: Card) -> Miss | None:
-    prefix, size = _input(before), _input(bill)
-    missing = prefix - bill.cache_read_tokens
-    if missing <= max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens):
-        return None
+def _is_missed(before: Usage, bill: Usage, card: Card) -> bool:
+    prefix = input_of(before).tokens
+    return prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens)
+
+
+def _miss(recording: Recording, before: Usage, bill: Usage, card: Card) -> Miss:
+    prefix, size = input_of(before).tokens, input_of(bill).tokens
+    changed_index = _first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
-    rates = _rates(card)
-    beyond = max(rates.write - rates.read, 0.0) * card.prices.input_usd / 1e6
+    price = price_of(card)
     return Miss(
-        session=session,
+        session=recording.id,
         message_index=bill.message_index,
         prefix_tokens=prefix,
         read_tokens=bill.cache_read_tokens,
         rewritten_tokens=max(rewritten, 0),
-        extra_usd=max(rewritten, 0) * beyond if _is_priced(card) else None,
+        extra_usd=price.rewriting(max(rewritten, 0)) if price else None,
         idle_s=idle_s,
-        cause=_cause(before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s),
+        cause=_cause(before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s, is_changed=changed_index is not None),
+        changed_index=changed_index,
     )
 
 
-def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float) -> Cause:
+def _first_change(requests: Sequence[Request], before: Usage, bill: Usage) -> int | None:
+    """The earliest change of any request since the last one billed."""
+    since = (item for item in requests if before.message_index < item.message_index <= bill.message_index)
+    return min((item.changed_index for item in since if item.changed_index is not None), default=None)
+
+
+def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float, is_changed: bool) -> Cause:
     if before.model != bill.model:
         return "model changed"
     if economics.is_cold(idle_s=idle_s, ttl_s=ttl_s):
         return "idle"
-    return "history shortened" if _input(bill) < _input(before) else "unexplained"
-
-
-def _input(bill: Usage) -> int:
-    return bill.cache_read_tokens + bill.cache_write_tokens + bill.input_tokens
+    if is_changed:
+        return "request changed"
+    return "history shortened" if input_of(bill).tokens < input_of(before).tokens else "unexplained"
 
 
 def _cost(bill: Usage, card: Card) -> float | None:
     if bill.cost_usd is not None:
         return bill.cost_usd
-    if not _is_priced(card):
-        return None
-    spent = economics.Usage(bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens)
-    output = bill.output_tokens * (card.prices.output_usd or 0.0)
-    return (spent.cost(_rates(card)) * card.prices.input_usd + output) / 1e6
+    price = price_of(card)
+    return None if price is None else price.input(input_of(bill)) + price.output(bill.output_tokens)
 
 
-def _rates(card: Card) -> economics.Rates:
-    return economics.rates_for(card.prices.read, card.prices.write, ttl_s=card.cache.ttl_s)
-
-
-def _is_priced(card: Card) -> bool:
-    return card.provider != UNPRICED and card.prices.output_usd is not None
+def input_of(bill: Usage) -> economics.Usage:
+    """The input of a recorded bill."""
+    return economics.Usage(bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens)

@@ -13,14 +13,18 @@ _HEAD_LINES = 120
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:[→|:\t]| {2,})\s?")
-_BLOB_RUN = re.compile(r"[A-Za-z0-9+/=_-]{300,}")
+_BLOB_CHARS = 300
+_BLOB_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_BLOB_CHARS},}}")
+_READABLE = bytes({*range(0x20, 0x100), *b"\t\n\r\f\x1b"})
+"""Every byte of UTF-8 that is no control character."""
 _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true|false|null))')
 _JSON_KEY = re.compile(r'"[^"\n]{1,80}"\s*:')
 _HUNK = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
 _FRAME = re.compile(
     r'^\s*(?:at .{1,200}[:(]\d+|File "[^"\n]{1,300}", line \d+|\d+: 0x[0-9a-f]{8,}|goroutine \d+ \[)', re.MULTILINE
 )
-_TRACE_START = re.compile(r"Traceback \(most recent call last\)|^thread '.*' panicked at|^panic: ", re.MULTILINE)
+_PYTHON_TRACE = "Traceback (most recent call last)"
+_PANIC = re.compile(r"^thread '.*' panicked at|^panic: ", re.MULTILINE)
 _TAG = re.compile(
     r"</?(?:html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|script|style|link|meta|img|form|input"
     r"|button|section|nav|svg|path)\b[^<>]*>",
@@ -79,8 +83,11 @@ def content_type(text: str) -> str:
 
 def is_blob(sample: Sample) -> bool:
     """Base64, or bytes that are no text."""
-    runs = sum(len(run) for run in _BLOB_RUN.findall(sample.head))
-    unreadable = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f\x1b") for char in sample.head)
+    # The pattern may start anywhere, which is slow, and few texts have a word so long.
+    longest = max(map(len, sample.head.split()), default=0)
+    runs = sum(map(len, _BLOB_RUN.findall(sample.head))) if longest >= _BLOB_CHARS else 0
+    controls = sample.head.encode("utf-8", "surrogatepass").translate(None, _READABLE)
+    unreadable = len(controls) + sample.head.count("\ufffd")
     return runs > len(sample.head) / 2 or unreadable > len(sample.head) / 20
 
 
@@ -97,18 +104,20 @@ def is_json(sample: Sample) -> bool:
 
 def is_diff(sample: Sample) -> bool:
     """A unified diff."""
-    return _HUNK.search(sample.head) is not None
+    return ("@@ " in sample.head or "diff --git " in sample.head) and _HUNK.search(sample.head) is not None
 
 
 def is_trace(sample: Sample) -> bool:
     """A stack trace: at least a fifth of the lines, or what the text ends with."""
-    if _TRACE_START.search(sample.tail):
+    if _PYTHON_TRACE in sample.tail or ("panic" in sample.tail and _PANIC.search(sample.tail)):
         return True
     return len(_FRAME.findall(sample.head)) >= max(2, len(sample.lines) / 5)
 
 
 def is_html(sample: Sample) -> bool:
     """HTML or other markup."""
+    if "<" not in sample.head:
+        return False
     if _MARKUP_START.search(sample.head):
         return True
     return len(_TAG.findall(sample.head)) >= max(5, len(sample.lines) / 3)
@@ -146,10 +155,12 @@ def is_code(sample: Sample) -> bool:
 
 def is_prose(sample: Sample) -> bool:
     """Sentences of a natural language."""
+    ends = len(_SENTENCE_END.findall(sample.head))
+    if not ends:
+        return False
     words = _WORD.findall(sample.head)
     letters = sum(map(len, words))
-    ends = len(_SENTENCE_END.findall(sample.head))
-    if len(words) < 8 or letters < 0.55 * len(sample.head) or ends < max(1, len(words) / 50):
+    if len(words) < 8 or letters < 0.55 * len(sample.head) or ends < len(words) / 50:
         return False
     return len(words) >= 6 * len(sample.lines) or sample.share(_HEADING) >= 0.05
 

@@ -30,6 +30,8 @@ class Options(Struct, frozen=True):
     ttl_s: float | None = None
     """Idle for longer by the recorded times, the cache is cold; None: always warm."""
     strict: bool = False
+    restore: bool = False
+    """Offer the tool ``restore``; see ``Plan``."""
 
 
 def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event, ...]]:
@@ -60,7 +62,8 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
         strict=options.strict,
     )
     template = _template(recording, card, wire_name, model)
-    return Plan(settings, template, min_prefix_tokens=card.cache.min_prefix_tokens), events
+    least = card.cache.min_prefix_tokens
+    return Plan(settings, template, min_prefix_tokens=least, restore=options.restore), events
 
 
 def _recorded_wire(recording: Recording) -> str:

@@ -1,6 +1,6 @@
 """One recorded session, replayed: for each recorded reply, the request built from what was known by then.
 
-The yardstick is the unbounded append-only replay of the same session with the same tools: what the bill
+The yardstick is the unbounded append-only replay of the same session with the recorded tools: what the bill
 would be if nothing were ever removed and no window ended. A call that ends in a typed error is charged at
 that price in both.
 """
@@ -16,6 +16,7 @@ from lading.budget import Budget
 from lading.economics import PrefixCache, Usage
 from lading.engine import Engine
 from lading.errors import PackError
+from lading.evaluate.restoring import RestoreOffer
 from lading.log import Edit
 from lading.messages import Template
 from lading.pack import Pack
@@ -42,6 +43,8 @@ class Call(Struct, frozen=True):
     billed: Usage
     append_only: Usage
     append_only_tokens: int
+    restore: Usage = Usage()
+    """Of ``billed``, what the schema of the tool ``restore`` takes."""
 
 
 class Plan(Struct, frozen=True):
@@ -53,6 +56,8 @@ class Plan(Struct, frozen=True):
     """The body's fields besides messages, system and tools."""
     min_prefix_tokens: int = 0
     """The provider caches no shorter prefix."""
+    restore: bool = False
+    """Offer the tool ``restore`` beside the recorded ones, where the strategy can remove anything."""
 
 
 def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStore | None = None) -> Iterator[Call]:
@@ -62,6 +67,7 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
     yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
     caches = [_cache(plan), _cache(plan)]
     tools = ToolsSoFar(recording)
+    restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
     had_user = False
     number = 0
     for position, message in enumerate(recording.messages):
@@ -71,15 +77,16 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
             offer, edits_before = tools.at(position), len(line.history.edits)
             full = yardstick.pack(tools=offer, template=plan.template, at_s=at_s)
             append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
-            pack, error, billed = None, None, append_only
+            pack, error, billed, of_restore = None, None, append_only, Usage()
             try:
-                pack = line.pack(tools=offer, template=plan.template, at_s=at_s)
+                pack = line.pack(tools=restore.beside(offer), template=plan.template, at_s=at_s)
                 billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
+                of_restore = restore.part(billed, detail=pack.manifest.tool_detail)
             except PackError as failure:
                 error = failure
             edits = tuple(edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired")
             upto = recording.raw_indices[position]
-            yield Call(session, number, upto, pack, error, edits, billed, append_only, full.tokens)
+            yield Call(session, number, upto, pack, error, edits, billed, append_only, full.tokens, of_restore)
         had_user = had_user or message.role == "user"
         line.append([message], at_s=at_s)
         yardstick.append([message], at_s=at_s)

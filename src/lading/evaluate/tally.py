@@ -35,6 +35,16 @@ class Edits(Struct, frozen=True):
     """Removed beyond what the window demanded, by any edit."""
 
 
+class Restore(Struct, frozen=True):
+    """What offering the tool ``restore`` costs; it answers nothing in a replay, as no model asks it."""
+
+    requests: int
+    """That offer it."""
+    tokens_per_request: float
+    cost_share: float
+    """Of the input cost of all calls, what its schema takes."""
+
+
 class Tally(Struct, frozen=True):
     """The figures of a replay; token figures are over the calls that have a request."""
 
@@ -52,6 +62,8 @@ class Tally(Struct, frozen=True):
     violations: dict[str, int]
     """How often each rule was broken, by calls."""
     typed_errors: tuple[TypedError, ...]
+    restore: Restore | None = None
+    """None where no request offers it."""
 
 
 def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
@@ -82,12 +94,22 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
         repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
+        restore=_restore(priced, billed),
     )
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:
     """The value below which ``share`` of an ascending sequence lies (nearest rank); 0 for an empty one."""
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
+
+
+def _restore(priced: Sequence[tuple[Call, Rates]], billed: float) -> Restore | None:
+    offering = [(call.restore, rates) for call, rates in priced if call.restore.tokens]
+    if not offering:
+        return None
+    tokens = sum(usage.tokens for usage, _ in offering)
+    cost = sum(usage.cost(rates) for usage, rates in offering)
+    return Restore(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
 
 
 def _rules(call: Call) -> set[str]:

@@ -262,6 +262,8 @@ def first_words(text: str) -> str:
 
 def printable(text: str) -> str:
     """The text with what a terminal must not be sent (control characters, lone surrogates) replaced."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 

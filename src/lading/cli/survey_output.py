@@ -1,0 +1,152 @@
+"""What ``lading inspect`` prints without files: the logs of each tool, then the report on all sessions."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lading.cli.bill_output import billed_cost
+from lading.cli.inspect_output import LAYER_NAMES, print_report
+from lading.cli.plaintables import Column, amount, bar, number, print_table, say
+from lading.evaluate.inspection import Inspected, Inspection, summarise
+from lading.evaluate.survey import PlaceSummary
+from lading.sources import Problem
+from lading.sources.places import Place
+
+_SHOWN_PROBLEMS = 3
+
+
+def nothing_found(places: Iterable[Place]) -> str:
+    """What to say when no tool has logs here: where was looked, and what to do."""
+    looked = ", ".join(folder for place in places for folder in place.folders)
+    tools = ", ".join(place.tool for place in places)
+    trouble = "; ".join(reason for place in places for reason in place.unreadable)
+    return (
+        f"No logs were found of {tools}. Looked in {looked}. "
+        + (f"Could not look everywhere: {trouble}. " if trouble else "")
+        + "Name the files: lading inspect FILE... Or name the folders in CLAUDE_CONFIG_DIR, CODEX_HOME or "
+        "XDG_DATA_HOME."
+    )
+
+
+def place_json_value(row: PlaceSummary, *, top: int) -> dict[str, Any]:
+    """The figures of a place as the JSON output has them."""
+    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name != "found"}
+    return {**fields, "total": None if row.found is None else summarise(row.found, top=top)}
+
+
+def print_survey(
+    rows: Sequence[PlaceSummary],
+    inspected: Sequence[tuple[str, Inspected]],
+    *,
+    problems: Sequence[Problem],
+    top: int,
+) -> None:
+    """Tables on stdout: the tools, their tokens by layer, the report on all sessions."""
+    _print_places(rows)
+    _say_what_is_missing(rows, problems)
+    found = [(row.tool, row.found) for row in rows if row.found is not None]
+    if not found:
+        say("no session was found in them")
+        return
+    if len(found) > 1:
+        _print_layers(found)
+    say("")
+    print_report([item for _, item in inspected], top=top)
+    file, largest = max(inspected, key=lambda item: item[1].found.tokens)
+    say(f"the largest by itself ({amount(largest.found.tokens)} tokens): lading inspect {shlex.quote(file)}")
+
+
+def _print_places(rows: Sequence[PlaceSummary]) -> None:
+    print_table(
+        "logs on this machine",
+        (
+            Column("tool", left=True),
+            Column("sessions"),
+            Column("files", only_wide=True),
+            Column("size"),
+            Column("first", left=True),
+            Column("last", left=True),
+            Column("calls", only_wide=True),
+            Column("tokens"),
+            Column("billed"),
+        ),
+        rows=[
+            (
+                row.tool,
+                "unknown" if row.sessions is None else f"{row.sessions:,}",
+                f"{row.files:,}",
+                size(row.size_bytes),
+                _day(row.first_s),
+                _day(row.last_s),
+                *_figures(row),
+            )
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if row.files and not row.format:
+            say(f"{row.tool}: its logs are listed, not read", style="dim")
+
+
+def _figures(row: PlaceSummary) -> tuple[str, str, str]:
+    if row.found is None:
+        return "", "", ""
+    paid = billed_cost(row.found.billed) if row.found.billed else "not logged"
+    return f"{row.found.counts.model_calls:,}", amount(row.found.tokens), paid
+
+
+def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
+    masses = [dict(inspection.layers) for _, inspection in found]
+    layers = sorted(masses[0], key=lambda layer: -sum(mass[layer].tokens for mass in masses))
+    print_table(
+        "tokens by layer and tool",
+        (
+            Column("layer", left=True),
+            *(column for tool, _ in found for column in (Column(tool), Column("share", left=True))),
+        ),
+        rows=[
+            (
+                LAYER_NAMES.get(layer, layer.replace("_", " ")),
+                *(
+                    cell
+                    for mass, (_, inspection) in zip(masses, found, strict=True)
+                    for cell in (amount(mass[layer].tokens), bar(mass[layer].tokens, inspection.tokens))
+                ),
+            )
+            for layer in layers
+            if any(mass[layer].items for mass in masses)
+        ],
+    )
+
+
+def _say_what_is_missing(rows: Sequence[PlaceSummary], problems: Sequence[Problem]) -> None:
+    for reason in [reason for row in rows for reason in row.unreadable][:_SHOWN_PROBLEMS]:
+        say(f"could not be looked at: {reason}", style="yellow")
+    files = Counter(problem.file for problem in problems)
+    if not files:
+        return
+    say(f"{number(len(problems), 'problem')} in {number(len(files), 'file')}; --json lists them", style="yellow")
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        say(f"  {place}: {problem.text}", style="dim")
+
+
+def size(size_bytes: int) -> str:
+    """A number of bytes, in the unit that fits."""
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= least:
+            return f"{size_bytes / least:,.1f} {unit}"
+    return f"{size_bytes} B"
+
+
+def _day(moment_s: float | None) -> str:
+    if moment_s is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(moment_s, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return "unknown"

@@ -1,0 +1,164 @@
+"""What ``lading top`` shows: a block for each session, then the newest calls of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Group
+from rich.text import Text
+
+from lading.cli.plaintables import amount, money, number, sign
+from lading.cli.store_watch import Active, Glance
+from lading.cli.terminal import printable
+from lading.economics import Usage
+from lading.evaluate.watching import Costs, SeenCall, Watched
+
+_BAR_CELLS = 40
+_BLOCK_LINES = 5
+_NAME_CHARS = 60
+_REASON_CHARS = 80
+_FILLS = (("system", "█", "#", "blue"), ("tools", "▓", "=", "magenta"), ("conversation", "▒", "+", "green"))
+"""How each layer is drawn: its sign, one that any terminal has, its colour."""
+_OTHERS = ("░", ":", "yellow")
+
+
+def chosen(glance: Glance, name: str | None) -> Watched | None:
+    """The session whose calls are listed: the one of that name (or TENANT/NAME), else the most recent one."""
+    found = [item.watched for item in glance.sessions]
+    if name is not None:
+        found = [item for item in found if name in (item.session, f"{item.tenant}/{item.session}")]
+    return found[0] if found else None
+
+
+def screen(glance: Glance, selected: Watched | None, *, folder: str, lines: int | None = None) -> Group:
+    """One frame, of so many lines at most."""
+    head = [_line((f"{folder}  ", "bold"), (number(len(glance.sessions), "session"), "dim"))]
+    head += [_line((trouble, "red")) for trouble in glance.troubles[:3]]
+    if not glance.sessions and not glance.troubles:
+        head.append(_line(("The store holds no session yet.", "dim")))
+    room = None if lines is None else max(lines - len(head) - 2, 0)
+    calls = _call_lines(selected, most=10 if room is None else max(min(room // 3, 20), 3))
+    if room is not None:
+        calls = calls[: max(room - _BLOCK_LINES, 0)]
+    # The selected session stands first: its calls are what is read below.
+    ordered = sorted(glance.sessions, key=lambda item: item.watched is not selected)
+    most = None if room is None else max((room - len(calls)) // _BLOCK_LINES, 1)
+    blocks = [line for item in ordered[:most] for line in _block(item)]
+    if most is not None and len(ordered) > most:
+        blocks.append(_line((f"and {number(len(ordered) - most, 'session')} more; --session NAME", "dim")))
+    return Group(*head, *blocks, *calls)
+
+
+def as_json_value(glance: Glance, selected: Watched | None) -> dict[str, Any]:
+    """One frame as JSON has it: the sessions, the newest calls of the selected one, and what is wrong."""
+    sessions = []
+    for item in glance.sessions:
+        fields = msgspec.to_builtins(item.watched)
+        newest = fields.pop("newest")
+        fields["last_request"] = newest[-1]["layers"] if newest else {}
+        sessions.append({**fields, "age_s": item.age_s})
+    calls = [] if selected is None else msgspec.to_builtins(selected.newest)
+    return {"sessions": sessions, "calls": calls, "troubles": glance.troubles}
+
+
+def _block(item: Active) -> Iterable[Text]:
+    seen = item.watched
+    name = f"{seen.tenant}/{seen.session}"[:_NAME_CHARS]
+    yield Text("")
+    facts = f"  {seen.model}  {number(seen.calls, 'call')}  {_age(item.age_s)}" if seen.calls else "  no call yet"
+    yield _line((name, "bold cyan"), (facts, ""))
+    if not seen.newest:
+        return
+    yield _bar(seen.newest[-1], seen.window_tokens)
+    yield _line(*_money(seen.costs))
+    yield _line(*_edits(seen))
+
+
+def _bar(call: SeenCall, window: int) -> Text:
+    """The request by layer against the window."""
+    bar, drawn, total = Text("  "), 0, 0
+    legend = []
+    signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
+    for layer in (*signs, *(name for name in call.layers if name not in signs)):
+        tokens, (fill, plain, colour) = call.layers.get(layer, 0), signs.get(layer, _OTHERS)
+        total += tokens
+        until = min(round(total / window * _BAR_CELLS), _BAR_CELLS) if window else 0
+        bar.append(sign(fill, plain) * (until - drawn), colour)
+        drawn = until
+        if tokens:
+            legend += [(f"  {sign(fill, plain)} ", colour), (f"{layer} {amount(tokens)}", "")]
+    bar.append(sign("·", ".") * (_BAR_CELLS - drawn), "dim")
+    share = f"{call.tokens / window:.0%}" if window else "?"
+    bar.append(f"  {amount(call.tokens)} of {amount(window)} ({share})", "bold")
+    return bar.append_text(_line(*legend))
+
+
+def _money(costs: Costs) -> Iterable[tuple[str, str]]:
+    if costs.simulated_usd is None or costs.append_only_usd is None:
+        yield "  no price in USD is known for this model", "dim"
+    else:
+        ratio = costs.simulated_usd / costs.append_only_usd if costs.append_only_usd else 1.0
+        yield f"  input {money(costs.simulated_usd)}", "bold"
+        yield f"  append-only {money(costs.append_only_usd)} ({ratio:.3f})", ""
+    if costs.reported_calls:
+        paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
+        output = "" if costs.output_usd is None else f", output {money(costs.output_usd)}"
+        yield f"  as billed: input {paid}{output}, {number(costs.reported_calls, 'call')}", ""
+    yield f"  cache {_cached(costs.simulated)}", ""
+    if costs.reported_calls:
+        yield f", {_cached(costs.reported)} as billed", ""
+
+
+def _edits(seen: Watched) -> Iterable[tuple[str, str]]:
+    edits = seen.edits
+    yield f"  edits {edits.forced:,} forced, {edits.voluntary:,} voluntary", ""
+    if seen.count_error is not None:
+        yield f"  counts off by {seen.count_error:.2%}", ""
+    if seen.last_edit is not None:
+        call, edit = seen.last_edit
+        removed = edit.tokens_before - edit.tokens_after
+        yield f"  last at call {call:,}: {edit.kind} {amount(removed)} tokens, {edit.reason[:_REASON_CHARS]}", "dim"
+
+
+def _call_lines(selected: Watched | None, *, most: int) -> Sequence[Text]:
+    if selected is None or not selected.newest:
+        return ()
+    lines = [_line((f"newest calls of {selected.session[:_NAME_CHARS]}", "bold"))]
+    for call in reversed(selected.newest[-most:]):
+        new = call.simulated.written_tokens + call.simulated.fresh_tokens
+        facts = [
+            f"{call.call:>6,}  {amount(call.tokens):>9}  +{amount(new):<9}  cache {_cached(call.simulated):>4}"
+        ]
+        facts += [money(call.simulated_usd)] if call.simulated_usd is not None else []
+        facts += [f"billed {amount(call.reported.input_tokens)} in"] if call.reported else []
+        facts += [call.cause] if call.cause else []
+        lines.append(
+            _line(
+                ("  ".join(facts), ""),
+                (f"  {len(call.decisions)} edits" if call.decisions else "", "yellow"),
+                (f"  {sign('→', '>')} {', '.join(call.asks)[:_REASON_CHARS]}" if call.asks else "", "dim"),
+            )
+        )
+    return (Text(""), *lines)
+
+
+def _cached(usage: Usage) -> str:
+    return f"{usage.read_tokens / usage.tokens:.0%}" if usage.tokens else "0%"
+
+
+def _age(age_s: float | None) -> str:
+    if age_s is None:
+        return ""
+    if age_s < 120:
+        return f"{age_s:.0f} s ago"
+    return f"{age_s / 60:,.0f} min ago" if age_s < 7_200 else f"{age_s / 3_600:,.0f} h ago"
+
+
+def _line(*pieces: tuple[str, str]) -> Text:
+    """One line of text from anywhere, never read as markup; what does not fit the terminal is cut."""
+    line = Text(no_wrap=True, overflow="crop")
+    for text, style in pieces:
+        line.append(printable(text).replace("\n", " "), style)
+    return line

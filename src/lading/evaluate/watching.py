@@ -1,0 +1,222 @@
+"""A stored session as it grows: its figures so far, from what was stored since the last look alone."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.economics import Usage
+from lading.errors import LadingError, StoreFormatError, TamperedError
+from lading.evaluate.prices import Price, price_of
+from lading.evaluate.simulated import NOT_COMPACTIONS, SimulatedBills
+from lading.evaluate.tally import Edits
+from lading.log import Entry, Reported
+from lading.manifest import Cause, Decision, Frame, Manifest, totals, unseal
+from lading.stores import SessionStore
+
+
+class SeenCall(Struct, frozen=True):
+    """One request of a session, and what is known of its reply."""
+
+    call: int
+    layers: dict[str, int]
+    """Tokens by layer, without slack."""
+    simulated: Usage
+    """What its input is billed by a prompt cache that works as the card says."""
+    append_only: Usage
+    """The same for sending everything."""
+    simulated_usd: float | None
+    """None without a known price."""
+    decisions: tuple[Decision, ...] = ()
+    """Of strategies, at this call."""
+    cause: Cause = ""
+    expected_tokens: int = 0
+    """What the provider was expected to count."""
+    at_s: float | None = None
+    reported: Reported | None = None
+    """What the provider said of it, with the reply."""
+    asks: tuple[str, ...] = ()
+    """Names of the tools that the reply calls."""
+
+    @property
+    def tokens(self) -> int:
+        """Input tokens of the request, as counted."""
+        return totals(self.layers)
+
+
+class Costs(Struct, frozen=True):
+    """What the calls so far cost. USD are of calls of models with a known price, and None when no call was."""
+
+    simulated: Usage = Usage()
+    append_only: Usage = Usage()
+    reported: Usage = Usage()
+    """Input as providers reported it, of ``reported_calls``."""
+    reported_calls: int = 0
+    output_tokens: int = 0
+    """Reported."""
+    simulated_usd: float | None = None
+    append_only_usd: float | None = None
+    reported_usd: float | None = None
+    """Of the reported input, at the card's prices."""
+    output_usd: float | None = None
+
+
+class Watched(Struct, frozen=True):
+    """A session so far."""
+
+    tenant: str
+    session: str
+    entries: int = 0
+    calls: int = 0
+    model: str = ""
+    """Name of the card; empty before the first call."""
+    window_tokens: int = 0
+    costs: Costs = Costs()
+    edits: Edits = Edits(0, 0, 0, 0)
+    last_edit: tuple[int, Decision] | None = None
+    """The newest edit, and the call it was decided at."""
+    count_error: float | None = None
+    """Median of how far expected tokens were off reported ones, as a share; None: nothing was reported."""
+    last_at_s: float | None = None
+    """The latest time that a call or an entry carries, in seconds since 1970."""
+    newest: tuple[SeenCall, ...] = ()
+    """The newest calls in order."""
+
+
+NEWEST = 50
+"""How many of the newest calls are kept."""
+_ERRORS = 500
+"""Of how many of the newest calls the counting error is told."""
+
+
+class SessionWatch:
+    """Follows one session of a store."""
+
+    def __init__(self, store: SessionStore, *, tenant: str, session: str) -> None:
+        self._store = store
+        self.seen = Watched(tenant, session)
+        """The session as of the last look."""
+        self._bills = SimulatedBills()
+        self._frame: Frame | None = None
+        self._price: Price | None = None
+        self._awaits_reply = False
+        self._errors: list[float] = []
+
+    def look(self) -> bool:
+        """Take in what was stored since the last look; whether there was anything.
+
+        Raises StoreError, TamperedError and StoreFormatError; what was taken in before stands, and the next look
+        tries again from there.
+        """
+        before, name = self.seen, (self.seen.tenant, self.seen.session)
+        requests: list[Manifest] = []
+        damage: LadingError | None = None
+        try:
+            requests.extend(map(unseal, self._store.manifests(*name, start=before.calls)))
+        except (TamperedError, StoreFormatError) as error:
+            damage = error
+        # Read after the manifests: every entry that they show is among them.
+        entries = list(self._store.entries(*name, start=before.entries))
+        taken = 0
+        for manifest in requests:
+            until = max(manifest.seen.entries - before.entries, taken)
+            self._take(entries[taken:until])
+            taken = until
+            self._add(manifest)
+        self._take(entries[taken:])
+        if damage is not None:
+            raise damage
+        return self.seen is not before
+
+    def _take(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            times = [time for time in (self.seen.last_at_s, entry.at_s) if time is not None]
+            self.seen = replace(self.seen, entries=self.seen.entries + 1, last_at_s=max(times, default=None))
+            # The first assistant message after a request is the reply to it.
+            if entry.message.role == "assistant" and self._awaits_reply:
+                self._awaits_reply = False
+                self._reply(entry)
+
+    def _reply(self, entry: Entry) -> None:
+        *others, call = self.seen.newest
+        call = replace(call, reported=entry.usage, asks=tuple(asked.name for asked in entry.message.calls))
+        costs = self.seen.costs
+        if (usage := entry.usage) is not None:
+            fresh = max(usage.input_tokens - usage.read_tokens - usage.written_tokens, 0)
+            billed = Usage(usage.read_tokens, usage.written_tokens, fresh)
+            costs = replace(
+                costs,
+                reported=costs.reported + billed,
+                reported_calls=costs.reported_calls + 1,
+                output_tokens=costs.output_tokens + usage.output_tokens,
+                reported_usd=_plus(costs.reported_usd, self._usd(billed)),
+                output_usd=_plus(costs.output_usd, self._usd(Usage(), usage.output_tokens)),
+            )
+            if usage.input_tokens > 0:
+                self._errors = [*self._errors, abs(call.expected_tokens / usage.input_tokens - 1)][-_ERRORS:]
+        error = median(self._errors) if self._errors else None
+        self.seen = replace(self.seen, costs=costs, count_error=error, newest=(*others, call))
+
+    def _add(self, manifest: Manifest) -> None:
+        if manifest.frame is not None:
+            self._frame = manifest.frame
+            self._price = price_of(manifest.frame.card, manifest.frame.rates)
+        frame, seen = self._frame, self.seen
+        if frame is None:
+            raise TamperedError("The session's first manifest is not a keyframe; lading verify says more.")
+        simulated, append_only = self._bills.next(manifest, frame)
+        usd = self._usd(simulated)
+        decided = tuple(edit for edit in manifest.decisions if edit.kind not in NOT_COMPACTIONS)
+        at_s, expected = manifest.place.at_s, manifest.sent.expected
+        call = SeenCall(
+            call=manifest.place.call,
+            layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
+            simulated=simulated,
+            append_only=append_only,
+            simulated_usd=usd,
+            decisions=decided,
+            cause=manifest.place.cause,
+            expected_tokens=expected.tokens if expected else totals(manifest.counts),
+            at_s=at_s,
+        )
+        costs = replace(
+            seen.costs,
+            simulated=seen.costs.simulated + simulated,
+            append_only=seen.costs.append_only + append_only,
+            simulated_usd=_plus(seen.costs.simulated_usd, usd),
+            append_only_usd=_plus(seen.costs.append_only_usd, self._usd(append_only)),
+        )
+        times = [time for time in (seen.last_at_s, at_s) if time is not None]
+        self._awaits_reply = True
+        self.seen = replace(
+            seen,
+            calls=seen.calls + 1,
+            model=frame.card.name,
+            window_tokens=frame.budget.window_tokens,
+            costs=costs,
+            edits=_with(seen.edits, decided),
+            last_edit=(call.call, decided[-1]) if decided else seen.last_edit,
+            last_at_s=max(times, default=None),
+            newest=(*seen.newest, call)[-NEWEST:],
+        )
+
+    def _usd(self, billed: Usage, output_tokens: int = 0) -> float | None:
+        price = self._price
+        return None if price is None else price.input(billed) + price.output(output_tokens)
+
+
+def _plus(total: float | None, usd: float | None) -> float | None:
+    return total if usd is None else (total or 0.0) + usd
+
+
+def _with(edits: Edits, decided: tuple[Decision, ...]) -> Edits:
+    removed = sum(edit.tokens_before - edit.tokens_after for edit in decided)
+    forced = sum(edit.forced_tokens for edit in decided)
+    return Edits(
+        edits.forced + sum(edit.forced_tokens > 0 for edit in decided),
+        edits.voluntary + sum(edit.forced_tokens == 0 for edit in decided),
+        edits.forced_tokens + forced,
+        edits.voluntary_tokens + removed - forced,
+    )

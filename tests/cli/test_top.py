@@ -1,0 +1,229 @@
+"""What ``lading top`` shows of stores that another process writes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from select import select
+
+import msgspec
+import pytest
+
+from lading.manifest import seal, unseal
+from lading.report.stored import stored
+from lading.stores.sqlite import open_sqlite
+from lading.stores.sqlite_file import FILE_NAME
+from tests.cli.commands import PROGRAM, ROOT, lading
+from tests.report.histories import HOSTILE, hostile_history, live_store
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "TERM": "xterm-256color"}
+DEADLINE_S = 60.0
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def agent(folder: Path, name: str, rounds: int, pause_s: float = 0.0) -> subprocess.Popen[str]:
+    """An agent that writes the store, in a process of its own."""
+    arguments = (str(folder), name, str(rounds), str(pause_s))
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.cli.running", *arguments],
+        env=ENVIRONMENT,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+
+def ran(folder: Path, name: str, rounds: int) -> None:
+    """The store after such an agent has ended."""
+    with agent(folder, name, rounds) as process:
+        process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0
+
+
+class Screen:
+    """A live view in a terminal of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], terminal: int) -> None:
+        self.process = process
+        self._terminal = terminal
+        self.text = ""
+
+    def shows(self, *words: str) -> str:
+        """What was shown since the last time asked, until one frame holds all these words."""
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            frames = self.text.split("\x1b[H")
+            for number, frame in enumerate(frames):
+                if all(word in ESCAPE.sub("", frame) for word in words):
+                    self.text = "\x1b[H".join(frames[number + 1 :])
+                    return ESCAPE.sub("", frame)
+            ready, _, _ = select([self._terminal], [], [], 0.1)
+            if ready:
+                self.text += os.read(self._terminal, 65536).decode("utf-8", "replace")
+            assert self.process.poll() is None, self.text[-2000:]
+        raise AssertionError(f"{words} did not appear: {ESCAPE.sub('', self.text)[-3000:]}")
+
+
+@contextmanager
+def live(folder: Path, *arguments: str, size: tuple[int, int] = (40, 120)) -> Iterator[Screen]:
+    """``lading top`` in a terminal of that many lines and columns."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    command = [sys.executable, "-c", PROGRAM, "top", str(folder), "--interval", "0.1", *arguments]
+    environment = {key: value for key, value in ENVIRONMENT.items() if key not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(
+        command, env={**environment, "PYTHONUTF8": "1"}, stdin=its, stdout=its, stderr=subprocess.PIPE
+    ) as process:
+        os.close(its)
+        try:
+            yield Screen(process, ours)
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def test_a_frame_has_the_figures_of_the_report(tmp_path: Path) -> None:
+    ran(tmp_path / "store", "agent", 40)
+    found = lading("top", tmp_path / "store", "--once", "--json").data
+    assert found["troubles"] == []
+    [session] = found["sessions"]
+    with open_sqlite(tmp_path / "store", create=False) as store:
+        told = stored(store, tenant="default", session="agent", source="")
+    for kind in ("simulated", "append_only"):
+        for field in ("read_tokens", "written_tokens", "fresh_tokens"):
+            assert session["costs"][kind][field] == sum(getattr(getattr(call, kind), field) for call in told.calls)
+    assert session["calls"] == len(told.calls) == 40
+    assert session["entries"] == len(told.entries)
+    reported = [call.reported for call in told.calls if call.reported]
+    assert session["costs"]["reported_calls"] == len(reported) == 40
+    assert sum(session["costs"]["reported"].values()) == sum(usage.input_tokens for usage in reported)
+    assert session["costs"]["reported"]["read_tokens"] == sum(usage.read_tokens for usage in reported)
+    assert session["costs"]["output_tokens"] == 40 * 20
+    # gpt-4o: 2.5 USD for a million tokens, half of that from the cache, nothing for writing to it.
+    kinds = session["costs"]["simulated"]
+    usd = 2.5e-6 * (kinds["read_tokens"] / 2 + kinds["written_tokens"] + kinds["fresh_tokens"])
+    assert session["costs"]["simulated_usd"] == pytest.approx(usd)
+    decided = [edit for edit in told.edits if edit.kind != "repaired"]
+    assert session["edits"]["forced"] + session["edits"]["voluntary"] == len(decided) > 0
+    assert session["last_edit"][1]["reason"] == decided[-1].reason
+    assert session["last_request"] == told.calls[-1].layers
+    assert 0 <= session["count_error"] < 0.02
+    assert session["age_s"] < DEADLINE_S
+    assert [call["call"] for call in found["calls"]] == list(range(1, 41))
+    assert found["calls"][-1]["asks"] == ["look"]
+
+
+def test_a_frame_in_words(tmp_path: Path) -> None:
+    ran(tmp_path / "store", "agent", 40)
+    ran(tmp_path / "store", "other", 2)
+    out = lading("top", tmp_path / "store", "--once").out
+    assert "2 sessions" in out
+    assert out.index("default/other") < out.index("default/agent")
+    for words in ("gpt-4o  40 calls", "of 20,000 (", "append-only $", "as billed: input $", "counts off by 0."):
+        assert words in out
+    assert re.search(r"edits \d+ forced, \d+ voluntary .* last at call \d+: ", out)
+    assert "newest calls of other" in out
+    for name in ("agent", "default/agent"):
+        assert "newest calls of agent" in lading("top", tmp_path / "store", "--once", "--session", name).out
+
+
+def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
+    for arguments, words in (
+        (("--once",), "There is no store in"),
+        (("--json",), "Give --once with it"),
+        ((), "The output is no terminal"),
+        (("--interval", "0", "--once"), "--interval"),
+    ):
+        ended = lading("top", tmp_path / "none", *arguments)
+        assert (ended.code, ended.out) == (2, "")
+        assert words in ended.err
+    ran(tmp_path / "store", "agent", 1)
+    ended = lading("top", tmp_path / "store", "--once", "--session", "nobody")
+    assert ended.code == 2
+    assert "no session 'nobody' yet. The store holds: default/agent." in ended.err
+
+
+def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    source = live_store(hostile_history(40))
+    loaded = source.load("default", "session")
+    manifests = [unseal(data) for data in source.manifests("default", "session")]
+    with open_sqlite(tmp_path / "store") as store:
+        store.append("default", "s", entries=loaded.entries, edits=loaded.edits)
+        for number, manifest in enumerate(manifests):
+            decisions = tuple(msgspec.structs.replace(item, reason=HOSTILE) for item in manifest.decisions)
+            frame = manifest.frame
+            if frame is not None:
+                card = msgspec.structs.replace(frame.card, name=f"\x1b]0;owned\x07[bold]{number}")
+                frame = msgspec.structs.replace(frame, card=card)
+            hostile = msgspec.structs.replace(manifest, decisions=decisions, frame=frame)
+            store.append("default", "s", manifest=seal(hostile)[1])
+    ended = lading("top", tmp_path / "store", "--once")
+    assert ended.code == 0
+    assert "[bold]" in ended.out
+    assert "</script>" in ended.out
+    assert not set("\x1b\x07\x00\u202e") & set(ended.out)
+
+
+def test_a_damaged_session_leaves_the_others(tmp_path: Path) -> None:
+    ran(tmp_path / "store", "agent", 3)
+    ran(tmp_path / "store", "broken", 3)
+    with open_sqlite(tmp_path / "store", create=False) as store:
+        manifest = unseal(list(store.manifests("default", "broken"))[-1])
+        changed = msgspec.json.encode(msgspec.structs.replace(manifest, account=17.0))
+        store.append("default", "broken", manifest=changed)
+    found = lading("top", tmp_path / "store", "--once", "--json").data
+    assert {item["session"]: item["calls"] for item in found["sessions"]} == {"agent": 3, "broken": 3}
+    assert "does not match its checksum" in found["troubles"][0]
+
+
+def test_a_store_that_comes_grows_goes_and_comes_again(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with live(folder, "--session", "agent") as screen:
+        screen.shows("There is no store in")
+        with agent(folder, "other", 1) as process:
+            process.communicate(timeout=DEADLINE_S)
+        screen.shows("There is no session 'agent' yet", "default/other")
+        with agent(folder, "agent", 30, 0.05) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            seen = [int(screen.shows("newest calls of agent").split("gpt-4o")[1].split()[0])]
+            while seen[-1] < 30:
+                frame = screen.shows("newest calls of agent")
+                seen.append(int(frame.split("gpt-4o")[1].split()[0]))
+        assert sorted(seen) == seen
+        assert len(set(seen)) > 3
+        screen.shows("gpt-4o  30 calls", "as billed: input $", "forced")
+        (folder / FILE_NAME).rename(tmp_path / "aside")
+        screen.shows("There is no store in", "gpt-4o  30 calls")
+        shutil.rmtree(folder)
+        folder.mkdir()
+        (folder / FILE_NAME).write_bytes(b"no store at all" * 100)
+        screen.shows("is not a Lading store")
+        shutil.rmtree(folder)
+        ran(folder, "agent", 2)
+        screen.shows("gpt-4o  2 calls")
+        screen.process.send_signal(signal.SIGINT)
+        _, err = screen.process.communicate(timeout=DEADLINE_S)
+        assert (screen.process.returncode, err) == (0, b"")
+
+
+@pytest.mark.parametrize("size", [(6, 30), (12, 60), (50, 200)])
+def test_a_frame_is_no_larger_than_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+    for name in ("a", "b", "c"):
+        ran(tmp_path / "store", name, 3)
+    with live(tmp_path / "store", size=size) as screen:
+        lines = screen.shows("default/", "gpt-4o").replace("\r", "").rstrip("\n").split("\n")
+        assert len(lines) <= size[0]
+        assert all(len(line.rstrip()) <= size[1] for line in lines)

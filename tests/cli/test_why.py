@@ -1,0 +1,173 @@
+"""``lading why``, ``lading diff`` and ``lading show`` of stores and requests, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lading.cli import main
+from lading.cli.request_names import RequestName, parse
+from lading.snapshots import recorded, snapshot
+from lading.stores.sqlite import open_sqlite
+from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
+from tests.cli.test_bad_input import complains
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One session whose results leave the window."""
+    folder = tmp_path_factory.mktemp("why")
+    assert (
+        lading("replay", long_session(folder / "s.json"), "--store", folder / "one", "--window", "2500").code == 0
+    )
+    return folder / "one"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sessions, one with a hostile result."""
+    folder = tmp_path_factory.mktemp("several")
+    hostile = [user("Hi."), *used_tool(1, "\x1b[31mred\x1b[0m [bold]loud[/bold] <b>\ud83d"), reply("Done.")]
+    files = [written(folder / "a.json", hostile), written(folder / "b.json", [user("Only b."), reply("Yes.")])]
+    assert lading("replay", *files, "--store", folder / "two").code == 0
+    return folder / "two"
+
+
+def test_present_removed_later_and_never(store: Path) -> None:
+    present = lading("why", store, "Look around.")
+    assert present.code == 0
+    assert present.out.startswith("Yes: it is in the request of call ")
+    assert "messages.0, layer conversation: entry 0 (user, text), first sent with call 1" in present.out
+    removed = lading("why", store, "3: word")
+    assert removed.code == 1
+    assert removed.out.startswith("No: it is not in the request of call ")
+    assert "left at call" in removed.out
+    assert "It is now at artifact://default/s/log/" in removed.out
+    assert "base input tokens ($" in removed.out
+    later = lading("why", store, "9: word", "--call", "2")
+    assert later.code == 1
+    assert later.out.startswith("No: it came only after call 2 of s, first in call 11.")
+    never = lading("why", store, "never said by anyone")
+    assert (never.code, never.out.splitlines()[0]) == (
+        1,
+        "No: it was never in the log of s, nor in what its calls offered.",
+    )
+
+
+def test_the_pointer_of_an_answer_resolves(store: Path) -> None:
+    (answer,) = lading("why", store, "3: word", "--json").data["answers"]
+    removal = answer["places"][0]["removal"]
+    shown = lading("show", removal["pointers"][0], "--store", store)
+    assert "3: word" in shown.out
+    assert lading("show", answer["places"][0]["address"], "--store", store).out.startswith("3: word")
+
+
+def test_stdin_and_json(store: Path) -> None:
+    ended = CliRunner().invoke(main, ["why", str(store), "-", "--json"], input="Look around.\n")
+    assert ended.exit_code == 0
+    (answer,) = json.loads(ended.stdout)["answers"]
+    assert (answer["verdict"], answer["match"], answer["text"]) == ("present", "exact", "Look around.")
+
+
+def test_several_sessions_are_all_asked(several: Path) -> None:
+    found = lading("why", several, "Only b.")
+    assert found.code == 0
+    assert "of b." in found.out.splitlines()[0]
+    assert "never in the other 1" in found.out
+    assert lading("why", several, "Only b.", "--session", "a").code == 1
+    nowhere = lading("why", several, "Only c, of all")
+    assert nowhere.code == 1
+    assert nowhere.out.startswith("No: it was never in the log of any of the 2 sessions.")
+
+
+def test_hostile_output_does_not_reach_the_terminal(several: Path) -> None:
+    for command in (("why", several, "loud", "--session", "a"), ("diff", f"{several}@a:1", f"{several}@b:1")):
+        ended = lading(*command)
+        assert ended.code in (0, 1)
+        assert "\x1b" not in ended.out
+    assert "[bold]loud[/bold]" in lading("why", several, "loud").out
+    terminal = "import sys; sys.stdout.isatty = lambda: True; "
+    shown = elsewhere("show", f"{several}@a:2", before=terminal)
+    assert shown.code == 0
+    assert "\x1b" not in shown.out
+    assert "[31mred" in shown.out
+
+
+def test_bad_questions(store: Path, several: Path, tmp_path: Path) -> None:
+    complains(lading("why", store, ""), "nothing to look for")
+    complains(lading("why", store, "x", "--call", "99"), "has no call 99", "calls 1 to")
+    complains(lading("why", several, "x", "--call", "99"), "No call 99 in any of the 2 sessions")
+    complains(lading("why", store, "x", "--call", "0"), "--call")
+    complains(lading("why", store, "x", "--session", "t"), "no session 't'", "default/s")
+    complains(lading("why", store, "x", "--tenant", "\x1b[31m"), "no session")
+    complains(lading("why", tmp_path, "x"), "There is no store")
+    complains(lading("diff", store, f"{store}@1"), "names no request")
+    complains(lading("diff", f"{store}@1", f"{store}@99"), "has no call 99")
+    complains(lading("diff", f"{several}@1", f"{several}@1"), "holds 2 such sessions", "Name one")
+    complains(lading("diff", f"{tmp_path}@1", f"{store}@1"), "There is no store")
+    complains(lading("show", f"{store}@t:1"), "no session 't'")
+    complains(lading("show", tmp_path), "There is no store")
+
+
+def test_diff_of_growth_edit_and_nothing(store: Path) -> None:
+    same = lading("diff", f"{store}@3", f"{store}@s:3")
+    assert (same.code, same.out) == (0, "s call 3 and s call 3: the bytes are equal.\n")
+    grown = lading("diff", f"{store}@2", f"{store}@default/s:3")
+    assert grown.code == 1
+    assert "only growth" in grown.out.splitlines()[0]
+    with open_sqlite(str(store), create=False) as held:
+        record = recorded(held, tenant="default", session="s")
+    edit = next(edit for edit in record.edits if edit.kind != "repaired")
+    edited = lading("diff", f"{store}@{edit.call - 1}", f"{store}@{edit.call}", "--json")
+    assert (edited.code, edited.data["cause"]) == (1, "edit")
+    assert f"edit {edit.index}" in edited.data["why"]
+    words = lading("diff", f"{store}@{edit.call - 1}", f"{store}@{edit.call}").out
+    assert "The bytes part at byte " in words
+    assert f"Only the second shows edit {edit.index}" in words
+
+
+def test_show_lists_a_store_and_prints_a_request(store: Path, several: Path) -> None:
+    listing = lading("show", several)
+    assert listing.code == 0
+    assert listing.out.startswith("2 sessions, ")
+    assert {item["session"] for item in lading("show", several, "--json").data["sessions"]} == {"a", "b"}
+    assert "default/s" in lading("show", store).out
+    with open_sqlite(str(store), create=False) as held:
+        last = snapshot(recorded(held, tenant="default", session="s"))
+    shown = lading("show", f"{store}@last")
+    assert shown.out.startswith(f"default/s call {last.call}: ")
+    assert shown.out.count("\n--- messages.") == len(last.shown)
+    assert "whole at artifact://default/s/log/" in shown.out
+    values = lading("show", f"{store}@last", "--json").data
+    assert [item["path"] for item in values["messages"]] == [item.path for item in last.shown]
+    assert values["counts"] == last.manifest.counts
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("store@12", RequestName("store", 12)),
+        ("a@b/store@last", RequestName("a@b/store", None)),
+        ("store@s-1:3", RequestName("store", 3, "s-1")),
+        ("store@t/s:3", RequestName("store", 3, "s", "t")),
+        ("store", None),
+        ("a@b/store", None),
+        ("store@x", None),
+        ("store@s:", None),
+        ("@3", None),
+        ("store@٣", None),
+    ],
+)
+def test_names_of_requests(text: str, name: RequestName | None) -> None:
+    assert parse(text) == name
+
+
+def test_without_the_extra_it_says_what_to_install(store: Path) -> None:
+    hidden = "import lading.why; lading.why.available = lambda: False; "
+    ended = elsewhere("why", str(store), "Look arround.", before=hidden)
+    assert ended.code == 1
+    assert "pip install 'lading[fuzzy]'" in ended.out
+    assert ended.err == ""
