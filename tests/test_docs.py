@@ -7,12 +7,16 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
+import httpx2
 import pytest
+from click.testing import CliRunner
 
+import lading
 from lading.tables import lookup
+from lading.testing import NeedleTask, StrictProvider
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
@@ -81,12 +85,91 @@ def standing_program() -> click.Command | None:
     return found
 
 
-@pytest.mark.parametrize(
-    "block", [item for item in BLOCKS if item.language == "python"], ids=lambda block: block.where
-)
+PYTHON = [block for block in BLOCKS if block.language == "python"]
+AGENTS = [block for block in PYTHON if "run_tool(" in block.text]
+"""Blocks with a tool loop, which the reader's own ``messages``, ``tools`` and ``run_tool`` make an agent."""
+STORE_COMMANDS = {
+    shlex.join(words): [*words[1:], *(["--once"] if words[1] == "top" else [])]
+    for block in BLOCKS
+    if block.language == "console"
+    for words in commands(block.text)
+    if words[:1] == ["lading"] and any(word.startswith("my-store") for word in words)
+}
+"""What the documents show of the store that those agents write; ``top`` alone would not end."""
+
+
+def agents_own(task: NeedleTask, provider: StrictProvider, *, wire: str) -> dict[str, Any]:
+    """What the documents say is the reader's."""
+
+    def send(body: bytes) -> tuple[int, str]:
+        headers = {"x-api-key": "local", "anthropic-version": "2023-06-01"}
+        response = httpx2.post(f"{provider.url}/v1/messages", content=body, headers=headers)
+        return response.status_code, response.text
+
+    messages = [{"role": "user", "content": task.prompt}]
+    return {"messages": messages, "tools": task.tools(wire), "run_tool": task.run_tool, "send": send}
+
+
+@pytest.mark.parametrize("block", [block for block in PYTHON if block not in AGENTS], ids=lambda block: block.where)
 def test_python_block_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(block.text, block.where, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("block", AGENTS, ids=lambda block: block.where)
+def test_agent_block_runs_to_its_end(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a provider that refuses what the real ones refuse, in a window that forces edits; what the agent is
+    asked for at the end left its view long before."""
+    monkeypatch.chdir(tmp_path)
+    window = int(re.findall(r"window=([\d_]+)", block.text)[0])
+    task = (
+        NeedleTask(60, result_chars=5_000)
+        if block.where.startswith("README")
+        else NeedleTask(15, result_chars=9_000)
+    )
+    # A block that shows what to do about a prompt that is too long meets one.
+    refused = "retry(" in block.text
+    with StrictProvider(task.script, window_tokens=window // 2 if refused else window) as provider:
+        for name, address in (("OPENAI", f"{provider.url}/v1"), ("ANTHROPIC", provider.url)):
+            monkeypatch.setenv(f"{name}_BASE_URL", address)
+            monkeypatch.setenv(f"{name}_API_KEY", "local")
+        own = agents_own(task, provider, wire="anthropic" if "claude" in block.text else "openai_chat")
+        exec(compile(block.text, block.where, "exec"), own)
+        if "client" in own:
+            own["client"].close()
+    assert provider.violations == []
+    assert provider.issues[-1].say.text == task.report()
+    assert {answer.status for answer in provider.answers} == ({200, 400} if refused else {200})
+    assert any(use.name == "restore" for issue in provider.issues for use in issue.say.calls)
+    with lading.open_store("sqlite", "my-store") as store:
+        [(tenant, session)] = store.sessions()
+        edits = store.load(tenant, session).edits
+        outcomes = list(lading.verify(store, tenant=tenant, session=session))
+    assert any(edit.forced_tokens for edit in edits)
+    assert len(outcomes) > task.rounds
+    assert [outcome for outcome in outcomes if outcome.problem] == []
+
+
+@pytest.fixture(scope="module")
+def my_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which ``my-store`` holds a session of two calls."""
+    folder = tmp_path_factory.mktemp("agent")
+    with lading.Session("gpt-5-mini", store=folder / "my-store") as session:
+        for said in ("text", "more"):
+            session.add(said)
+            session.pack()
+            session.reply({"choices": [{"message": {"role": "assistant", "content": "Yes."}}]})
+    return folder
+
+
+@pytest.mark.parametrize("line", STORE_COMMANDS)
+def test_command_on_the_agents_store_runs(line: str, my_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(my_store)
+    program = standing_program()
+    assert program is not None
+    result = CliRunner().invoke(program, STORE_COMMANDS[line])
+    assert not isinstance(result.exception, Exception)
+    assert result.exit_code in (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +179,16 @@ def test_console_block_names_what_exists(block: Block) -> None:
     program = standing_program()
     found = {shlex.join(words): unknown_command(words, program, TARGETS) for words in commands(block.text)}
     assert {command: unknown for command, unknown in found.items() if unknown} == {}
+
+
+def test_the_files_that_the_walk_names_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w/<>*-]+\.(?:py|js)\b", text)) | set(re.findall(r"`([a-z]+/)`", text))
+    assert len(named) > 60
+    patterns = {name: name.replace("<format>", "*").rstrip("/") for name in named}
+    rooms = ROOT / "src" / "lading"
+    missing = [name for name in named if not ((ROOT / name).exists() or any(rooms.rglob(patterns[name])))]
+    assert missing == ["effects.py"], "the one that it says is not there"
 
 
 def test_blocks_are_found_with_their_line_and_without_their_indent() -> None:
