@@ -7,13 +7,19 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from bench import footprint, sessions, warm_pack
+from bench import calibration, durability, footprint, inspect_logs, report, sessions, store, warm_pack, wrapped
 from bench.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "warm-pack": warm_pack.run,
     "sessions": sessions.run,
+    "store": store.run,
+    "durability": durability.run,
+    "report": report.run,
+    "wrapped": wrapped.run,
+    "inspect-logs": inspect_logs.run,
     "footprint": footprint.run,
+    "calibration": calibration.run,
 }
 
 
