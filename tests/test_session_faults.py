@@ -194,3 +194,15 @@ def test_nothing_is_withdrawn_out_of_what_one_edit_shows() -> None:
         assert line.pack().violations == ()
         assert line.withdraw(len(line.told) - 1)
         assert line.pack().violations == ()
+
+
+def test_one_report_of_almost_the_window_does_not_end_a_session() -> None:
+    window = 8_000
+    with Session("gpt-4o", window=window, output_reserve=200) as line:
+        line.add([{"role": "system", "content": "S"}, {"role": "user", "content": "Go."}])
+        for number in range(30):
+            tokens = line.pack(CHAT_TOOLS).tokens
+            reported = window - 1 if number == 0 else tokens
+            calls = (f"c{number}", "read", {"path": f"file-{number}"})
+            line.reply(chat_reply(None, calls, number=number, input_tokens=reported))
+            line.add(chat_result(f"c{number}", f"content {number} " + "word " * (100 + 37 * number % 700)))

@@ -18,7 +18,7 @@ from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, co
 from lading.compaction.emergency import emergency
 from lading.counting import counter_on
 from lading.economics import is_cold
-from lading.errors import IllegalRequest, InputError, PackError, StoreError
+from lading.errors import IllegalRequest, InputError, PackError, StoreError, WindowExceeded
 from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
 from lading.history import History
 from lading.log import Edit, Reported
@@ -202,6 +202,20 @@ class Engine:
             self._request.forget(self.history.view.span(entry, entry)[0])
 
     def _compact(self, at_s: float | None, most_tokens: int | None, *, refused: bool) -> float:
+        """Make the view fit. Where it does not by what a few reports have taught, they are not believed."""
+        try:
+            return self._fit(at_s, most_tokens, refused=refused)
+        except WindowExceeded:
+            known = self._receipts.doubted()
+            if known is None:
+                raise
+        try:
+            return self._fit(at_s, most_tokens, refused=refused)
+        except WindowExceeded:
+            self._receipts.last, self._receipts.calibration = known
+            raise
+
+    def _fit(self, at_s: float | None, most_tokens: int | None, *, refused: bool) -> float:
         """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
         mark, view = len(self.history.edits), self.history.view
         rungs = LADDER[LADDER.index(self._detail) :] if self._strategy.changes_requests else (self._detail,)

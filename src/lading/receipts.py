@@ -32,7 +32,7 @@ from lading.offer import Offer
 from lading.pack import shared_prefix
 from lading.settings import Settings, frame
 from lading.stores import NO_BLOBS, SessionStore
-from lading.tokens.calibration import Calibration, Counted
+from lading.tokens.calibration import ENOUGH, Calibration, Counted
 from lading.toolset import Detail
 from lading.view import rebuild
 
@@ -123,6 +123,15 @@ class Receipts:
         else:
             card = self._settings.card
             self.last, self.calibration = replace(self.last, learned=True), Calibration(card.provider, card.name)
+        return known
+
+    def doubted(self) -> tuple[Last, Calibration] | None:
+        """Forget what was learned when that is little, and return it; None when it is enough to be believed. A
+        single wrong report must not end a session: the next answer teaches anew."""
+        if not 0 < self.calibration.seen < ENOUGH:
+            return None
+        known, card = (self.last, self.calibration), self._settings.card
+        self.last, self.calibration = replace(self.last, kept=False), Calibration(card.provider, card.name)
         return known
 
     def _learn(self, tokens: int, history: History, *, certain: bool = False) -> None:
