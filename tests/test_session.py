@@ -380,3 +380,20 @@ def test_every_method_can_be_awaited(tmp_path: Path) -> None:
 def no_thread_is_left() -> Iterator[None]:
     yield
     assert threading.active_count() < 20
+
+
+def test_what_was_handed_in_and_changed_since_is_a_changed_past() -> None:
+    with session(window=100_000) as line:
+        history = [*HEAD, step(0)[0]["choices"][0]["message"], step(0)[1]]
+        line.add(history)
+        line.add(history)
+        assert len(line.entries) == 4
+        history[1] = {"role": "user", "content": "Find the other key."}
+        with pytest.raises(PastChanged, match="message 1"):
+            line.add(history)
+    with session(window=100_000) as line:
+        history = [dict(message) for message in HEAD]
+        line.add(history)
+        history[1]["content"] = "Find the other key."
+        with pytest.raises(PastChanged, match="message 1"):
+            line.add([*history, step(0)[0]["choices"][0]["message"]])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from lading import jsonbytes
@@ -37,10 +38,31 @@ def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
     return value
 
 
-def messages_from(given: object, *, wire: Wire) -> list[Message]:
+class Handed:
+    """The list handed in last, as it was then: to find it at the start of the next costs a comparison."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+
+    def split(self, given: object) -> tuple[int, object]:
+        """How many items at the start of a list are the whole of the last one, and what comes after them."""
+        length = len(self._items)
+        # One message alone may well be said twice.
+        if length > 1 and isinstance(given, list) and given[:length] == self._items:
+            return length, given[length:]
+        return 0, given
+
+    def keep(self, given: object) -> None:
+        """Remember a list; what is new in it is copied, since callers may change what they handed in."""
+        known, rest = self.split(given)
+        self._items = [*self._items[:known], *deepcopy(rest)] if isinstance(rest, list) else []
+
+
+def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Message]:
     """The messages that were handed in: a text (said by the user), one message, a list of them, or a body.
 
-    A dict is read as the wire whose marks it bears, else as ``wire``. Raises InputError, WireError.
+    A dict is read as the wire whose marks it bears, else as ``wire``. ``leads``: nothing stands before them.
+    Raises InputError, WireError.
     """
     if isinstance(given, str):
         return [user_text(given)]
@@ -51,7 +73,7 @@ def messages_from(given: object, *, wire: Wire) -> list[Message]:
     messages: list[Message] = []
     for item in items:
         # No wire that keeps its system elsewhere takes one in front: there it is meant as everybody writes it.
-        leads = all(message.role == "system" for message in messages)
+        leads = leads and (not messages or messages[-1].role == "system")
         messages += [item] if isinstance(item, Message) else _decoded([_object(item)], wire, {}, leads=leads)
     return messages
 

@@ -22,7 +22,7 @@ from lading.addresses import RESTORE
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked
-from lading.intake import error_text, messages_from, plain, reply_from, tools_from
+from lading.intake import Handed, error_text, messages_from, plain, reply_from, tools_from
 from lading.log import Entry, Reported
 from lading.manifest import Cause
 from lading.messages import Message, Template, Text, Tool, ToolCall, ToolResult
@@ -137,6 +137,7 @@ class Session:
         self.offers_restore = self._may_restore and SCHEMA in tools
         """Whether the last request offered the tool ``restore``."""
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
+        self._handed = Handed()
         self._last: Pack | None = None
         self._retried = False
 
@@ -154,21 +155,23 @@ class Session:
         """Take in what happened: the whole history again, or only what is new; what is known is recognised.
 
         ``messages``: a text said by the user, one message or a list of them, or a request body; dicts of any
-        wire, SDK objects, or our values. What was added is stored when this returns. The session that holds
-        it is returned: this one, or with ``changed="fork"`` a new one when the history differs from what is
-        known. Raises PastChanged for such a history otherwise; InputError, WireError, IllegalRequest for
-        messages that cannot be read; StoreError.
+        wire, SDK objects, or our values; stored when this returns. Gives the session that holds them: this one,
+        or with ``changed="fork"`` a new one when the history differs from what is known, else PastChanged is
+        raised. Raises InputError, WireError, IllegalRequest for messages that cannot be read; StoreError.
         """
-        given = messages_from(messages, wire=self.wire)
-        known_as = [essence(message) for message in given]
         with self._lock:
+            again, rest = self._handed.split(messages)
+            given = messages_from(rest, wire=self.wire, leads=not again)
+            known_as = [*self.told.after(0)[:again], *map(essence, given)]
             try:
                 start = self.told.new_from(known_as, roles=roles(given, self.entries))
             except PastChanged:
                 if changed != "fork":
                     raise
-                return self.fork(given)
-            self.extend(given[start:], known_as=known_as[start:])
+                return self.fork(messages)
+            self.extend(given[start - again :], known_as=known_as[start:])
+            if self.told.shared(known_as) == len(known_as):
+                self._handed.keep(messages)
         return self
 
     def extend(
@@ -206,6 +209,7 @@ class Session:
                 raise PastChanged(position=min(len(given), len(systems)), known=len(self.told), given=len(given))
             for position, message in enumerate(given):
                 if self.told.restate(position, essence(message)):
+                    self._handed = Handed()
                     self._engine.restate(position, message)
             self._engine.save()
 
@@ -225,6 +229,7 @@ class Session:
             if entries:
                 self._engine.withdraw(entries[0])
                 self.told.forget(position)
+                self._handed = Handed()
             return True
 
     def fork(self, messages: object) -> Session:
