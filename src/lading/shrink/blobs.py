@@ -1,0 +1,150 @@
+"""Base64, hex and bytes that are no text: what they are, how large, and the text around them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64decode
+from collections.abc import Sequence
+from itertools import groupby
+
+from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink.contenttypes import is_unreadable
+from lading.shrink.keeping import END, ERROR, Lines, keep, plain_lines, ranked
+
+_LEAST_CHARS = 300
+_LETTERS = "A-Za-z0-9+/_-"
+_RUN = re.compile(
+    rf"(?<![{_LETTERS}])(?:[{_LETTERS}]{{{_LEAST_CHARS},}}|(?:[{_LETTERS}]{{48,}}\r?\n){{3,}}[{_LETTERS}]*)={{0,2}}"
+)
+"""On one line, or wrapped. It starts only where a run starts, or it would be slow."""
+_HEX = re.compile(r"[0-9A-Fa-f\r\n]+")
+_LOST_SHARE = 0.1
+_DIGEST_CHARS = frozenset({56, 64, 96, 128})
+"""Lines of hex of these lengths may be digests, one a line."""
+
+MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "PNG image"),
+    (b"\xff\xd8\xff", "JPEG image"),
+    (b"GIF8", "GIF image"),
+    (b"BM", "BMP image"),
+    (b"%PDF-", "PDF"),
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "ZIP archive"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+    (b"\x7fELF", "ELF binary"),
+    (b"MZ", "Windows binary"),
+    (b"\x00asm", "WebAssembly"),
+    (b"SQLite format 3\x00", "SQLite database"),
+    (b"OggS", "Ogg"),
+    (b"ID3", "MP3"),
+    (b"fLaC", "FLAC"),
+    (b"wOF2", "WOFF2 font"),
+    (b"wOFF", "WOFF font"),
+    (b"\x30\x82", "DER, such as a certificate or a key"),
+)
+"""What a file starts with, and what it is then."""
+_RIFF = {b"WEBP": "WebP image", b"WAVE": "WAV", b"AVI ": "AVI"}
+_LEAST_LETTERS = 8
+"""A run of fewer different letters is a ruler or a filler."""
+_MOST_BITS_SHARE = 0.9
+"""A run of more zeros and ones is written in binary digits."""
+_SHOWN_CHARS = 60
+_NOTE = " left out: "
+_MOST_JPEG_SEGMENTS = 64
+
+
+def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+    bare = _RUN.sub(_note_of_run, text)
+    lines = plain_lines(bare)
+    ranks = [
+        ERROR if _NOTE in line and rank > ERROR else rank
+        for line, rank in zip(lines, ranked(lines, wish.terms), strict=True)
+    ]
+    is_lost = [
+        rank >= END and is_unreadable(line, share=_LOST_SHARE) for line, rank in zip(lines, ranks, strict=True)
+    ]
+    texts: list[str] = []
+    kept_ranks: list[int] = []
+    sizes: list[int] = []
+    for lost, run in groupby(range(len(lines)), key=is_lost.__getitem__):
+        places = list(run)
+        group = [lines[place] for place in places]
+        texts += [_note_of_bytes(group)] if lost else group
+        kept_ranks += [ERROR] if lost else (ranks[place] for place in places)
+        sizes += [len(group)] if lost else [1] * len(group)
+    if bare == text and texts == lines:
+        return None
+    kept = keep(text, Lines(texts, kept_ranks, sizes), wish=wish, count=count)
+    return None if kept is None else Shrunk(kept, "blob.notes", lossless=False)
+
+
+SHRINKER = Shrinker("blob", _reduce)
+
+
+def kind_of_file(data: bytes) -> str:
+    """What the bytes are, by how they start, images with their size in pixels; empty when that is not known."""
+    kind = next((kind for start, kind in MAGIC if data.startswith(start)), "")
+    if data.startswith(b"RIFF"):
+        kind = _RIFF.get(data[8:12], "")
+    if data[4:8] == b"ftyp":
+        kind = "MP4 or HEIF"
+    size = _pixels(data)
+    return f"{kind}, {size[0]} x {size[1]} pixels" if size else kind
+
+
+def _pixels(data: bytes) -> tuple[int, int] | None:
+    """Width and height of a PNG, GIF or JPEG."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
+        return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+    if data.startswith(b"GIF8") and len(data) >= 10:
+        return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+    place = 2 if data.startswith(b"\xff\xd8") else len(data)
+    for _ in range(_MOST_JPEG_SEGMENTS):
+        if place + 9 > len(data) or data[place] != 0xFF:
+            break
+        # Frames start with C0 to CF, but for C4, C8 and CC, which are tables.
+        if data[place + 1] in range(0xC0, 0xD0) and data[place + 1] not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(data[place + 7 : place + 9]), int.from_bytes(data[place + 5 : place + 7])
+        place += 2 + int.from_bytes(data[place + 2 : place + 4])
+    return None
+
+
+def _note_of_run(found: re.Match[str]) -> str:
+    run = found[0]
+    letters = "".join(run.split())
+    first_line = run.split(maxsplit=1)[0]
+    is_hex = _HEX.fullmatch(run) is not None
+    bits = letters.count("0") + letters.count("1")
+    is_plain = len(set(letters)) < _LEAST_LETTERS or bits > _MOST_BITS_SHARE * len(letters)
+    if is_plain or (is_hex and "\n" in run and len(first_line) in _DIGEST_CHARS):
+        return run
+    data = bytes.fromhex(letters[: len(letters) // 2 * 2]) if is_hex else _base64(letters)
+    # A wrapped run may end with the end of its last line, which is not part of it.
+    end = run[len(run.rstrip("\r\n")) :]
+    return f"[{'hex' if is_hex else 'base64'} left out: {_description(data)}]{end}"
+
+
+def _base64(letters: str) -> bytes:
+    bare = letters.rstrip("=").replace("-", "+").replace("_", "/")
+    bare = bare[:-1] if len(bare) % 4 == 1 else bare
+    return b64decode(bare + "=" * (-len(bare) % 4))
+
+
+def _description(data: bytes) -> str:
+    start = data[:_SHOWN_CHARS]
+    kind = kind_of_file(data)
+    if not kind and start.isascii() and not is_unreadable(start.decode(), share=_LOST_SHARE):
+        kind = f"text {start.decode()!r}"
+    digest = hashlib.sha256(data).hexdigest()[:12]
+    return ", ".join(piece for piece in (kind, f"{len(data):,} bytes", f"sha256 {digest}") if piece)
+
+
+def _note_of_bytes(lines: Sequence[str]) -> str:
+    text = "\n".join(lines)
+    starts = ((start.decode("utf-8", "replace").replace("\r\n", "\n"), kind) for start, kind in MAGIC)
+    kind = next((kind for start, kind in starts if text.startswith(start)), "no text")
+    return f"[bytes left out: {kind}, {len(text):,} characters]"

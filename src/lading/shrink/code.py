@@ -1,0 +1,144 @@
+"""Source text: an outline with line numbers first, then bodies, best first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain, groupby
+
+from msgspec.structs import replace
+
+from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink.contenttypes import content_type
+from lading.shrink.fitting import Kept, Units, fitted
+from lading.shrink.gutters import lines, padded, unpadded
+from lading.shrink.notes import gap, heading, share
+from lading.shrink.outlines import Definition
+from lading.shrink.sourcetext import Source, read
+from lading.shrink.terms import Matches, matches
+
+_MOST_LINE_CHARS = 400
+_MOST_FIRST = 16
+"""So many lines with words of the request stand before the outline, one for each word."""
+
+_AROUND = 2
+"""Lines kept before and after one that holds a word, where the whole body is too long."""
+
+_GAP_CHARS = 12
+_GUTTER_FORM = "code.gutter"
+_LOOSE = re.compile(r"[^\s)}\];].*\w")
+_MARKED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|raise|throws?|panic)\b")
+
+
+def _reshape(text: str) -> list[Shrunk]:
+    """The text without the blanks before the line numbers of ``cat -n``."""
+    shorter = unpadded(text)
+    return [] if shorter is None else [Shrunk(shorter, _GUTTER_FORM, lossless=True)]
+
+
+def _decode(text: str, form: str) -> str:
+    """The text that a lossless form was made of."""
+    return padded(text) if form == _GUTTER_FORM else text
+
+
+def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+    """Signatures, imports and first lines of documentation with line numbers; bodies as room is left, those with
+    words of the request first. Names alone where the outline is too long."""
+    source = read(lines(text))
+    if not source.definitions and content_type(text) != "code":
+        return None
+    texts = [line.text for line in source.lines]
+    found = matches(texts, wish.terms)
+    hits = (*found.first, *found.others)
+    # A line that holds a word of the request is shown as it is.
+    source = replace(source, folds={at: fold for at, fold in source.folds.items() if at not in hits})
+    folded = [source.folds[at].text if at in source.folds else line for at, line in enumerate(texts)]
+    order = dict.fromkeys(chain.from_iterable(_pieces(source, found)))
+    units = Units(folded, [*order], most_chars=_MOST_LINE_CHARS, gap_chars=_GAP_CHARS)
+    best = fitted(text, units, draw=lambda kept: _outline(source, kept, wish), wish=wish, count=count)
+    top = {one.start: one.name for one in source.definitions if one.depth == 0}
+    if best and best.kept.keys() >= top.keys():
+        return Shrunk(best.text, "code.outline", lossless=False)
+    names = top.keys() - set(hits)
+    order = dict.fromkeys((*hits[:_MOST_FIRST], *sorted(names), *hits))
+    units = Units([top[at] if at in names else line for at, line in enumerate(texts)], [*order])
+    best = fitted(text, units, draw=lambda kept: _named(source, kept, names, wish), wish=wish, count=count)
+    return Shrunk(best.text, "code.names", lossless=False) if best else None
+
+
+def _pieces(source: Source, found: Matches) -> Iterator[Iterable[int]]:
+    """Lines, best first."""
+    bodies = _bodies(source)
+    owners = {line: start for start, body in bodies.items() for line in body}
+    hits = (*found.first, *found.others)
+    yield found.first[:_MOST_FIRST]
+    yield from _heads(source)
+    yield hits
+    yield (at for hit in hits for at in range(max(hit - _AROUND, 0), min(hit + _AROUND + 1, len(source.lines))))
+    asked = {owners[hit] for hit in hits if hit in owners}
+    yield from sorted((bodies[start] for start in asked), key=lambda body: (len(body), body[0]))
+    folded = {at for first, fold in source.folds.items() for at in range(first, fold.last + 1)}
+    seen = [at for start, end in source.spans for at in range(start, end) if at not in folded]
+    yield (at for at in seen if _MARKED.search(source.lines[at].text))
+    yield (at for at in seen if at not in owners and _LOOSE.match(source.lines[at].text))
+    types = {definition.start for definition in source.definitions if definition.is_type}
+    yield from sorted(bodies.values(), key=lambda body: (owners[body[0]] not in types, len(body), body[0]))
+    yield (at for at in seen if source.written_in(at, at + 1))
+
+
+def _heads(source: Source) -> Iterator[Iterable[int]]:
+    """What makes the outline: signatures by depth, words of the viewer, imports, documentation."""
+    for definition in sorted(source.definitions, key=lambda one: (one.depth, one.start)):
+        yield range(definition.start, definition.head_end + 1)
+    yield (at for at, line in enumerate(source.lines) if line.is_foreign and line.text.strip())
+    yield source.folds
+    yield (definition.doc for definition in source.definitions if definition.doc is not None)
+
+
+def _bodies(source: Source) -> dict[int, list[int]]:
+    """The lines of each definition, by its first, without its signature and the definitions inside it."""
+    owner: dict[int, Definition] = {}
+    for definition in source.definitions:
+        owner.update(dict.fromkeys(range(definition.start, definition.end + 1), definition))
+    bodies: dict[int, list[int]] = {}
+    for line, definition in sorted(owner.items(), key=lambda pair: pair[0]):
+        if line > definition.head_end:
+            bodies.setdefault(definition.start, []).append(line)
+    return bodies
+
+
+def _outline(source: Source, kept: Kept, wish: Wish) -> str:
+    heads = {definition.start for definition in source.definitions}
+    shown: list[str] = []
+    after, last = 0, -2
+    for at, text in kept.items():
+        shown += _gap(source, after, at)
+        line, fold = source.lines[at], source.folds.get(at)
+        follows = at - 1 == last and at not in heads and source.lines[last].number == line.number - 1
+        after, last = (fold.last + 1, -2) if fold else (max(after, at + 1), at)
+        gutter = "" if fold or line.is_foreign else "|" if follows else f"{line.number}|"
+        if follows or text.strip():
+            shown.append(gutter + text)
+    shown += _gap(source, after, len(source.lines))
+    total = len(source.written)
+    left = share(total - sum(source.written_in(at, at + 1) for at in kept), total, of="lines")
+    return "\n".join([heading(left, wish=wish, title="Source with line numbers"), *shown])
+
+
+def _gap(source: Source, start: int, end: int) -> list[str]:
+    """What stands for the lines left out; nothing for blank ones."""
+    return [gap(end - start, "line")] if source.written_in(start, end) else []
+
+
+def _named(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> str:
+    left = share(len(names - kept.keys()), len(names), of="definitions")
+    title = "Definitions by line and name"
+    parts = [heading(left, "all else", wish=wish, title=title)]
+    for is_name, group in groupby(kept.items(), key=lambda pair: pair[0] in names):
+        told = [f"{source.lines[at].number}|{text}" for at, text in group]
+        parts += [", ".join(told)] if is_name else told
+    return "\n".join(parts)
+
+
+SHRINKER = Shrinker("code", _reduce, _reshape, _decode)

@@ -1,0 +1,163 @@
+"""Unified diffs: files with how much changed in each, then changed lines before what is around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink.folding import proven
+from lading.shrink.keeping import EDGE, ERROR, RARE, REST, Lines, keep, plain_lines, with_terms, without
+
+FORM = "diff.headers"
+
+_NAMES = re.compile(r"^(diff --git (\S+) (\S+)\n(?:index .*\n)?)--- \2\n\+\+\+ \3\n(?=@@ )", re.MULTILINE)
+_NO_NAMES = re.compile(r"^(diff --git (\S+) (\S+)\n(?:index .*\n)?)(?=@@ )", re.MULTILINE)
+_GENERATED = re.compile(
+    r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock|uv\.lock|Pipfile\.lock"
+    r"|Cargo\.lock|go\.sum|composer\.lock|Gemfile\.lock|flake\.lock|bun\.lockb?|gradle\.lockfile)$"
+    r"|\.(?:min\.js|min\.css|map|snap|pb\.go|svg)$|_pb2(?:_grpc)?\.py$|(?:^|/)(?:dist|vendor|node_modules|__snapshots__)/"
+)
+_HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+
+_HEADER_LINE = re.compile(
+    r"index |[-+]{3} |(?:new|deleted|old) (?:file )?mode |(?:dis)?similarity |Binary |GIT binary"
+)
+
+_FILE_LIST = ERROR
+_NOTE = ERROR + 20
+_WORDS = ERROR + 30
+"""What stands above the first file, such as the message of a commit."""
+_CHANGE = RARE
+_CONTEXT = REST
+_WITH_TERM = {_CHANGE: ERROR + 10, _CONTEXT: EDGE}
+"""What becomes of ranks in a hunk that holds a term."""
+_HEADER = REST + 50
+_GENERATED_LINE = REST + 60
+_FIRST_FILES = 100
+
+
+class _File(Struct):
+    """A file of the diff."""
+
+    name: str
+    is_generated: bool = False
+    added: int = 0
+    removed: int = 0
+
+
+class _Walk(Struct):
+    """Where a walk down the diff is, and what it found. Ranks are those of all lines so far."""
+
+    ranks: list[int] = []
+    under: list[int] = []
+    files: list[_File] = []
+    file_place: int = -1
+    hunk_place: int = -1
+    old_lines: int = 0
+    new_lines: int = 0
+    """Lines of the hunk that are still to come."""
+
+
+def _reshape(text: str) -> Iterator[Shrunk]:
+    return proven(text, Shrunk(_NAMES.sub(r"\1", text), FORM, lossless=True), decode=_decode)
+
+
+def _decode(text: str, _form: str) -> str:
+    return _NO_NAMES.sub(r"\1--- \2\n+++ \3\n", text)
+
+
+def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+    texts = plain_lines(text)
+    walk = _walked(texts)
+    if not walk.files:
+        return None
+    ranks = _with_neighbours(with_terms(texts, walk.ranks, terms=wish.terms), walk.under)
+    listed = walk.files if len(walk.files) > 1 else []
+    changes = without(
+        Lines(texts, ranks, under=walk.under), _GENERATED_LINE, about="generated content", note_rank=_NOTE
+    )
+    kept = keep(text, _below_list(listed, changes, walk.files), wish=wish, count=count)
+    return None if kept is None else Shrunk(kept, "diff.changes", lossless=False)
+
+
+SHRINKER = Shrinker("diff", _reduce, _reshape, _decode)
+
+
+def _walked(lines: Sequence[str]) -> _Walk:
+    walk = _Walk()
+    for place, line in enumerate(lines):
+        if walk.old_lines > 0 or walk.new_lines > 0:
+            _hunk_line(walk, line)
+        else:
+            _outer_line(walk, place, lines)
+    return walk
+
+
+def _hunk_line(walk: _Walk, line: str) -> None:
+    mark, file = line[:1], walk.files[-1]
+    changed = mark in ("+", "-")
+    walk.old_lines -= mark not in ("+", "\\")
+    walk.new_lines -= mark not in ("-", "\\")
+    file.added += mark == "+"
+    file.removed += mark == "-"
+    walk.ranks.append(_GENERATED_LINE if file.is_generated else _CHANGE if changed else _CONTEXT)
+    walk.under.append(walk.file_place if file.is_generated else walk.hunk_place)
+
+
+def _outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
+    line = lines[place]
+    rank, under = EDGE if walk.files else _WORDS, -1
+    if line.startswith("diff "):
+        walk.file_place = place
+        walk.files.append(_File(line.rpartition(" ")[2].removeprefix("b/")))
+    elif line.startswith("--- ") and place + 1 < len(lines) and lines[place + 1].startswith("+++ "):
+        rank, under = _names(walk, place, lines)
+    elif walk.files and (hunk := _HUNK.match(line)):
+        walk.hunk_place = place
+        walk.old_lines, walk.new_lines = (int(number or 1) for number in hunk.groups())
+        file = walk.files[-1]
+        file.is_generated = _GENERATED.search(file.name) is not None
+        rank, under = _GENERATED_LINE if file.is_generated else _CHANGE, walk.file_place
+    elif walk.file_place >= 0 and _HEADER_LINE.match(line):
+        rank, under = _HEADER, walk.file_place
+    walk.ranks.append(rank)
+    walk.under.append(under)
+
+
+def _names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int]:
+    """Rank of the line with the old name of a file, and what it stands under: nothing where it starts the file."""
+    names = [line[4:].split("\t")[0] for line in lines[place : place + 2]]
+    name = names[0].removeprefix("a/") if names[1] == "/dev/null" else names[1].removeprefix("b/")
+    if walk.file_place >= 0 and walk.file_place > walk.hunk_place:
+        walk.files[-1].name = name
+        return _HEADER, walk.file_place
+    walk.file_place = place
+    walk.files.append(_File(name))
+    return EDGE, -1
+
+
+def _with_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
+    """The ranks, but of hunks that hold a term those of what is looked for."""
+    hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < ERROR and place >= 0}
+    return [
+        min(rank, _WITH_TERM[rank]) if place in hunks and rank in _WITH_TERM else rank
+        for rank, place in zip(ranks, under, strict=True)
+    ]
+
+
+def _below_list(listed: Sequence[_File], changes: Lines, files: Sequence[_File]) -> Lines:
+    first = len(listed)
+    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    return Lines(
+        texts=[*(f"{file.name} +{file.added} -{file.removed}" for file in listed), *changes.texts],
+        ranks=[*(_FILE_LIST if place < _FIRST_FILES else EDGE for place in range(first)), *changes.ranks],
+        sizes=[0] * first + [*changes.sizes],
+        under=[-1] * first + [place + first if place >= 0 else -1 for place in changes.under],
+        entries="files",
+        unnoted_from=_CONTEXT,
+        title=f"Diff of {len(files):,} {'file' if len(files) == 1 else 'files'}, +{added:,} -{removed:,}; "
+        "no note stands where only lines around changes are left out",
+    )

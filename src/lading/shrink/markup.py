@@ -1,0 +1,115 @@
+"""HTML as the text a reader of the page sees; XML as an outline of its elements and what stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink.elements import Elements
+from lading.shrink.elements import read as read_elements
+from lading.shrink.fitting import Kept, Units, fitted
+from lading.shrink.notes import GAP, heading, number, share
+from lading.shrink.pages import Block, Page
+from lading.shrink.pages import read as read_page
+from lading.shrink.slices import joined, slices
+from lading.shrink.tags import Tag, tokens
+from lading.shrink.terms import Matches, matches
+
+_HEAD_CHARS = 300_000
+_TAIL_CHARS = 80_000
+_LEAST_ELEMENTS = 3
+_LOOKED_AT_TAGS = 200
+_LOOKED_AT_CHARS = 100_000
+_MOST_HEADINGS = 40
+_SECTION_LEVEL = 2
+_MAIN_SHARE = 0.3
+_HTML = re.compile(
+    "html|head|body|title|meta|link|script|style|div|span|p|a|[uod]l|li|d[dt]|table|t[rdh]|img|h[1-6r]|br|form|input"
+    "|button|section|article|nav|header|footer|main|strong|em|b|i|pre|code|label"
+)
+
+
+def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+    """The main text of a page, or the outline of an XML document. What holds words of the request stays first, also
+    where it stands in menus and scripts. None where there are no elements."""
+    read, unread = joined(text, slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark=">"))
+    rest = number(unread, "character") if unread else ""
+    if is_html(text):
+        page = read_page(read)
+        form, total, (chosen, draw) = "html.text", page.elements, _page(page, rest, wish)
+    else:
+        elements = read_elements(read)
+        form, total, (chosen, draw) = "html.outline", elements.total, _document(elements, rest, wish)
+    found = fitted(text, chosen, draw=draw, wish=wish, count=count) if total >= _LEAST_ELEMENTS else None
+    return Shrunk(found.text, form, lossless=False) if found else None
+
+
+def is_html(text: str) -> bool:
+    """Whether most of the first elements are of HTML."""
+    tags = (token for token in tokens(text[:_LOOKED_AT_CHARS], is_html=True) if isinstance(token, Tag))
+    names = [tag.name for tag in islice(tags, _LOOKED_AT_TAGS)]
+    if "html" in names[:3] or text.lstrip().startswith("<?xml"):
+        return "html" in names[:3]
+    return sum(_HTML.fullmatch(name) is not None for name in names) > len(names) / 2
+
+
+def _page(page: Page, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], str]]:
+    blocks = page.blocks
+    texts = [block.text for block in blocks]
+    main = _main(blocks)
+    asides = [number(count, kind) for kind, count in page.left_out.items()]
+
+    def draw(kept: Kept) -> str:
+        left = share(len(main.difference(kept)), len(main), of="pieces of text")
+        parts = [heading(*asides, left, rest, wish=wish, title="Page as text")]
+        after = 0
+        for at, text in kept.items():
+            if not main.isdisjoint(range(after, at)):
+                parts.append(GAP)
+            parts.append(f"[{blocks[at].left_out}] {text}" if blocks[at].left_out else text)
+            after = at + 1
+        return "\n".join(parts)
+
+    return Units(texts, _order(blocks, main, matches(texts, wish.terms))), draw
+
+
+def _main(blocks: Sequence[Block]) -> frozenset[int]:
+    """The blocks of the main text; all blocks where none is told apart as such."""
+    main = [at for at, block in enumerate(blocks) if not block.left_out]
+    return frozenset(main or range(len(blocks)))
+
+
+def _order(blocks: Sequence[Block], main: frozenset[int], found: Matches) -> list[int]:
+    """Blocks best first."""
+    inner = sum(len(blocks[at].text) for at in main if blocks[at].is_main)
+    has_main = inner >= _MAIN_SHARE * sum(len(blocks[at].text) for at in main)
+
+    def rank(at: int) -> tuple[bool, bool, int]:
+        block = blocks[at]
+        return block.is_links, has_main and not block.is_main, at
+
+    headings = [at for at in sorted(main) if 0 < blocks[at].heading <= _SECTION_LEVEL]
+    first = (*found.first, *headings[:1], *found.others, *headings[1:_MOST_HEADINGS], *sorted(main, key=rank))
+    return [*dict.fromkeys(first)]
+
+
+def _document(elements: Elements, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], str]]:
+    outline = [f"{'  ' * one.depth}{one.name}" + f" x{one.count:,}" * (one.count > 1) for one in elements.outline]
+    texts = [*outline, *elements.values]
+    found = matches(texts, wish.terms)
+    by_depth = sorted(range(len(outline)), key=lambda at: (elements.outline[at].depth, at))
+
+    def draw(kept: Kept) -> str:
+        told = sum(at < len(outline) for at in kept)
+        left = share(len(outline) - told, len(outline), of="places")
+        said = share(len(elements.values) - len(kept) + told, len(elements.values), of="texts")
+        title = f"XML of {number(elements.total, 'element')} as an outline"
+        return "\n".join([heading(left, said, rest, wish=wish, title=title), *kept.values()])
+
+    order = dict.fromkeys((*found.first, *by_depth, *found.others, *range(len(outline), len(texts))))
+    return Units(texts, [*order]), draw
+
+
+SHRINKER = Shrinker("html", _reduce)

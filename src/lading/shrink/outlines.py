@@ -1,0 +1,234 @@
+"""Outlines of source text: where definitions begin, where their bodies end. By Python's own grammar, or by
+indentation and braces, which serves every language and pieces of files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+MOST_NESTING = 60
+"""Brackets nested deeper than this are left to the outline by indentation: grammars may be slow on them."""
+
+_MOST_HEAD_LINES = 8
+_LOOKED_AT_CHARS = 400
+_TAB_CHARS = 4
+
+_BRACKET = re.compile(r"[()\[\]{}]")
+_ESCAPE = re.compile(r"\\[^\n]")
+_GLUED_NUMBER = re.compile(r"(?<![\w.])\d+(?=(?:and|else|for|if|in|is|or|not)\b)")
+
+_MODIFIERS = (
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|override|open|sealed"
+    r"|data|pub(?:\([\w: ]{1,40}\))?|unsafe|const|extern|inline|virtual|partial|readonly|declare|suspend|local"
+    r"|CREATE|OR|REPLACE|TEMP(?:ORARY)?)\s+){0,6}"
+)
+_TYPE = re.compile(
+    _MODIFIERS + r"(?:class|interface|struct|enum|trait|impl|module|mod|namespace|object|record|protocol"
+    r"|extension|union|defmodule|contract|service|message|type(?=\s+\w+\s*(?:struct|interface|=|<)))\b"
+    r"(?:<[^<>]{0,80}>)?\s*([\w$.:]+)"
+)
+_FUNCTION = re.compile(
+    _MODIFIERS + r"(?:def|func|fn|fun|function|sub|proc|procedure|defp|defn|macro_rules!|TABLE|VIEW|FUNCTION"
+    r"|PROCEDURE|TRIGGER)\b[\s*]*(?:\([^()]{0,120}\)\s*)?([\w$.:!?]+)"
+)
+_ARROW = re.compile(
+    r"(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+([\w$]+)[^=]{0,120}=\s*(?:async\s*)?"
+    r"(?:function\b|\([^()]{0,200}\)[^=]{0,80}=>|\w+\s*=>)"
+)
+_CALLABLE = re.compile(r"(?:[\w<>\[\],*&:.?@]+\s+){0,6}[*&~]{0,2}([\w$:~]+)\s*\(")
+_NO_NAME = re.compile(
+    r"(?:if|elif|else|for|while|switch|match|catch|return|new|throw|await|yield|do|try|with|case|assert|print|sizeof"
+    r"|except|finally|using|lock|raise|in|not|and|or|unless|until|when|super|this)\b"
+)
+_CLOSING = re.compile(r"(?:[\])};,{]+|(?:end|fi|done|esac)\b[;,)]{0,4})$")
+_IMPORT = re.compile(
+    r"(?:from\s+\S+\s+)?import\b|(?:pub\s+)?use\s+[\w:]+|#\s*include\b|require(?:_relative)?[\s('\"]|using\s+[\w.]+;"
+    r"|(?:const|let|var)\s+[^=]{1,120}=\s*require\(|export\s+(?:\*|\{[^}]{0,200}\})\s*from\b|extern crate\b"
+)
+
+
+class Definition(Struct, frozen=True):
+    """A class, function, method or type. Lines are counted from 0, ends included."""
+
+    name: str
+    start: int
+    head_end: int
+    """Last line of the signature."""
+    end: int
+    depth: int = 0
+    """How many definitions it stands in."""
+    is_type: bool = False
+    """Something with members, not a body that runs."""
+    doc: int | None = None
+    """The first line of what documents it that has words."""
+
+
+class Outline(Struct, frozen=True):
+    """The definitions of a text in order, and the spans of its imports."""
+
+    definitions: tuple[Definition, ...]
+    imports: tuple[tuple[int, int], ...] = ()
+    is_whole: bool = True
+    """False where the grammar met what it does not know."""
+
+
+def nesting(text: str) -> int:
+    """How deep brackets nest, those in strings and comments counted too."""
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def head_end(lines: Sequence[str], start: int, *, last: int) -> int:
+    """The last line of a signature that ends by ``last``: blank lines and comments after it are none of it."""
+    end = min(last, start + _MOST_HEAD_LINES - 1)
+    while end > start and (not lines[end].strip() or lines[end].lstrip().startswith(("#", "//", "/*", "*"))):
+        end -= 1
+    return end
+
+
+def _first_words(lines: Sequence[str], start: int, end: int) -> int | None:
+    """The first of these lines that has a word."""
+    return next((at for at in range(start, end + 1) if re.search(r"\w", lines[at])), None)
+
+
+def python_outline(lines: Sequence[str]) -> Outline | None:
+    """By the grammar of Python; None where the text does not parse, or nests too deep to try."""
+    text = "\n".join(lines)
+    if nesting(text) > MOST_NESTING:
+        return None
+    # What escapes and numbers say is of no matter here, and the parser warns of odd ones.
+    text = _GLUED_NUMBER.sub("0 ", _ESCAPE.sub("__", text))
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    spans = [(node.lineno - 1, _last(node)) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return Outline(tuple(_python_definitions(tree.body, lines)), tuple(spans))
+
+
+def _python_definitions(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[Definition]:
+    waiting = [(node, 0) for node in reversed(body)]
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield _python_definition(node, lines, depth=depth)
+            inner = node.body if isinstance(node, ast.ClassDef) else []
+            waiting.extend((child, depth + 1) for child in reversed(inner))
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            blocks = [node.body, *(getattr(node, name, []) for name in ("orelse", "finalbody"))]
+            waiting.extend((child, depth) for block in reversed(blocks) for child in reversed(block))
+
+
+def _python_definition(
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], *, depth: int
+) -> Definition:
+    first = node.body[0]
+    body_start = min([first.lineno, *(mark.lineno for mark in getattr(first, "decorator_list", ()))]) - 1
+    start = min([node.lineno, *(mark.lineno for mark in node.decorator_list)]) - 1
+    end = _last(node)
+    doc = None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        doc = _first_words(lines, body_start, _last(first))
+    return Definition(
+        name=node.name,
+        start=start,
+        head_end=head_end(lines, start, last=max(body_start - 1, start, node.lineno - 1)),
+        end=end,
+        depth=depth,
+        is_type=isinstance(node, ast.ClassDef),
+        doc=doc,
+    )
+
+
+def _last(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - 1
+
+
+def outline(lines: Sequence[str]) -> Outline:
+    """By words that begin definitions, and by indentation, or braces where nothing is indented."""
+    levels = _levels(lines)
+    open_: list[Definition] = []
+    found: list[Definition] = []
+    head_until = -1
+    for at, line in enumerate(lines):
+        bare = line.strip()
+        if not bare or at <= head_until:
+            continue
+        # A line that closes a block stands on the level of the line that opened it.
+        least = levels[at] + (_CLOSING.match(bare) is not None)
+        while open_ and levels[open_[-1].start] >= least:
+            found.append(_ended(open_.pop(), at - 1, lines))
+        named = _definition_name(bare[:_LOOKED_AT_CHARS])
+        if named is None or (open_ and not open_[-1].is_type):
+            continue
+        head_until = _head_until(lines, at)
+        name, is_type = named
+        doc = doc_above(lines, at)
+        open_.append(Definition(name, at, head_until, at, depth=len(open_), is_type=is_type, doc=doc))
+    found.extend(_ended(definition, len(lines) - 1, lines) for definition in open_)
+    imports = ((at, at) for at, line in enumerate(lines) if _IMPORT.match(line))
+    return Outline(tuple(sorted(found, key=lambda one: one.start)), tuple(imports))
+
+
+def _ended(definition: Definition, end: int, lines: Sequence[str]) -> Definition:
+    while end > definition.head_end and not lines[end].strip():
+        end -= 1
+    return replace(definition, end=max(end, definition.head_end))
+
+
+def _definition_name(bare: str) -> tuple[str, bool] | None:
+    """The name that a line defines, and whether it is a type."""
+    if _NO_NAME.match(bare):
+        return None
+    for pattern in (_TYPE, _FUNCTION, _ARROW):
+        if match := pattern.match(bare):
+            return match.group(1), pattern is _TYPE
+    match = _CALLABLE.match(bare) if bare.endswith(("{", ")", ",", "(")) else None
+    if match is None or _NO_NAME.match(match.group(1)):
+        return None
+    # ``name(...)`` alone is a call, ``int name(...)`` is none.
+    return (match.group(1), False) if bare.endswith("{") or " " in bare[: match.start(1)] else None
+
+
+def _head_until(lines: Sequence[str], start: int) -> int:
+    """Where brackets opened on the first line are closed."""
+    depth = 0
+    for at in range(start, min(start + _MOST_HEAD_LINES, len(lines))):
+        line = lines[at][:_LOOKED_AT_CHARS]
+        depth += line.count("(") + line.count("[") - line.count(")") - line.count("]")
+        if depth <= 0:
+            return at
+    return start
+
+
+def doc_above(lines: Sequence[str], at: int) -> int | None:
+    """The first line with words of a comment right above."""
+    start = at
+    while start > 0 and lines[start - 1].lstrip().startswith(("//", "#", "*", "/*", "--", "@")):
+        start -= 1
+    commented = (line for line in range(start, at) if not lines[line].lstrip().startswith(("@", "#[")))
+    return next((line for line in commented if re.search(r"\w", lines[line])), None)
+
+
+def _levels(lines: Sequence[str]) -> list[int]:
+    indents = [_indent(line) for line in lines]
+    if any(indents) or not any("{" in line for line in lines):
+        return indents
+    depth, levels = 0, []
+    for line in lines:
+        closing = len(line) - len(line.lstrip("} "))
+        levels.append(max(depth - closing, 0))
+        depth = max(depth + line.count("{") - line.count("}"), 0)
+    return levels
+
+
+def _indent(line: str) -> int:
+    lead = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(lead) + lead.count("\t") * (_TAB_CHARS - 1)

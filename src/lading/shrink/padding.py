@@ -1,0 +1,90 @@
+"""Tables between bars, of Markdown and of database shells, without the spaces that align them.
+
+The first line of that form tells how wide each column is and to which side its cells lean; a line after ``!``
+stood as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+_SPEC = re.compile(r"\[padding( \|)?((?: [lrcesn][0-9]{0,9})+)\]")
+
+_MOST_BARS = 200
+_SAMPLED_ROWS = 200
+
+_SIDES: Final = {
+    "l": " {:<{}} ",
+    "r": " {:>{}} ",
+    "c": " {:^{}} ",
+    "e": " {:>{}}",
+    "s": " {} ",
+    "n": " {}",
+}
+"""How a cell is written: to the left, to the right, in the middle, to the right at the end of a line, with a space
+on both sides, or in front."""
+
+
+def without_padding(text: str) -> str | None:
+    """The table without padding; None where it has none to lose, or could not be given back as it was."""
+    lines = text.split("\n")
+    counts = Counter(line.count("|") for line in lines if "|" in line)
+    bars = counts.most_common(1)[0][0] if counts else 0
+    if not 0 < bars <= _MOST_BARS:
+        return None
+    is_framed = sum(line.startswith("|") and line.endswith("|") for line in lines) * 2 > counts[bars]
+    rows = [_cells(line, is_framed) for line in lines if line.count("|") == bars][:_SAMPLED_ROWS]
+    columns = [_side(column) for column in zip(*[row for row in rows if row is not None], strict=False)]
+    if not columns or max(width for _, width in columns) > len(text):
+        return None
+    sides = " ".join([f"{side}{width or ''}" for side, width in columns])
+    spec = f"[padding{' |' if is_framed else ''} {sides}]"
+    short = "\n".join([spec, *(_unpadded(line, columns, is_framed) for line in lines)])
+    return short if with_padding(short) == text else None
+
+
+def with_padding(text: str) -> str:
+    """The table as it was. Raises ValueError for a text of another form."""
+    head, *lines = text.split("\n")
+    spec = _SPEC.fullmatch(head)
+    if spec is None:
+        raise ValueError("a table whose padding is not told")
+    columns = [(mark[0], int(mark[1:] or 0)) for mark in spec[2].split()]
+    is_framed = spec[1] is not None
+    return "\n".join(
+        line[1:] if line.startswith("!") else _padded(line.split("|"), columns, is_framed) for line in lines
+    )
+
+
+def _cells(line: str, is_framed: bool) -> list[str] | None:
+    if not is_framed:
+        return line.split("|")
+    return line[1:-1].split("|") if len(line) > 1 and line[0] == line[-1] == "|" else None
+
+
+def _side(cells: Sequence[str]) -> tuple[str, int]:
+    """Side and width that give back most of the cells; the width is the commonest."""
+    commonest = Counter(map(len, cells)).most_common(1)[0][0]
+    choices = [
+        (side, max(commonest - len(form.format("", 0)), 0) if "}}" in form else 0) for side, form in _SIDES.items()
+    ]
+    return max(
+        choices, key=lambda choice: sum(_SIDES[choice[0]].format(cell.strip(), choice[1]) == cell for cell in cells)
+    )
+
+
+def _unpadded(line: str, columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
+    cells = _cells(line, is_framed) or []
+    bare = [cell.strip() for cell in cells]
+    short = "|".join(bare)
+    if short.startswith("!") or len(bare) != len(columns) or _padded(bare, columns, is_framed) != line:
+        return f"!{line}"
+    return short
+
+
+def _padded(cells: Sequence[str], columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
+    row = "|".join([_SIDES[side].format(cell, width) for cell, (side, width) in zip(cells, columns, strict=False)])
+    return f"|{row}|" if is_framed else row

@@ -1,0 +1,149 @@
+"""What holds for every shrinker of the table, and for text that has none."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.shrink import SHRINKERS, Shrinker, Wish, lines
+from lading.shrink.contenttypes import content_type
+from lading.shrink.shrinking import decoded, reduced, shrunk
+from lading.tables import lookup
+from tests.shrink.samples import PLANTED, SAMPLES, sample
+
+WHOLE = "artifact://acme/s1/log/17"
+KINDS = sorted({*SHRINKERS, "text"})
+LINED = ("json", "table", "log", "text")
+"""Kinds of which a line that tells of an error must stay."""
+
+texts = st.text(st.characters(exclude_categories=()), max_size=300) | st.builds(
+    lambda kind, rows, cut, more: sample(kind, rows)[cut:] + more,
+    st.sampled_from(sorted(SAMPLES)),
+    st.integers(0, 30),
+    st.integers(0, 500),
+    st.text(st.characters(exclude_categories=()), max_size=5),
+)
+
+
+def count(text: str) -> int:
+    """Tokens, roughly: words in pieces of five characters, and each other mark."""
+    return sum(len(word) // 5 + 1 for word in re.findall(r"\w+|[^\w\s]+|\n+", text))
+
+
+def shrinker(kind: str) -> Shrinker:
+    found: Shrinker = (
+        lookup(SHRINKERS, kind, kind="shrinker", type_=Shrinker) if kind in SHRINKERS else lines.SHRINKER
+    )
+    return found
+
+
+def same_content(kind: str, left: str, right: str) -> bool:
+    if kind != "json":
+        return left == right
+    return bool(as_told(left) == as_told(right))
+
+
+def as_told(text: str) -> Any:
+    """JSON, or JSON lines, with the order of keys and the spelling of numbers."""
+    load = partial(
+        json.loads, parse_int=ascii, parse_float=ascii, object_pairs_hook=lambda pairs: ("object", *pairs)
+    )
+    try:
+        return load(text)
+    except ValueError:
+        return [load(line) for line in text.split("\n") if line.strip()]
+
+
+def test_each_sample_is_of_its_kind() -> None:
+    assert {kind: content_type(sample(kind, 60)) for kind in SAMPLES} == {kind: kind for kind in SAMPLES}
+
+
+def test_a_shrinker_has_the_name_of_its_row() -> None:
+    assert {kind: shrinker(kind).name for kind in KINDS} == {kind: kind for kind in KINDS}
+
+
+@pytest.mark.parametrize("rows", [1, 3, 60])
+@pytest.mark.parametrize("kind", KINDS)
+def test_lossless_forms_decode_to_the_content(kind: str, rows: int) -> None:
+    text = sample(kind, rows)
+    candidates = list(shrinker(kind).reshape(text))
+    assert candidates == list(shrinker(kind).reshape(text))
+    for candidate in candidates:
+        assert candidate.lossless
+        assert candidate.form.partition(".")[0] == kind
+        assert same_content(kind, decoded(candidate.text, candidate.form), text)
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+def test_what_is_shrunk_is_smaller_and_lossless(kind: str) -> None:
+    text = sample(kind, 60)
+    found = shrunk(text, count=count)
+    assert found is None or (found.lossless and count(found.text) < count(text))
+
+
+@pytest.mark.parametrize("most_tokens", [40, 150, 600, 10_000_000])
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+def test_what_is_reduced_keeps_to_the_wish_and_says_where_the_whole_is(kind: str, most_tokens: int) -> None:
+    text = sample(kind, 200)
+    wish = Wish(most_tokens, (), WHOLE)
+    found = reduced(text, wish, count=count)
+    assert found == reduced(text, wish, count=count, kind=kind)
+    if found is None:
+        assert most_tokens in (40, 10_000_000)
+    else:
+        assert count(found.text) <= min(most_tokens, count(text) - 1)
+        assert found.lossless or WHOLE in found.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lossy_form_keeps_to_the_wish_by_itself(kind: str) -> None:
+    found = shrinker(kind).reduce(sample(kind, 200), Wish(150, (), WHOLE), count)
+    assert found is not None
+    assert found.form.partition(".")[0] == kind
+    assert not found.lossless
+    assert count(found.text) <= 150
+    assert WHOLE in found.text
+
+
+@pytest.mark.parametrize("rows", [20, 200, 1000])
+@pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {"blob"}))
+def test_what_is_asked_for_stays(kind: str, rows: int) -> None:
+    text = sample(kind, rows, planted=True)
+    found = reduced(text, Wish(150, (PLANTED,), WHOLE), count=count)
+    assert found is not None or count(text) <= 150
+    assert found is None or PLANTED in found.text
+
+
+@pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {"blob"}))
+def test_what_is_asked_for_stays_beside_words_that_are_everywhere(kind: str) -> None:
+    found = reduced(sample(kind, 200, planted=True), Wish(200, ("e", PLANTED, "r"), WHOLE), count=count)
+    assert found is not None
+    assert PLANTED in found.text
+
+
+@pytest.mark.parametrize("kind", LINED)
+def test_a_line_that_tells_of_an_error_stays(kind: str) -> None:
+    text = sample(kind, 300, planted=True).replace(PLANTED, "ERROR disk is full")
+    found = reduced(text, Wish(250, (), WHOLE), count=count)
+    assert found is not None
+    assert "ERROR disk is full" in found.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=texts, most_tokens=st.integers(0, 200), terms=st.lists(st.text(max_size=3), max_size=2))
+def test_no_text_is_too_odd(kind: str, text: str, most_tokens: int, terms: list[str]) -> None:
+    for candidate in shrinker(kind).reshape(text):
+        assert same_content(kind, decoded(candidate.text, candidate.form), text)
+    wish = Wish(most_tokens, tuple(term.casefold() for term in terms), WHOLE)
+    lossy = shrinker(kind).reduce(text, wish, count)
+    assert lossy is None or count(lossy.text) <= most_tokens
+    assert shrunk(text, count=count, kind=kind) == shrunk(text, count=count, kind=kind)
+    found = reduced(text, wish, count=count, kind=kind)
+    assert found is None or count(found.text) <= min(most_tokens, count(text) - 1)
+    assert found is None or found.lossless or WHOLE in found.text
