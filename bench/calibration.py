@@ -18,6 +18,7 @@ from typing import NamedTuple
 from bench.figures import Figure, below, plain
 from bench.sessions import LONG_SESSION, ROOT, SHARED
 from lading.messages import Message, ToolCall, ToolResult
+from lading.models.catalog import find_card
 from lading.sources import Recording, read
 from lading.tokens import counter
 from lading.tokens.calibration import Calibration, Counted
@@ -156,7 +157,8 @@ def _billed(recording: Recording, name: str) -> Iterator[Sent]:
     A reply none of whose calls has a result was interrupted; the bill of the next call shows that it was not
     sent again. System prompt and tools are not in the recording.
     """
-    meter = Meter(counter(name))
+    facts = find_card(recording.model)[0].tokens
+    meter = Meter(counter(name), 1.0, facts.call_tokens, facts.plain_arguments)
     parts = [part for message in recording.messages for part in message.parts]
     answered = {part.call_id for part in parts if isinstance(part, ToolResult)}
     sent = [not _interrupted(message, answered) for message in recording.messages]

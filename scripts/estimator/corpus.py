@@ -26,7 +26,11 @@ def corpus(cache: Path) -> dict[str, list[Document]]:
     for document in _all(cache):
         if len(document.text) >= MIN_CHARS:
             kinds[document.kind][document.digest] = document
-    return {kind: [found[digest] for digest in sorted(found)[:_DOCUMENTS]] for kind, found in sorted(kinds.items())}
+    ordered = {kind: [found[digest] for digest in sorted(found)] for kind, found in sorted(kinds.items())}
+    spare = [[document.text for document in found[_DOCUMENTS:]] for found in ordered.values()]
+    strings = sorted(generated.quoted([texts for texts in spare if texts]), key=lambda document: document.digest)
+    taken = {kind: found[:_DOCUMENTS] for kind, found in ordered.items()}
+    return dict(sorted({**taken, "JSON strings": strings}.items()))
 
 
 def sides(found: Iterable[Document]) -> tuple[list[str], list[str]]:

@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
     count = LEFT_OUT_CHUNKS if "--leave-out" in arguments else FITTED_CHUNKS
     fitted = {kind: sample(chunks(side, count=count, seed=1)) for kind, (side, _) in kinds.items()}
     if "--leave-out" not in arguments:
-        write(fit(list(fitted.values())), Path(str(TABLE)))
+        write(fit(list(fitted.values())), TABLE)
         return
     print(HEAD)
     for kind, (_, side) in kinds.items():

@@ -73,6 +73,25 @@ def differences(older: Iterable[File], newer: Iterable[File]) -> Iterator[Docume
             block = []
 
 
+def quoted(kinds: list[list[str]], *, seed: int = 24) -> Iterator[Document]:
+    """Texts of several kinds as they stand in JSON strings: messages of agents, a line each, with arguments of
+    calls quoted twice. No text stands in two documents."""
+    chance = random.Random(seed)
+    for number in range(_FILES):
+        own = [texts for kind in kinds if (texts := kind[number::_FILES])]
+        lines: list[str] = []
+        while sum(map(len, lines)) < _CHARS:
+            said = chance.choice(chance.choice(own))
+            start, size = chance.randrange(len(said)), round(200 * 20 ** chance.random())
+            form = chance.choice(_QUOTED)
+            lines.append(form(f"call_{chance.getrandbits(80):020x}", said[start : start + size]))
+        yield Document("JSON strings", f"quoted/{number}", "\n".join(lines))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -100,6 +119,12 @@ _HEX: dict[str, Callable[[bytes], str]] = {
     "upper": lambda data: data.hex(" ").upper(),
     "git": lambda data: "\n".join(data[n : n + 20].hex() for n in range(0, len(data), 20)),
 }
+_QUOTED: list[Callable[[str, str], str]] = [
+    lambda name, said: _compact({"role": "tool", "tool_call_id": name, "content": said}),
+    lambda name, said: json.dumps({"type": "tool_result", "tool_use_id": name, "content": [{"text": said}]}),
+    lambda _, said: json.dumps({"path": "src/main", "content": said}, indent=2),
+    lambda name, said: _compact({"id": name, "function": {"name": "write", "arguments": _compact({"text": said})}}),
+]
 _FIELDS: dict[str, Callable[[random.Random, list[str]], Any]] = {
     "id": lambda chance, _: chance.randrange(10**8),
     "uuid": lambda chance, _: str(uuid.UUID(int=chance.getrandbits(128))),

@@ -41,6 +41,7 @@ def test_a_row_becomes_a_card_and_takes_the_provider_of_its_file() -> None:
         ("8000", '"many"', r"Expected `int`, got `str` - at `\$\.limits\.window_tokens`"),
         ("8000", "0", "wrong limits"),
         ("1.1", "-1", r"wrong tokens\.multiplier"),
+        ("margin = 0.1", "call_tokens = -1", r"wrong tokens\.call_tokens"),
         ("margin = 0.1", "margin = 1.0", r"wrong tokens\.margin"),
         ("input_usd = 1.5", "input_usd = -1", r"wrong prices\.input_usd"),
         ("output_usd = 3", "output_usd = inf", r"wrong prices\.output_usd"),

@@ -47,7 +47,8 @@ messages = st.builds(
     parts=st.lists(parts, max_size=4).map(tuple),
     name=texts,
 )
-meters = st.builds(Meter, st.sampled_from([O200K, CL100K, ESTIMATE]), st.floats(0.5, 2))
+counters = st.sampled_from([O200K, CL100K, ESTIMATE])
+meters = st.builds(Meter, counters, st.floats(0.5, 2), st.integers(0, 40), st.booleans())
 
 
 @settings(max_examples=150, deadline=None)
@@ -124,10 +125,36 @@ def test_tools_count_as_the_function_form_or_as_the_providers_own_object() -> No
     assert EXACT.count_tools([Tool("bare")]) == O200K.count('[{"name":"bare","description":""}]')
 
 
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (r'{"path": "a.py", "text": "x = 1\n\ty = \"2\""}', 'path\na.py\ntext\nx = 1\n\ty = "2"'),
+        ('{"line": 7, "all": [1, {"b": null}]}', 'line\n7\nall\n[1,{"b":null}]'),
+        ("{}", ""),
+        ('["a"]', '["a"]'),
+        ('{"path": "a.py', '{"path": "a.py'),
+    ],
+)
+def test_arguments_count_as_the_model_is_shown_them(arguments: str, shown: str) -> None:
+    message = Message("assistant", (ToolCall("c1", "read", arguments),))
+    framing = MESSAGE_TOKENS + O200K.count("read")
+    assert EXACT.count_message(message) == framing + O200K.count(arguments)
+    assert replace(EXACT, plain_arguments=True).count_message(message) == framing + O200K.count(shown)
+
+
+def test_each_call_and_each_result_has_its_framing() -> None:
+    counting = Meter(O200K, 2.0, call_tokens=30)
+    plain = Meter(O200K, 2.0)
+    calls = Message("assistant", (Text("now"), ToolCall("c1", "read", "{}"), ToolCall("c2", "read", "{}")))
+    result = Message("tool", (ToolResult("c1", (Text("found"),)),))
+    assert counting.count_message(calls) == plain.count_message(calls) + 60
+    assert counting.count_message(result) == plain.count_message(result) + 30
+
+
 def test_a_card_says_which_meter() -> None:
     assert meter(find_card("gpt-4o")[0].tokens) == Meter(O200K, 1.0)
     facts = find_card("claude-opus-5-5")[0].tokens
-    assert meter(facts) == Meter(ESTIMATE, facts.multiplier)
+    assert meter(facts) == Meter(ESTIMATE, facts.multiplier, facts.call_tokens, facts.plain_arguments)
     assert meter(replace(facts, counter="lading.tokens.exact:CL100K")).counter is CL100K
     with pytest.raises(UnknownName, match="no counter named 'gpt2'"):
         meter(TokenFacts("gpt2"))

@@ -28,6 +28,10 @@ class TokenFacts(Struct, frozen=True):
     """Prior factor from the counter's figure to the provider's."""
     margin: float = 0.0
     """Initial safety margin, as a share of the window."""
+    call_tokens: int = 0
+    """What frames each call, and again its result, in the provider's tokens, beside a message's framing."""
+    plain_arguments: bool = False
+    """Whether the model is shown the arguments of a call field by field, as text, and not as JSON."""
 
 
 class Prices(Struct, frozen=True):
@@ -39,6 +43,11 @@ class Prices(Struct, frozen=True):
     """A cached token read again, relative to base input. 1.0 where there is no cache."""
     write: dict[int, float] = {}
     """A token written to the cache, relative to base input, by time to live in seconds."""
+
+    @property
+    def output(self) -> float:
+        """A token that the model writes, relative to base input; five where the prices do not say."""
+        return self.output_usd / self.input_usd if self.output_usd and self.input_usd else 5.0
 
 
 class CacheRules(Struct, frozen=True):
@@ -84,3 +93,8 @@ class Card(Struct, frozen=True):
     source: str = ""
     as_of: str = ""
     """Date of the source, YYYY-MM-DD."""
+
+
+def same_model(one: Card, other: Card) -> bool:
+    """Whether two cards are of one model, whatever else they say of it."""
+    return (one.provider, one.name) == (other.provider, other.name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -79,8 +78,7 @@ def unknown_card(model: str) -> Card:
 
 @cache
 def _shelves() -> tuple[Shelf, ...]:
-    folder = files("lading.models").joinpath("cards")
-    found = sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name)
+    found = sorted(Path(__file__).with_name("cards").glob("*.toml"))
     return tuple(read_shelf(item.read_text(encoding="utf-8"), name=item.name) for item in found)
 
 

@@ -100,6 +100,8 @@ def _faults(card: Card) -> Iterator[tuple[str, str]]:
         yield "tokens.multiplier", "it is a number above 0"
     if not 0 <= card.tokens.margin < 1:
         yield "tokens.margin", "it is a share of the window, from 0 to below 1"
+    if card.tokens.call_tokens < 0:
+        yield "tokens.call_tokens", "it is a number of tokens, 0 or more"
     yield from _price_faults(card.prices)
     if not card.source.strip():
         yield "source", "it names the document the row comes from"

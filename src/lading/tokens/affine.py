@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 _EXPECTED = (1.0, 0.0, 0.0)
-_CERTAINTY = tuple(1 / (doubt * doubt) for doubt in (0.4, 8.0, 4_000.0))
+_CERTAINTY = tuple(1 / (doubt * doubt) for doubt in (0.4, 20.0, 4_000.0))
 """Of what is expected, from its standard deviations."""
 _LOWEST = (0.3, 0.0, 0.0)
 _HIGHEST = (3.0, 100.0, 100_000.0)

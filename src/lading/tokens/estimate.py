@@ -41,9 +41,9 @@ SHAPES = (
     b")]}>",
     b".,;:!?",
     b"_",
-    b"-/\\",
-    b"=+*#%&$@|~^",
-    bytes({*range(0x20), 0x7F} - {*b"\t\n\r"}),
+    b"-/",
+    b"=+*#%&$@|~^" + bytes({*range(0x20), 0x7F} - {*b"\t\n\r"}),
+    b"\\",
     bytes(range(0xC0, 0x100)),
     _CONTINUATION,
 )

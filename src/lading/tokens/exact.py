@@ -9,7 +9,7 @@ from __future__ import annotations
 import lzma
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct
 from tiktoken import Encoding
@@ -63,7 +63,7 @@ CL100K = Vocabulary("cl100k", _CL100K_PATTERN)
 
 @cache
 def _encoding(name: str, pattern: str) -> Encoding:
-    packed = lzma.decompress(files("lading.tokens").joinpath("tables", f"{name}.xz").read_bytes())
+    packed = lzma.decompress((Path(__file__).with_name("tables") / f"{name}.xz").read_bytes())
     return Encoding(name, pat_str=pattern, mergeable_ranks=_ranks(packed), special_tokens={})
 
 

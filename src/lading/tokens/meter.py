@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
 
+from lading import jsonbytes
 from lading.errors import ModelError
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from lading.models.card import TokenFacts
@@ -37,6 +39,9 @@ class Meter(Struct, frozen=True):
 
     counter: Counter
     multiplier: float = 1.0
+    call_tokens: int = 0
+    plain_arguments: bool = False
+    """Both as in ``TokenFacts``."""
 
     def count_message(self, message: Message) -> int:
         """Tokens of a message with its framing, rounded up. A message with one more part counts no less."""
@@ -65,7 +70,8 @@ class Meter(Struct, frozen=True):
             case ToolResult():
                 return self._result(part)
             case ToolCall():
-                return self.counter.count(part.name) + self.counter.count(part.arguments), 0
+                arguments = _plain(part.arguments) if self.plain_arguments else part.arguments
+                return self.counter.count(part.name) + self.counter.count(arguments), self.call_tokens
             case Reasoning():
                 return self._reasoning(part), 0
             case Image():
@@ -77,7 +83,7 @@ class Meter(Struct, frozen=True):
 
     def _result(self, result: ToolResult) -> tuple[int, int]:
         counted = self.counter.count(result.name) if result.name else 0
-        fixed = RESULT_TOKENS
+        fixed = RESULT_TOKENS + self.call_tokens
         for part in result.parts:
             of_text, of_other = self._part(part)
             counted += of_text
@@ -100,7 +106,19 @@ def meter(facts: TokenFacts) -> Meter:
     a multiplier that is not a positive number."""
     if not (math.isfinite(facts.multiplier) and facts.multiplier > 0):
         raise ModelError(f"The multiplier {facts.multiplier} is not a positive number; use 1.0 for none.")
-    return Meter(counter(facts.counter), facts.multiplier)
+    return Meter(counter(facts.counter), facts.multiplier, facts.call_tokens, facts.plain_arguments)
+
+
+def _plain(arguments: str) -> str:
+    """The names and values of arguments, strings as they read; what is no object, as it is."""
+    try:
+        fields = jsonbytes.load(arguments)
+    except ValueError:
+        return arguments
+    if not isinstance(fields, dict):
+        return arguments
+    values = (value if isinstance(value, str) else _json.encode(value) for value in fields.values())
+    return "\n".join(chain.from_iterable(zip(fields, values, strict=True)))
 
 
 def _image(part: Image) -> int:

@@ -9,12 +9,12 @@ bytes. An empty line stands between tables.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 UNITS_PER_TOKEN = 200
 """A weight is a whole number of 1/200 token, from 0 to 255."""
 
-TABLE = files("lading.tokens").joinpath("tables", "estimate.txt")
+TABLE = Path(__file__).with_name("tables") / "estimate.txt"
 
 
 @cache
