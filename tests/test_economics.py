@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from lading.economics import PrefixCache, Rates, Usage, due, edit_price, is_cold, rates_for, rent
+from lading.economics import PrefixCache, Rates, Usage, due, edit_price, is_cold, rates_for, rent, worth_waiting
 
 CLAUDE = Rates(0.10, 1.25)
 HALF_READ = Rates(0.05, 1.25)
@@ -285,3 +285,31 @@ def test_the_write_price_of_the_shortest_lifetime_that_covers(
     write: dict[int, float], ttl_s: float, expected: float
 ) -> None:
     assert rates_for(0.1, write, ttl_s=ttl_s) == Rates(0.1, expected)
+
+
+@pytest.mark.parametrize(
+    ("ageing", "waits"),
+    [
+        ([], False),
+        ([0, 0, 0], False),
+        ([1_000], True),
+        ([0, 0, 3_000], True),
+        ([0, 0, 2_000], False),
+        ([100, 100, 100, 100], False),
+    ],
+)
+def test_an_edit_waits_for_what_lowers_its_price_by_more_than_the_rent_until_then(
+    ageing: list[int], waits: bool
+) -> None:
+    # A token that leaves the kept tail takes 1.15 off the price; a call's rent is 1,000.
+    assert worth_waiting(CLAUDE, removable_tokens=10_000, ageing_tokens=ageing) is waits
+
+
+def test_nothing_is_waited_for_where_no_cache_has_a_price() -> None:
+    assert not worth_waiting(NO_CACHE, removable_tokens=1, ageing_tokens=[10_000])
+
+
+@given(st.integers(0, 50_000), st.lists(st.integers(0, 20_000), max_size=10))
+def test_the_more_is_removable_the_less_it_pays_to_wait(removable: int, ageing: list[int]) -> None:
+    if worth_waiting(CLAUDE, removable_tokens=removable + 100, ageing_tokens=ageing):
+        assert worth_waiting(CLAUDE, removable_tokens=removable, ageing_tokens=ageing)

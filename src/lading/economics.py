@@ -6,7 +6,7 @@ written to it, 1 for one that passes uncached.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -41,6 +41,22 @@ def due(account: float, price: float, *, regret: float = 1.0) -> bool:
     return account >= regret * price
 
 
+def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterable[int]) -> bool:
+    """Whether an edit that is due had better wait for what is about to become removable too.
+
+    ``ageing_tokens``: of what stands in the kept tail now, how much (net of digests) becomes removable at each of
+    the next calls, in order. It waits while, some calls on, that has taken more off the price than the rent until
+    then; growth to come is left out. ``due`` with twice the regret should end any wait, which bounds it.
+    """
+    saved = paid = 0.0
+    for tokens in ageing_tokens:
+        saved += max(rates.write - rates.read, 0.0) * tokens
+        paid += rent(rates, removable_tokens=removable_tokens)
+        if saved > paid:
+            return True
+    return False
+
+
 class Usage(Struct, frozen=True):
     """What one request is billed for its input, in tokens by kind."""
 
@@ -63,6 +79,24 @@ class Usage(Struct, frozen=True):
             self.read_tokens + other.read_tokens,
             self.written_tokens + other.written_tokens,
             self.fresh_tokens + other.fresh_tokens,
+        )
+
+
+class OwnCalls(Struct, frozen=True, omit_defaults=True):
+    """What compaction's own model calls took, in tokens, and their bill."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In base input tokens of the session's model."""
+
+    def __add__(self, other: OwnCalls) -> OwnCalls:
+        return OwnCalls(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
         )
 
 
