@@ -77,6 +77,13 @@ def test_a_new_store_is_a_marked_file_for_its_owner_only(tmp_path: Path) -> None
     assert found == [APPLICATION_ID, FORMAT, "wal"]
 
 
+def test_the_write_ahead_log_of_a_store_that_waits_for_the_disk_stays_short(tmp_path: Path) -> None:
+    with open_sqlite(tmp_path, durability="full") as store:
+        for index in range(100):
+            store.append("acme", "s1", entries=[entry(index, "x" * 20_000)])
+        assert (tmp_path / "lading.db-wal").stat().st_size < 1_500_000
+
+
 def test_what_is_beside_the_store_stays(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     open_sqlite(tmp_path).close()

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.addresses import Address
+from lading.addresses import Address, check_name
 from lading.errors import AddressError, SessionBusy, StoreError, TamperedError
 from lading.log import Edit, Entry
 from lading.stores.leases import Lease
@@ -115,6 +115,17 @@ def open_store(name: str, location: str) -> SessionStore:
     """
     store: SessionStore = lookup(STORES, name, kind="store")(location)
     return store
+
+
+def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> None:
+    """Raises AddressError for a name that is not allowed, StoreError when the store already holds the session."""
+    check_name(tenant, what="tenant")
+    check_name(session, what="session")
+    if store is not None and (tenant, session) in store.sessions():
+        raise StoreError(
+            f"The store already holds the session {session!r}. Continue it with lading.reopen, or choose another "
+            "session name."
+        )
 
 
 def opened(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:

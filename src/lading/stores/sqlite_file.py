@@ -32,6 +32,9 @@ WAIT_S = 5.0
 """How long a writer waits for another one."""
 
 _SYNCHRONOUS: dict[str, str] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
+_LOG_PAGES = 250
+"""Pages of the write-ahead log after which it is folded in and written from its start again, where each append
+waits for the disk: a flush is faster while no file grows, and many sessions never fill SQLite's own 1,000 pages."""
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 
@@ -84,6 +87,8 @@ def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Co
                 raise
             connection = _opened_unwritable(path)
         connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+        if durability == "full":
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     return connection
 
 
