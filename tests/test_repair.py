@@ -165,3 +165,22 @@ def test_the_page_of_repairs_lists_every_rule_in_the_codes_words() -> None:
     page = (Path(__file__).parents[1] / "docs" / "reference" / "repairs.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
     assert listed == RULES
+
+
+def test_calls_without_an_id_are_paired_with_results_without_one() -> None:
+    history = [
+        user_text("hi"),
+        called(""),
+        answered("", "one"),
+        Message("assistant", (ToolCall("", "look", "{}"), ToolCall("", "restore", "{}"))),
+        Message("tool", (ToolResult("", (Text("two"),), name="restore"),)),
+        answered("", "three"),
+    ]
+    messages, rules = shown(history, Needs(call_id=r".{1,40}"))
+    assert "orphan_result" not in rules
+    assert "unanswered_call" not in rules
+    first, (look, restore) = messages[1].calls, messages[3].calls
+    ids = [call.id for call in (*first, look, restore)]
+    assert all(ids)
+    assert len(set(ids)) == 3
+    assert [result.call_id for message in messages for result in message.results] == [ids[0], restore.id, look.id]

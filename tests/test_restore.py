@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading import passages
 from lading.addresses import RESTORE
 from lading.jsonbytes import digest
 from lading.log import Entry
-from lading.messages import Message, Text, ToolCall, ToolResult
-from lading.restore import ANSWER_TOKENS, SCHEMA, answer
+from lading.messages import Image, Message, Text, ToolCall, ToolResult
+from lading.restore import ANSWER_TOKENS, SCHEMA, address_asked, answer
 from lading.tokens import counter
 from lading.tokens.meter import Meter
 
@@ -138,3 +139,77 @@ def test_one_part_of_an_entry_is_read_alone() -> None:
 @pytest.mark.parametrize("after", ["`.", "]", ">,"])
 def test_what_a_model_writes_around_an_address_is_no_matter(after: str) -> None:
     assert not ask(entries("text"), f"0{after}").is_error
+
+
+PICTURE = Image(data="aGVsbG8=", media_type="image/png")
+
+
+def test_pictures_of_a_result_follow_its_text_where_they_may() -> None:
+    parts = (Text("before"), PICTURE, Text("after"))
+    log = [Entry(0, Message("tool", (ToolResult("c", parts),)), digest(b""), 1)]
+    call = ToolCall("r1", RESTORE, '{"address": "artifact://default/session/log/0"}')
+    shown = answer(call, log, session=HERE, count=count, show=lambda _: 500)
+    assert shown.parts[1:] == (PICTURE,)
+    assert shown.text.splitlines()[2:] == ["before", "[image]", "after"]
+    hidden = answer(call, log, session=HERE, count=count)
+    assert len(hidden.parts) == 1
+    assert hidden.text.startswith("[Pictures and documents here: 1.")
+    assert hidden.text.endswith("before\n[image]\nafter")
+
+
+@pytest.mark.parametrize("tokens", [1, 400, 700, 5_000])
+def test_pictures_and_text_share_the_room(tokens: int) -> None:
+    log = [Entry(0, Message("user", (Text("word " * 20_000), *[PICTURE] * 5)), digest(b""), 1)]
+    call = ToolCall("r1", RESTORE, '{"address": "artifact://default/session/log/0"}')
+    shown = answer(call, log, session=HERE, count=count, show=lambda _: tokens)
+    pictures = shown.parts[1:]
+    assert count(shown.text) + tokens * len(pictures) <= ANSWER_TOKENS
+    assert f"{len(pictures)} of 5 pictures" in shown.text
+    assert len(pictures) == min(5, (ANSWER_TOKENS - 60 - 150) // tokens)
+    later = {"address": "artifact://default/session/log/0", "lines": "2-3"}
+    page = answer(ToolCall("r1", RESTORE, json.dumps(later)), log, session=HERE, count=count, show=lambda _: tokens)
+    assert len(page.parts) == 1
+
+
+def test_a_search_of_very_much_says_how_far_it_went_and_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passages, "MOST_LOOKS", 2_000)
+    text = "\n".join(f"line {number}" for number in range(10_000)) + "\nthe plum"
+    log, lines, searched = entries(text), "", 0
+    while True:
+        shown = ask(log, query="plum", lines=lines).text
+        searched += 1
+        if "Not searched yet: give lines " not in shown:
+            break
+        lines = shown.partition("give lines ")[2].partition(" too")[0]
+    assert "10001: the plum" in shown
+    assert 3 <= searched <= 6
+    assert "None of lines 1 to 10" in ask(log, query="plum", lines="1-10").text
+
+
+@given(
+    st.lists(st.text(alphabet="ab\u00dfAB\u0130 .", max_size=450), min_size=1, max_size=12),
+    st.text(alphabet="ab\u00dfAB\u0130.", min_size=1, max_size=6),
+    st.integers(0, 3),
+)
+def test_what_is_near_in_no_batch_is_in_no_line(texts: list[str], query: str, start: int) -> None:
+    """A search in batches finds what a look into each line finds."""
+    lines = passages.split("\n".join(texts))
+    found = set(passages.find(lines, query, start=start).best)
+    following = [*lines[1:], ""]
+    for at, (line, after) in enumerate(zip(lines, following, strict=True)):
+        seen = (line + after[:80]) if len(line) == passages.LINE_CHARS else line
+        if at >= start and query.casefold() in seen.casefold():
+            assert at in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "address"),
+    [
+        ('{"address": " `artifact://default/session/log/0`.", "query": "x"}', "artifact://default/session/log/0"),
+        ('{"query": "x"}', ""),
+        ("no json", ""),
+        (json.dumps({"address": "x" * 10_000}), "x" * 400),
+    ],
+)
+def test_the_address_of_a_call_is_what_it_asks_for(arguments: str, address: str) -> None:
+    assert address_asked(ToolCall("r1", RESTORE, arguments)) == address

@@ -159,7 +159,7 @@ def test_usage_of_more_than_the_window_teaches_nothing() -> None:
 
 
 def test_counts_that_made_a_request_too_long_are_forgotten() -> None:
-    with session() as line:
+    with session(strategy="basic") as line:
         line.add(HEAD)
         for number in range(14):
             tokens = line.pack(CHAT_TOOLS).tokens
@@ -171,7 +171,7 @@ def test_counts_that_made_a_request_too_long_are_forgotten() -> None:
 
 
 def test_a_newest_result_that_made_the_request_too_long_is_clipped() -> None:
-    with session() as line:
+    with session(strategy="basic") as line:
         line.add(HEAD)
         stepped(line, 0, words=3_000)
         assert line.pack().tokens > 3_000
@@ -206,3 +206,93 @@ def test_one_report_of_almost_the_window_does_not_end_a_session() -> None:
             calls = (f"c{number}", "read", {"path": f"file-{number}"})
             line.reply(chat_reply(None, calls, number=number, input_tokens=reported))
             line.add(chat_result(f"c{number}", f"content {number} " + "word " * (100 + 37 * number % 700)))
+
+
+def test_a_pack_that_fails_leaves_the_calls_open_for_their_results() -> None:
+    class Refusing(MemoryStore):
+        refuses = False
+
+        def append(self, tenant: str, session: str, **rows: Any) -> None:
+            if self.refuses and rows.get("manifest"):
+                raise StoreError("The disk is full.")
+            super().append(tenant, session, **rows)
+
+    bodies = []
+    for fails in (False, True):
+        store = Refusing()
+        with session(store=store) as line:
+            line.add(HEAD)
+            line.pack(CHAT_TOOLS)
+            line.reply(chat_reply(None, ("c", "read", {"path": "a"}), ("d", "read", {"path": "b"})))
+            store.refuses = fails
+            for _ in range(2 if fails else 0):
+                with pytest.raises(StoreError):
+                    line.pack()
+            store.refuses = False
+            line.add([chat_result("c", "one"), chat_result("d", "two")])
+            pack = line.pack()
+            assert pack.events == ()
+            bodies.append(pack.body)
+        assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == ["", ""]
+    assert bodies[0] == bodies[1]
+
+
+def test_a_reply_that_a_failed_pack_would_have_closed_is_gone_on_with() -> None:
+    with session() as line:
+        line.add("Find the key.")
+        line.reply(chat_reply("Here."))
+        with pytest.raises(WindowExceeded):
+            line.request(most_tokens=1)
+        line.add("Thanks.")
+        assert [message["content"] for message in line.pack().request["messages"]] == [
+            "Find the key.",
+            "Here.",
+            "Thanks.",
+        ]
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_request_made_again_is_the_same_and_costs_no_rent(reopened: bool) -> None:
+    store = MemoryStore()
+    line = session(store=store, window=2_600)
+    line.add(HEAD)
+    for number in range(4):
+        stepped(line, number, words=200)
+    first = line.pack(CHAT_TOOLS)
+    assert first.manifest.account > 0, "the rent of this request is on the account"
+    for _ in range(30):
+        if reopened:
+            line.close()
+            line = session(store=store, window=2_600)
+        again = line.pack(at_s=1e9)
+        assert again.body == first.body
+        assert again.manifest.account == first.manifest.account
+    line.reply(chat_reply("Done."))
+    line.add("Go on.")
+    again = line.pack()
+    assert again.manifest.account > first.manifest.account or again.manifest.decisions
+    line.close()
+    assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}
+
+
+def test_a_request_made_again_that_was_found_too_long_is_smaller() -> None:
+    with session(window=20_000) as line:
+        line.add(HEAD)
+        for number in range(6):
+            stepped(line, number, words=200)
+        first = line.pack(CHAT_TOOLS)
+        assert line.retry("prompt is too long").tokens < first.tokens * 0.81
+
+
+def test_how_many_messages_were_shown_is_known_after_a_turn_too() -> None:
+    with session(window=100_000) as line:
+        line.add(HEAD)
+        for number in range(3):
+            stepped(line, number)
+        told = len(line.told)
+        assert line.shown == told - 2
+        line.withdraw(told - 2)
+        assert (line.shown, len(line.told)) == (told - 2, told - 2)
+        line.add("Something else.")
+        line.pack()
+        assert line.shown == len(line.told) == told - 1

@@ -52,7 +52,9 @@ ROLES = {"s": "system", "u": "user", "v": "user", "a": "assistant", "b": "assist
 
 
 def new(known: str, given_: str) -> int:
-    return Told(list(known)).new_from(list(given_), roles=[ROLES[letter] for letter in given_])
+    return Told((letter, at) for at, letter in enumerate(known)).new_from(
+        list(given_), roles=[ROLES[letter] for letter in given_]
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_any_history_told_again_adds_only_what_is_new(history: list[Message], da
     cut = data.draw(st.integers(0, len(history)))
     known = [essence(message) for message in history]
     roles = ["tool" if message.results else message.role for message in history]
-    assert Told(known[:cut]).new_from(known, roles=roles) == cut
+    assert Told((letter, at) for at, letter in enumerate(known[:cut])).new_from(known, roles=roles) == cut
 
 
 def test_nothing_handed_in_adds_nothing() -> None:

@@ -16,7 +16,8 @@ from lading.errors import AddressError
 SCHEME = "artifact://"
 RESTORE = "restore"
 """Name of the tool by which a model reads what an address points to."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_NAME_CHARS = 128
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_NAME_CHARS - 1}}}")
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
 _BLOB_ITEM = re.compile(r"[0-9a-f]{64}")
 
@@ -67,7 +68,19 @@ def check_name(name: str, *, what: str) -> str:
     return name
 
 
+def numbered(name: str, number: int) -> str:
+    """The name of the fork of that number, as long as a name may be: the end of a long one gives way."""
+    suffix = f"-{number}"
+    return name[: _NAME_CHARS - len(suffix)] + suffix
+
+
+def is_numbered(name: str, of: str) -> bool:
+    """Whether a name is this one, or that of a fork of it."""
+    digits = name.rpartition("-")[2]
+    return name == of or (digits.isdecimal() and name == numbered(of, int(digits)))
+
+
 def name_from(text: str) -> str:
     """A legal name made from any text, for sessions whose own id has other characters."""
-    cleaned = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:128]
+    cleaned = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:_NAME_CHARS]
     return cleaned or "session"

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import AsyncIterable, Iterable, Mapping
+from asyncio import CancelledError, get_running_loop, run_coroutine_threadsafe, to_thread, wait_for
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from lading.asking import AWAIT
+from lading.effects import Summarised
 from lading.messages import Message
 from lading.pack import Pack
 from lading.session import Changed, Session
 from lading.why import Answer
 from lading.wire.replies import Reply
 
+Result = TypeVar("Result")
+
 
 class AsyncSession:
-    """The methods of a ``Session`` as coroutines. Safe to use from several tasks."""
+    """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
+
+    A summarizer that is a coroutine function is awaited on the loop that awaits ``pack`` or ``retry``, and is
+    cancelled with it.
+    """
 
     def __init__(self, session: Session) -> None:
         """``session`` may go on being used as it is, beside this."""
         self.session = session
 
-    async def add(self, messages: object, *, changed: Changed = "error") -> AsyncSession:
+    async def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> AsyncSession:
         """See ``Session.add``."""
-        held_by = await to_thread(self.session.add, messages, changed=changed)
+        held_by = await to_thread(self.session.add, messages, changed=changed, pin=pin)
         return self if held_by is self.session else AsyncSession(held_by)
 
     async def pack(
@@ -34,7 +44,7 @@ class AsyncSession:
         at_s: float | None = None,
     ) -> Pack:
         """See ``Session.pack``."""
-        return await to_thread(self.session.pack, tools, fields=fields, at_s=at_s)
+        return await _asking(partial(self.session.pack, tools, fields=fields, at_s=at_s))
 
     async def reply(self, response: object) -> Reply:
         """See ``Session.reply``; the stream may be an asynchronous one."""
@@ -48,7 +58,7 @@ class AsyncSession:
 
     async def retry(self, error: object) -> Pack:
         """See ``Session.retry``."""
-        return await to_thread(self.session.retry, error)
+        return await _asking(partial(self.session.retry, error))
 
     async def why(self, text: str, *, call: int | None = None) -> Answer:
         """See ``Session.why``."""
@@ -65,3 +75,27 @@ class AsyncSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+async def _asking(step: Callable[[], Result]) -> Result:
+    """A step in a thread, which may await on this loop what it has to ask."""
+    loop, asked = get_running_loop(), list[Future[Summarised]]()
+    is_given_up = False
+
+    def awaited(answer: Awaitable[Summarised], timeout_s: float) -> Summarised:
+        future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
+        asked.append(future)
+        if is_given_up:
+            future.cancel()
+        return future.result()
+
+    token = AWAIT.set(awaited)
+    try:
+        return await to_thread(step)
+    except CancelledError:
+        is_given_up = True
+        for future in asked:
+            future.cancel()
+        raise
+    finally:
+        AWAIT.reset(token)

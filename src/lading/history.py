@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.compaction import Draft
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.log import Edit, Entry, Reported
+from lading.log import NO_COMPACTIONS, Edit, Entry, Reported
 from lading.manifest import log_chain
 from lading.messages import File, Image, Message, ToolResult
 from lading.repair import Admitted, Border, Needs
@@ -41,6 +42,29 @@ class History:
         self.holds_media = False
         """Whether a picture or document was ever taken in: their tokens are no matter of words."""
         self._round = self._turn = 0
+        self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
+        """The first entries and edits as this counter counts them, where another one counted them before."""
+        self._unclosed: tuple[int, Border] | None = None
+        """The border before it was closed last, and how many edits there were."""
+
+    @property
+    def is_recounted(self) -> bool:
+        """Whether the log holds counts of another counter; the view has none."""
+        return bool(self._recounted[0])
+
+    def rebuilt(self, entries: int, edits: int) -> View:
+        """The view of the first so many entries and edits."""
+        of_entries, of_edits = self._recounted
+        return rebuild(
+            [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
+            [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
+        )
+
+    def messages_without(self, edits: int) -> int:
+        """How many messages the view would have without what strategies decided from edit number ``edits`` on."""
+        since = self.edits[edits:]
+        kept = [edit for edit in since if edit.kind in NO_COMPACTIONS]
+        return len(self.view) if kept == since else len(rebuild(self.entries, [*self.edits[:edits], *kept]))
 
     def append(
         self,
@@ -68,9 +92,11 @@ class History:
 
     def close(self, *, call: int) -> list[Event]:
         """Mend what a request made now would break: calls without results, an assistant message at the end."""
+        open_still = self._border.copy()
         admitted = self._border.close()
         if not admitted.messages:
             return []
+        self._unclosed = len(self.edits), open_still
         start, end = self.view.span(len(self.entries) - 1, len(self.entries) - 1)
         shown = tuple(item.message for item in self.view.items[start:end])
         return self._repaired(admitted, (*shown, *admitted.messages), CLOSING, call)
@@ -105,6 +131,12 @@ class History:
         draft = Draft("restated", entry, entry, (message,), "the caller changed the message", ())
         self.apply(draft, call=call, room_tokens=2**62)
 
+    def pin(self, entry: int, *, call: int) -> None:
+        """From ``call`` on an entry is kept verbatim, whatever leaves the view around it."""
+        start, end = self.view.span(entry, entry)
+        shown = tuple(item.message for item in self.view.items[start:end])
+        self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call, room_tokens=2**62)
+
     def withdraw(self, entry: int, *, call: int, pointer: str) -> int:
         """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
         Returns the first position that changed."""
@@ -112,7 +144,7 @@ class History:
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call, room_tokens=2**62)
         self._pass_border()
-        self.view = rebuild(self.entries, self.edits)
+        self._show()
         return position
 
     def splits(self, entry: int) -> bool:
@@ -120,20 +152,35 @@ class History:
         return any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws)
 
     def take_back(self, edits: int) -> None:
-        """Forget the edits from number ``edits`` on; they must not have been sent."""
+        """Forget the edits from number ``edits`` on, and what closed the history with them; they must not have
+        been sent."""
         if len(self.edits) > edits:
             del self.edits[edits:]
-            self.view = rebuild(self.entries, self.edits)
+            self._show()
+        if self._unclosed is not None and self._unclosed[0] >= edits:
+            self._border, self._unclosed = self._unclosed[1], None
 
-    def restore(self, entries: Sequence[Entry], edits: Sequence[Edit]) -> None:
-        """Stand where a stored session stood: same view, same border, without counting anything again."""
+    def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
+        """Stand where a stored session stood: same view, same border. Nothing is counted again, unless the counts
+        may be another counter's; then they stay in the log, and the view gets its own."""
         for entry in entries:
             self._note(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         self.edits.extend(edits)
         self._pass_border()
-        self.view = rebuild(self.entries, self.edits)
+        if recount:
+            self._recount()
+        self._show()
+
+    def _recount(self) -> None:
+        entries = [replace(entry, tokens=self._count(entry.message)) for entry in self.entries]
+        edits = [replace(edit, replacement_tokens=tuple(map(self._count, edit.replacement))) for edit in self.edits]
+        if entries != self.entries or edits != self.edits:
+            self._recounted = entries, edits
+
+    def _show(self) -> None:
+        self.view = self.rebuilt(len(self.entries), len(self.edits))
 
     def _pass_border(self) -> None:
         """Bring the border to where it stands after all that is part of the history."""

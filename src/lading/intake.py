@@ -108,6 +108,11 @@ def reply_from(response: object, *, wire: Wire) -> Reply:
     return stream.reply()
 
 
+def is_stream(response: object) -> bool:
+    """Whether a response that ``reply_from`` takes is the events of a stream."""
+    return not isinstance(response, Reply | str | bytes) and not isinstance(plain(response), dict)
+
+
 def error_text(error: object) -> str:
     """All that an error says: its text, and the body that an SDK's exception carries."""
     bodies = [holder for holder in (getattr(error, "body", None), error) if isinstance(holder, dict)]

@@ -5,11 +5,14 @@ What a provider reports of a request comes back here and calibrates the counts o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction import Past
+from lading.economics import OwnCalls, is_cold
 from lading.history import History, holds_media
 from lading.log import Reported
 from lading.manifest import (
@@ -28,10 +31,11 @@ from lading.manifest import (
     totals,
     unseal,
 )
+from lading.models.card import same_model
 from lading.offer import Offer
 from lading.pack import shared_prefix
-from lading.settings import Settings, frame
-from lading.stores import NO_BLOBS, SessionStore
+from lading.settings import Settings, counts_as, frame
+from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.tokens.calibration import ENOUGH, Calibration, Counted
 from lading.toolset import Detail
 from lading.view import rebuild
@@ -46,7 +50,6 @@ class Last(Struct, frozen=True):
     """Empty after reopening, until the next call shows that request again."""
     entries: int = 0
     edits: int = 0
-    frame: Frame | None = None
     at_s: float | None = None
     digest: str = ""
     """The last link of its chain."""
@@ -56,6 +59,8 @@ class Last(Struct, frozen=True):
     """Whether it extends the one that was learned from last."""
     learned: bool = False
     """Whether what it took was reported."""
+    is_foreign: bool = False
+    """Whether it was made for another model, whose prompt cache is of no use to this one."""
 
 
 class Standing(Struct, frozen=True):
@@ -68,6 +73,8 @@ class Standing(Struct, frozen=True):
     """Rent paid since the last edit, in base input tokens."""
     at_s: float | None
     cause: Cause
+    own: OwnCalls | None = None
+    """What compaction's own model calls took."""
 
 
 class Receipts:
@@ -79,14 +86,22 @@ class Receipts:
         self._store = store
         self._saved_entries = self._saved_edits = 0
         self.last = Last()
+        self.frame: Frame | None = None
+        """What the last request was made with."""
         self.calibration = Calibration().for_model(settings.card.provider, settings.card.name)
 
-    def resume(self, manifest: bytes | None, history: History) -> Manifest | None:
-        """Stand where the stored session stood, and learn what was reported since its last manifest."""
+    def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
+        """Stand where the stored session stood, its history too, and learn what was reported since its last
+        manifest. ``recent``: the last manifests, from a keyframe on."""
+        self.frame = last_frame(recent)
+        # Before the first request nothing says what counted the log, and there is little of it.
+        is_same = self.frame is not None and counts_as(self._settings, self.frame)
+        recount = not is_same or recent[-1].seen.recounted
+        history.restore(stored.entries, stored.edits, recount=recount)
         self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
-        if manifest is None:
+        if not recent:
             return None
-        last = unseal(manifest)
+        last = recent[-1]
         shown = rebuild(history.entries[: last.seen.entries], history.edits[: last.seen.edits])
         if last.sent.expected is not None:
             self.calibration = last.sent.expected.calibration
@@ -104,7 +119,27 @@ class Receipts:
             self.learn(entry.usage, history)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
             self.shortened(len(history.view))
+        if self.frame is not None and not (is_same and same_model(self.frame.card, self._settings.card)):
+            self._change_model(recent)
         return last
+
+    def _change_model(self, recent: Sequence[Manifest]) -> None:
+        """The last request was another model's, or counted by another counter: take up what was known of this one,
+        if it was used before."""
+        card, framed, found = self._settings.card, self.frame, Calibration()
+        for manifest in recent:
+            framed = manifest.frame or framed
+            is_own = framed is not None and same_model(framed.card, card) and counts_as(self._settings, framed)
+            if is_own and manifest.sent.expected is not None:
+                found = manifest.sent.expected.calibration
+        self.start_from(found.for_model(card.provider, card.name))
+        # What is reported of that request still is no matter of this model.
+        is_foreign = self.frame is not None and not same_model(self.frame.card, card)
+        self.last = replace(self.last, learned=True, is_foreign=is_foreign)
+
+    def start_from(self, calibration: Calibration) -> None:
+        """Count on what was learned of the model's requests elsewhere."""
+        self.calibration = replace(calibration, last=None, surprises=0)
 
     def learn(self, usage: Reported | None, history: History) -> None:
         """Calibrate by what the last request took; once, and not where it held pictures or documents. What
@@ -144,11 +179,34 @@ class Receipts:
         tokens = 0 if has_media else tokens
         self.calibration = self.calibration.learned(last.counted, tokens, kept=last.kept, certain=certain)
 
+    def is_cold(self, at_s: float | None) -> bool:
+        """Whether nothing of the last request is in a prompt cache any more that serves a call made then."""
+        last = self.last
+        idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
+        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=self._settings.cache_ttl_s)
+
+    def past(self, history: History, *, refused: bool) -> Past:
+        """What strategies may know of the requests before; ``refused``: the last one was too long. What took more
+        than the window was not one request alone, and what another model took is no matter of this one."""
+        budget, new = self._settings.budget, history.entries[self.last.entries :]
+        reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
+        if self.last.is_foreign or (reported or 0) > budget.window_tokens:
+            reported = None
+        limit_tokens = budget.window_tokens - budget.output_reserve_tokens
+        return Past(reported, limit_tokens, refused, history.edits)
+
     def shortened(self, items: int) -> None:
         """Of what the last request showed no more than so many items are shown still."""
         counted = self.last.counted
         if items < counted.messages:
             self.last = replace(self.last, counted=replace(counted, messages=items))
+
+    def are_of(self, history: History) -> bool:
+        """Whether the last request showed the history as it is now, to the same model, and nothing came since."""
+        seen = self.last.entries, self.last.edits
+        return (
+            bool(self.last.call) and not self.last.is_foreign and seen == (len(history.entries), len(history.edits))
+        )
 
     def rooms(self, *, items: int, most_tokens: int | None = None) -> tuple[int, int]:
         """What a request of so many items may count when it extends the last one, and when it goes another
@@ -175,11 +233,11 @@ class Receipts:
         chain, ends, body_bytes = built
         settings, last, view = self._settings, self.last, history.view
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
-        is_keyframe = framed != last.frame or last.call % KEYFRAME_EVERY == 0
+        is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided, prefix = history.edits[last.edits :], self._prefix(chain, ends, history)
         counted = Counted(ends[-1], len(view))
         kept = self._extends_learned and not prefix.first_changed
-        call, log = last.call + 1, Seen(len(history.entries), len(history.edits), history.log)
+        call, log = last.call + 1, Seen(len(history.entries), len(history.edits), history.log, history.is_recounted)
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
@@ -188,7 +246,7 @@ class Receipts:
                 seen=log,
                 counts=dict(standing.counts),
                 prefix=prefix,
-                sent=Sent(chain[-1], body_bytes, self._expected(counted, kept)),
+                sent=Sent(chain[-1], body_bytes, self._expected(counted, kept), standing.own),
                 tool_detail=standing.tool_detail,
                 decisions=tuple(map(decision, decided)),
                 account=standing.account,
@@ -196,13 +254,13 @@ class Receipts:
             )
         )
         self.save(history, manifest=data, blobs=offer.blobs if is_keyframe else NO_BLOBS)
+        self.frame = framed
         self.last = Last(
             call,
             manifest.checksum,
             chain,
             log.entries,
             log.edits,
-            framed,
             standing.at_s,
             chain[-1],
             counted=counted,
@@ -250,3 +308,14 @@ class Receipts:
             decided=history.edits[last.edits :],
             rates=self._settings.rates,
         )
+
+
+def recent_manifests(store: SessionStore, *, tenant: str, session: str, calls: int) -> list[Manifest]:
+    """The last manifests of a session of so many calls, from a keyframe on. Raises TamperedError, StoreError."""
+    start = max(calls - 1, 0) // KEYFRAME_EVERY * KEYFRAME_EVERY
+    return [unseal(data) for data in islice(store.manifests(tenant, session, start=start), calls - start)]
+
+
+def last_frame(recent: Sequence[Manifest]) -> Frame | None:
+    """The frame of the last of these manifests."""
+    return next((manifest.frame for manifest in reversed(recent) if manifest.frame is not None), None)

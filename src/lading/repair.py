@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from copy import copy
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,11 +69,20 @@ class Border:
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
-        self._open: dict[str, list[str]] = {}
-        """Ids shown of calls not answered yet, by original id."""
+        self._open: dict[str, list[ToolCall]] = {}
+        """Calls not answered yet, as they are shown, by original id."""
+        self._numbers: dict[str, int] = {}
+        """The last number given to an id that was there before."""
         self._calls_origin = ""
         self._late: list[Message] = []
         self._last_role = ""
+
+    def copy(self) -> Border:
+        """A border that stands where this one stands, as long as neither is fed another message."""
+        same = copy(self)
+        same._open = {call_id: list(waiting) for call_id, waiting in self._open.items()}
+        same._late = list(self._late)
+        return same
 
     def admit(self, message: Message) -> Admitted:
         """How the next message is shown."""
@@ -135,7 +145,7 @@ class Border:
             call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
-        self._open.setdefault(call.id, []).append(shown)
+        self._open.setdefault(call.id, []).append(replace(call, id=shown))
         if shown == call.id:
             return call
         rule = "duplicate_id" if call.id in self._seen else "unfit_id"
@@ -150,9 +160,9 @@ class Border:
     def _fresh_id(self, call_id: str) -> str:
         fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
         wanted = call_id if fits else _stand_in(call_id)
-        shown, number = wanted, 1
+        shown = wanted
         while shown in self._seen or not shown:
-            number += 1
+            number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
             shown = f"{wanted or 'call'}_{number}"
             if len(shown) > _LONGEST_ID:
                 shown = _stand_in(shown)
@@ -164,7 +174,9 @@ class Border:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_as_text(result, message))
             return None
-        shown = waiting.pop(0)
+        # Calls that all have one id, or none, are answered in order; but a result may say whose it is.
+        named = (at for at, call in enumerate(waiting) if result.name and call.name == result.name)
+        shown = waiting.pop(next(named, 0)).id
         if not waiting:
             del self._open[result.call_id]
         if shown == result.call_id:
@@ -181,7 +193,7 @@ class Border:
         return (*messages, *late)
 
     def _synthetic(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [shown for ids in self._open.values() for shown in ids]
+        waiting = [call.id for calls in self._open.values() for call in calls]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         self._open.clear()
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]

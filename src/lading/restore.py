@@ -8,8 +8,7 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +17,8 @@ from lading import jsonbytes
 from lading.addresses import RESTORE, parse
 from lading.errors import AddressError
 from lading.log import Entry
-from lading.messages import Text, Tool, ToolCall, ToolResult
+from lading.messages import File, Image, Message, Part, Text, Tool, ToolCall, ToolResult
+from lading.passages import chosen, find, numbered, split
 from lading.pointers import as_text
 
 SCHEMA = Tool(
@@ -42,17 +42,12 @@ LEAST_ANSWER_TOKENS = 150
 """With less room there is no use in answering."""
 _NOTE_TOKENS = 60
 """About what an answer says of itself."""
-_LINE_CHARS = 200
-"""A longer line is shown as several, so that a page is bounded in characters too."""
-_OVERLAP_CHARS = 80
-"""What is found at the end of such a piece may go on so far in the next."""
-_AROUND_LINES = 2
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
-_WORD = re.compile(r"\w+", re.UNICODE)
 _QUERY_CHARS = 400
-_QUERY_WORDS = 16
 _AROUND_ADDRESS = " \t\n`'\"<>[](),."
 """What a model writes around an address."""
+_ADDRESS_CHARS = 400
+_NO_PICTURES = "[Pictures and documents here: {count}. This API takes none in a tool result.]"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -61,6 +56,14 @@ class Asked(msgspec.Struct, frozen=True):
     address: str
     query: str = ""
     lines: str = ""
+
+
+class _Pictures(msgspec.Struct, frozen=True):
+    """What of the pictures and documents at an address is shown."""
+
+    parts: tuple[Image | File, ...]
+    tokens: int
+    said: str
 
 
 class _Refused(Exception):
@@ -74,23 +77,30 @@ def answer(
     session: tuple[str, str],
     count: Callable[[str], int],
     most_tokens: int = ANSWER_TOKENS,
+    show: Callable[[Image | File], int] | None = None,
 ) -> ToolResult:
     """The result of a call of the tool; an error result, saying what to do, when it cannot be answered.
 
     ``entries`` is the whole log of the session, named by tenant and session; ``count`` gives the tokens of a
     text; the answer takes at most ``most_tokens``, but for a line of which each character takes several.
+    ``show`` gives the tokens of a picture or document in a result, None where the wire takes none there: then
+    the answer says so. With a query, or from a later line on, they are not shown.
     """
     try:
         asked = _asked(call)
         if most_tokens < LEAST_ANSWER_TOKENS:
             raise _Refused("There is no room for so much now. Ask for one address at a time.")
-        text = _read(asked, entries, session)
-        lines, room = _split(text), most_tokens - _NOTE_TOKENS
+        messages = _read(asked, entries, session)
+        lines, room = split(_text(messages)), most_tokens - _NOTE_TOKENS
         if asked.query.strip():
-            shown = _matching(lines, asked.query, count, room=room)
-        else:
-            shown = _page(lines, asked.lines, count, room=room)
-        return ToolResult(call.id, (Text(shown),), name=RESTORE)
+            return ToolResult(call.id, (Text(_matching(lines, asked, count, room=room)),), name=RESTORE)
+        media = list(_media(part for _, message in messages for part in message.parts))
+        pictures = _shown(
+            media if _range(lines, asked.lines)[0] == 1 else (), show, room=room - LEAST_ANSWER_TOKENS
+        )
+        room -= pictures.tokens + (_NOTE_TOKENS if pictures.said else 0)
+        page = _page(lines, asked.lines, count, room=room)
+        return ToolResult(call.id, (Text(pictures.said + page), *pictures.parts), name=RESTORE)
     except _Refused as refused:
         return ToolResult(call.id, (Text(str(refused)),), is_error=True, name=RESTORE)
 
@@ -105,12 +115,20 @@ def _asked(call: ToolCall) -> Asked:
         raise _Refused('The arguments are no JSON object. Give {"address": "artifact://..."}.') from error
 
 
+def address_asked(call: ToolCall) -> str:
+    """The address that a call of the tool asks for; empty where it gives none."""
+    try:
+        return _asked(call).address[:_ADDRESS_CHARS]
+    except _Refused:
+        return ""
+
+
 def _word(value: Any) -> str:
     return "" if value is None else str(value)[:_QUERY_CHARS]
 
 
-def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> str:
-    """What stands at the address, messages of a span one after the other."""
+def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> list[tuple[int, Message]]:
+    """The messages that stand at the address, each with its entry."""
     try:
         place = parse(asked.address)
         first, last, part = place.log_span()
@@ -124,24 +142,46 @@ def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> s
         message = entries[first].message
         if part >= len(message.parts):
             raise _Refused(f"The entry has parts 0 to {len(message.parts) - 1}.")
-        return as_text(message.with_parts((message.parts[part],)))
-    if first == last:
-        return as_text(entries[first].message)
-    span = entries[first : last + 1]
-    return "\n".join(f"--- {entry.index} {entry.message.role}\n{as_text(entry.message)}" for entry in span)
+        return [(first, message.with_parts((message.parts[part],)))]
+    return [(entry.index, entry.message) for entry in entries[first : last + 1]]
 
 
-def _split(text: str) -> list[str]:
-    """The text in lines of bounded length; how a text is split does not depend on what is asked of it."""
-    lines: list[str] = []
-    for line in text.splitlines() or [""]:
-        starts = range(0, max(len(line), 1), _LINE_CHARS)
-        lines += [line[start : start + _LINE_CHARS] for start in starts]
-    return lines
+def _text(messages: Sequence[tuple[int, Message]]) -> str:
+    """Messages as text, those of a span one after the other."""
+    if len(messages) == 1:
+        return as_text(messages[0][1])
+    return "\n".join(f"--- {index} {message.role}\n{as_text(message)}" for index, message in messages)
 
 
-def _page(lines: Sequence[str], wanted: str, count: Callable[[str], int], *, room: int) -> str:
-    """As many of the wanted lines as fit the room, and how to get the next."""
+def _media(parts: Iterable[Part]) -> Iterator[Image | File]:
+    """Pictures and documents among the parts, those in results too."""
+    for part in parts:
+        if isinstance(part, ToolResult):
+            yield from _media(part.parts)
+        elif isinstance(part, Image | File):
+            yield part
+
+
+def _shown(media: Sequence[Image | File], show: Callable[[Image | File], int] | None, *, room: int) -> _Pictures:
+    """Which of the pictures fit the answer, and what is to be said of the others."""
+    if not media:
+        return _Pictures((), 0, "")
+    if show is None:
+        where = "lading show ADDRESS --json"
+        return _Pictures((), 0, f"{_NO_PICTURES.format(count=len(media))} The user can read them with: {where}\n")
+    parts, taken = [], 0
+    for part in media:
+        tokens = show(part)
+        if taken + tokens <= room:
+            parts.append(part)
+            taken += tokens
+    left = len(media) - len(parts)
+    said = f"[{len(parts)} of {len(media)} pictures and documents follow the text."
+    return _Pictures(tuple(parts), taken, f"{said}{' The others take too much room.' if left else ''}]\n")
+
+
+def _range(lines: Sequence[str], wanted: str) -> tuple[int, int]:
+    """The first and the last of the wanted lines, from 1; all where nothing is said."""
     match = _LINES.fullmatch(wanted) if wanted.strip() else None
     if wanted.strip() and match is None:
         raise _Refused("lines is a number or a range such as 1-80.")
@@ -149,6 +189,12 @@ def _page(lines: Sequence[str], wanted: str, count: Callable[[str], int], *, roo
     last = min(int(match[2] or match[1]) if match else len(lines), len(lines))
     if not 1 <= first <= last:
         raise _Refused(f"There are lines 1 to {len(lines)}; give a range within them.")
+    return first, last
+
+
+def _page(lines: Sequence[str], wanted: str, count: Callable[[str], int], *, room: int) -> str:
+    """As many of the wanted lines as fit the room, and how to get the next."""
+    first, last = _range(lines, wanted)
     end = _fitting(lines[first - 1 : last], count, room=room) + first - 1
     more = f" Next: lines {end + 1}-{len(lines)}." if end < len(lines) else ""
     return "\n".join((f"[Lines {first} to {end} of {len(lines)}.{more}]", *lines[first - 1 : end]))
@@ -165,39 +211,17 @@ def _fitting(lines: Sequence[str], count: Callable[[str], int], *, room: int) ->
     return low
 
 
-def _matching(lines: Sequence[str], query: str, count: Callable[[str], int], *, room: int) -> str:
+def _matching(lines: Sequence[str], asked: Asked, count: Callable[[str], int], *, room: int) -> str:
     """The passages that hold most of the query's words, in their order, as many as fit the room."""
-    folded = [
-        line.casefold() if len(line) < _LINE_CHARS else (line + after[:_OVERLAP_CHARS]).casefold()
-        for line, after in zip_longest(lines, lines[1:], fillvalue="")
-    ]
-    whole, words = query.strip().casefold(), list(dict.fromkeys(_WORD.findall(query.casefold())))[:_QUERY_WORDS]
-    scores = {at: float(len(words)) for at, line in enumerate(folded) if whole in line}
-    for word in words:
-        holding = [at for at, line in enumerate(folded) if word in line]
-        # A word that few lines hold says more about where to look than one that many do.
-        for at in holding:
-            scores[at] = scores.get(at, 0.0) + 1 / len(holding)
-    best = sorted(scores, key=lambda at: (-scores[at], at))
-    if not best:
-        return f"[No line of {len(lines)} holds these words. Read it by lines, from 1-80 on.]"
-    chosen: set[int] = set()
-    for at in best:
-        wider = chosen | set(range(max(at - _AROUND_LINES, 0), min(at + _AROUND_LINES + 1, len(lines))))
-        if count(_numbered(lines, sorted(wider))) > room:
-            break
-        chosen = wider
-    chosen = chosen or {best[0]}
-    missing = sum(at not in chosen for at in best)
+    first, last = _range(lines, asked.lines)
+    found = find(lines[:last], asked.query, start=first - 1)
+    searched = f"lines {first} to {found.end}" if found.end - found.start < len(lines) else f"{len(lines)} lines"
+    rest = f" Not searched yet: give lines {found.end + 1}-{last} too." if found.end < last else ""
+    if not found.best:
+        is_whole = (first, last) == (1, len(lines))
+        other = " Read it by lines, from 1-80 on." if is_whole else " Leave lines out to search all."
+        return f"[None of {searched} holds these words.{rest or other}]"
+    positions = chosen(lines, found.best, count=count, room=room)
+    missing = len(set(found.best).difference(positions))
     more = f" {missing} more lines match; ask for other words, or by lines." if missing else ""
-    return f"[{len(best)} of {len(lines)} lines match.{more}]\n{_numbered(lines, sorted(chosen))}"
-
-
-def _numbered(lines: Sequence[str], chosen: Sequence[int]) -> str:
-    """Chosen lines with their numbers, gaps marked."""
-    shown: list[str] = []
-    for position, at in enumerate(chosen):
-        if position and chosen[position - 1] != at - 1:
-            shown.append("...")
-        shown.append(f"{at + 1}: {lines[at]}")
-    return "\n".join(shown)
+    return f"[{len(found.best)} of {searched} match.{more}{rest}]\n{numbered(lines, positions)}"

@@ -8,64 +8,43 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from itertools import takewhile
 from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE
+from lading.addresses import RESTORE, numbered
+from lading.compaction import DEFAULT, Strategy
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, PackError, PastChanged
-from lading.events import Event, Forked
-from lading.intake import Handed, error_text, messages_from, plain, reply_from, tools_from
+from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
+from lading.events import Event, Forked, UsageMissing
+from lading.intake import Handed, error_text, is_stream, messages_from, reply_from, tools_from
 from lading.log import Entry, Reported
 from lading.manifest import Cause
-from lading.messages import Message, Template, Text, Tool, ToolCall, ToolResult
+from lading.messages import File, Image, Message, Template, Text, Tool, ToolCall, ToolResult
 from lading.models.card import Card
 from lading.models.catalog import find_card
+from lading.opening import DEFAULTS, SessionOptions, body_fields, line_settings, offered_last, usage_advice
 from lading.pack import Pack
-from lading.replay import last_offered
 from lading.restore import ANSWER_TOKENS, SCHEMA, answer
-from lading.settings import Settings, settings_for
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
-from lading.telling import Told, essence, roles
+from lading.stores.sharing import Shared
+from lading.telling import Told, essence, known_entries, roles
 from lading.why import Answer, why
 from lading.wire import find_wire
-from lading.wire.overflow import Overflow, overflow
+from lading.wire.overflow import overflow
 from lading.wire.replies import Reply
 
 Changed: TypeAlias = Literal["error", "fork"]
 """What to do when a history handed in differs from what the session knows."""
 
-_SMALLER = 0.8
-"""What a request may count that was found too long, where the provider does not say by how much."""
-_CLOSER = 0.97
 _REMEMBERED_REPLIES = 64
 """Replies by which one that is handed in again is recognised."""
-
-
-class SessionOptions(Struct, frozen=True):
-    """What a session is seldom told."""
-
-    tenant: str = "default"
-    restore: bool = True
-    """Offer the tool by which the model reads what left its view (``lading.restore``)."""
-    wait_s: float | None = 0.0
-    """How long to wait for another process that writes the session: not at all, so many seconds, or (None)
-    as long as it takes."""
-    counter: str | None = None
-    """Name of the token counter; None: the model's."""
-    strict: bool = False
-    """Raise where a strategy fails instead of overruling it."""
-
-
-DEFAULTS = SessionOptions()
 
 
 class Session:
@@ -77,7 +56,7 @@ class Session:
         *,
         store: SessionStore | str | os.PathLike[str] | None = None,
         name: str = "session",
-        strategy: str = "basic",
+        strategy: str | Strategy = DEFAULT,
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -93,42 +72,41 @@ class Session:
         """What the model's name gave rise to, and what happened outside of a pack."""
         card, events = (model, ()) if isinstance(model, Card) else find_card(model)
         self.events += events
-        chosen = wire or ("anthropic" if card.provider == "anthropic" else "openai_chat")
-        settings = settings_for(
+        self.settings = line_settings(
             card,
-            window_tokens=window,
-            output_reserve_tokens=output_reserve,
-            wire=chosen,
+            name=name,
             strategy=strategy,
-            session=name,
-            counter=options.counter,
-        )
-        self.settings: Settings = replace(
-            settings, tenant=options.tenant, cache_ttl_s=float(card.cache.ttl_s), strict=options.strict
+            window=window,
+            output_reserve=output_reserve,
+            wire=wire,
+            options=options,
         )
         self.options = options
-        self._model = model.name if isinstance(model, Card) else model
-        self.wire = find_wire(chosen)
+        self.model = model.name if isinstance(model, Card) else model
+        """The model as the requests name it."""
+        self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
-        self._owns_store = store is None or isinstance(store, str | os.PathLike)
+        is_owned = store is None or isinstance(store, str | os.PathLike)
         self.store = opened(store)
+        self._shared = Shared(self.store, is_owned=is_owned)
         self._open()
 
     def _open(self) -> None:
         settings = self.settings
         with ExitStack() as undo:
             undo.callback(self.close)
+            self._shared.enter(self)
             self._lease = self.store.lease(settings.tenant, settings.session, wait_s=self.options.wait_s)
             if (settings.tenant, settings.session) in self.store.sessions():
                 self._engine = reopen(settings, self.store)
-                tools, self._fields = last_offered(self.store, tenant=settings.tenant, session=settings.session)
             else:
                 self._engine = Engine(settings, self.store)
-                tools, self._fields = (), None
+            tools, self._fields, events = offered_last(self._engine, self.store, model=self.model)
+            self.events += events
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
-        self.told = Told([known for _, known in self._known_entries()])
+        self.told = Told(known_entries(self.entries, withdrawn=self._engine.history.withdrawn))
         for edit in self._engine.history.edits:
             # Only system messages are restated, and nothing unknown stands among them.
             if edit.kind == "restated" and not edit.withdraws:
@@ -151,13 +129,13 @@ class Session:
         """The log: everything that happened, raw."""
         return self._engine.history.entries
 
-    def add(self, messages: object, *, changed: Changed = "error") -> Session:
+    def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Take in what happened: the whole history again, or only what is new; what is known is recognised.
 
-        ``messages``: a text said by the user, one message or a list of them, or a request body; dicts of any
-        wire, SDK objects, or our values; stored when this returns. Gives the session that holds them: this one,
-        or with ``changed="fork"`` a new one when the history differs from what is known, else PastChanged is
-        raised. Raises InputError, WireError, IllegalRequest for messages that cannot be read; StoreError.
+        ``messages``: a text of the user, one message or a list, or a request body; dicts of any wire, SDK objects,
+        or our values; stored when this returns. ``pin``: what is new in them stays verbatim in every request.
+        Gives the session that holds them: this one, or with ``changed="fork"`` a new one when the history differs
+        from what is known, else PastChanged is raised. Raises InputError, WireError, IllegalRequest, StoreError.
         """
         with self._lock:
             again, rest = self._handed.split(messages)
@@ -169,7 +147,9 @@ class Session:
                 if changed != "fork":
                     raise
                 return self.fork(messages)
-            self.extend(given[start - again :], known_as=known_as[start:])
+            if pin and start == len(known_as):
+                raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
+            self.extend(given[start - again :], known_as=known_as[start:], pin=pin)
             if self.told.shared(known_as) == len(known_as):
                 self._handed.keep(messages)
         return self
@@ -180,18 +160,20 @@ class Session:
         *,
         known_as: Sequence[str],
         usage: Reported | None = None,
+        pin: bool = False,
         stored: bool = True,
     ) -> None:
         """Take in messages that are known to be new, each under the essence by which the caller knows it
-        (empty: the caller never sees it). ``stored`` when this returns, or with the next request."""
+        (empty: it never sees it). ``pin``: to stay verbatim. ``stored`` at once, or with the next request."""
         with self._lock:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 if known:
-                    self.told.add(known)
+                    self.told.add(known, len(self.entries) - 1)
+                if pin:
+                    self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
-                # Without anything new too: what a store refused the last time stands here unsaved.
-                self._engine.save()
+                self._engine.save()  # Also without anything new: what a store refused the last time is unsaved.
 
     def instruct(self, messages: object) -> None:
         """Put other system messages in the place of those at the start, from the next request on.
@@ -217,17 +199,17 @@ class Session:
     def shown(self) -> int:
         """How many messages that the caller knows the last request could show; what came after, a reply, no
         request has shown yet."""
-        return sum(entry < self._engine.shown for entry, _ in self._known_entries())
+        return self.told.before(self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
         """Go on from the first so many messages that the caller knows: what came after stays in the log, and no
         request shows it. Stored with the next message or request. False where one edit shows both sides."""
         with self._lock:
-            entries = [entry for entry, _ in self._known_entries()][position:]
-            if entries and self._engine.history.splits(entries[0]):
+            entry = self.told.entry(position)
+            if entry is not None and self._engine.history.splits(entry):
                 return False
-            if entries:
-                self._engine.withdraw(entries[0])
+            if entry is not None:
+                self._engine.withdraw(entry)
                 self.told.forget(position)
                 self._handed = Handed()
             return True
@@ -235,23 +217,44 @@ class Session:
     def fork(self, messages: object) -> Session:
         """A new session beside this one, with the same settings, that holds these messages. Its store is this
         session's; its name is this one's with a number."""
-        taken = {name for tenant, name in self.store.sessions() if tenant == self.options.tenant}
-        number = next(number for number in range(2, 2**31) if f"{self.name}-{number}" not in taken)
-        settings = self.settings
-        forked = Session(
-            settings.card,
-            store=self.store,
-            name=f"{self.name}-{number}",
-            strategy=settings.strategy,
-            window=settings.budget.window_tokens,
-            output_reserve=settings.budget.output_reserve_tokens,
-            wire=settings.wire,
-            options=self.options,
-        )
-        forked._model = self._model
-        forked.add(messages)
-        forked.events.append(Forked(self.name, forked.name))
+        with self._lock, ExitStack() as undo:
+            forked = self._beside()
+            undo.callback(forked.close)
+            # Whoever is closed last closes the store.
+            forked._shared = self._shared
+            forked._shared.enter(forked)
+            forked.model = self.model
+            forked._engine.start_from(self._engine.calibration)
+            forked.offer(self._tools, self._fields, restore=self.offers_restore)
+            forked.add(messages)
+            forked.events.append(Forked(self.name, forked.name))
+            undo.pop_all()
         return forked
+
+    def _beside(self) -> Session:
+        """A new session with the settings of this one, under the first name that nobody has."""
+        settings, taken = self.settings, set(self.store.sessions())
+        for number in range(2, 2**31):
+            name = numbered(self.name, number)
+            if (settings.tenant, name) in taken:
+                continue
+            with suppress(SessionBusy), ExitStack() as undo:
+                fork = Session(
+                    settings.card,
+                    store=self.store,
+                    name=name,
+                    strategy=settings.strategy,
+                    window=settings.budget.window_tokens,
+                    output_reserve=settings.budget.output_reserve_tokens,
+                    wire=settings.wire,
+                    options=replace(self.options, wait_s=0.0),
+                )
+                undo.callback(fork.close)
+                # Another process may have been faster, and be done already.
+                if not fork.entries:
+                    undo.pop_all()
+                    return fork
+        raise SessionBusy()
 
     def pack(
         self,
@@ -268,11 +271,12 @@ class Session:
         """
         with self._lock:
             chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
-            body = self._fields if fields is None else None
-            self.offer(chosen, self._body_fields(fields or {}) if body is None else body)
+            if fields is not None or self._fields is None:
+                self._fields = body_fields(self.model, settings=self.settings, fields=fields or {})
+            self.offer(chosen, self._fields)
             return self.request(at_s=at_s)
 
-    def offer(self, tools: tuple[Tool, ...], fields: Template, *, restore: bool = True) -> None:
+    def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
         ``Engine.pack`` takes them. ``restore``: whether the tool of that name may stand among them."""
         self._tools, self._fields = tools, fields
@@ -316,8 +320,18 @@ class Session:
             is_known = self.told.ends_with(known_as) or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
+                if answered.usage is None and is_stream(response):
+                    self.untold_usage()
                 self._replies.append(named)
         return answered
+
+    def untold_usage(self) -> UsageMissing | None:
+        """What is to be told of a stream that did not say what it took; once, among the ``events`` too."""
+        if any(isinstance(event, UsageMissing) for event in self.events):
+            return None
+        missing = UsageMissing(self.name, usage_advice(self.wire, self._fields or {}))
+        self.events.append(missing)
+        return missing
 
     def handle(self, reply: Reply | Message) -> list[Message]:
         """The results of the reply's tool calls that the session answers by itself, those of ``restore``.
@@ -327,7 +341,9 @@ class Session:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             # What was restored is not taken away again before it is read: it has to leave room for the rest.
             most = min(ANSWER_TOKENS, self._engine.room_tokens // 4 // max(len(calls), 1))
-            return [Message("tool", (self._restored(call, most),)) for call in calls]
+            entries = self.entries[:]
+        # A search may take a while, and needs nothing that changes.
+        return [Message("tool", (self._restored(call, entries, most),)) for call in calls]
 
     def retry(self, error: object) -> Pack:
         """The request once more and strictly smaller, after the provider found it too long.
@@ -346,7 +362,7 @@ class Session:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")
             if self._retried:
                 raise ContextOverflow() from (error if isinstance(error, BaseException) else None)
-            most = self._smaller(self._last.tokens, found)
+            most = found.smaller(self._last.tokens)
             return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
 
     def why(self, text: str, *, call: int | None = None) -> Answer:
@@ -360,8 +376,7 @@ class Session:
         if self._lease is not None:
             self._lease.release()
             self._lease = None
-        if self._owns_store:
-            self.store.close()
+        self._shared.leave(self)
 
     def __enter__(self) -> Self:
         return self
@@ -371,30 +386,15 @@ class Session:
     ) -> None:
         self.close()
 
-    def _body_fields(self, fields: Mapping[str, Any]) -> Template:
-        body: Template = {"model": self._model}
-        if self.wire.name == "anthropic":
-            body["max_tokens"] = self.settings.budget.output_reserve_tokens or 1024
-            if self.settings.card.cache.breakpoints:
-                # This provider caches only where it is asked to.
-                body["cache_control"] = {"type": "ephemeral"}
-        return body | {key: plain(value) for key, value in fields.items()}
+    def _restored(self, call: ToolCall, entries: Sequence[Entry], most_tokens: int) -> ToolResult:
+        def count(part: Text | Image | File) -> int:
+            return self._engine.count(Message("tool", (ToolResult("", (part,)),)))
 
-    def _known_entries(self) -> Iterator[tuple[int, str]]:
-        """The entries that the caller knows, each with the essence it knows."""
-        withdrawn = self._engine.history.withdrawn
-        for entry in self.entries:
-            known = essence(entry.message) if entry.known_as is None else entry.known_as
-            if known and entry.index not in withdrawn:
-                yield entry.index, known
-
-    def _smaller(self, tokens: int, found: Overflow) -> int:
-        share = min(found.limit / found.tokens, 1) * _CLOSER if found.tokens and found.limit else _SMALLER
-        return min(int(tokens * share), tokens - 1)
-
-    def _restored(self, call: ToolCall, most_tokens: int) -> ToolResult:
-        session = (self.settings.tenant, self.settings.session)
-        return answer(call, self.entries, session=session, count=self._count, most_tokens=most_tokens)
-
-    def _count(self, text: str) -> int:
-        return self._engine.count(Message("tool", (ToolResult("", (Text(text),)),)))
+        return answer(
+            call,
+            entries,
+            session=(self.settings.tenant, self.settings.session),
+            count=lambda text: count(Text(text)),
+            most_tokens=most_tokens,
+            show=count if self.wire.shows_in_results else None,
+        )

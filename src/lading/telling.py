@@ -6,8 +6,9 @@ one text, null or absent fields, cache marks), and reasoning that it did not kee
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import takewhile
 from typing import Any
 
@@ -25,6 +26,14 @@ def essence(message: Message) -> str:
         return jsonbytes.digest(jsonbytes.dump([_role(message), message.name, _said(message.parts)]))
     except ValueError as error:
         raise InputError(f"A message holds a number that JSON cannot carry (NaN or infinite): {error}.") from error
+
+
+def known_entries(entries: Iterable[Entry], *, withdrawn: Set[int]) -> Iterator[tuple[str, int]]:
+    """The essence by which the caller knows each entry, with the entry; without those it never saw or withdrew."""
+    for entry in entries:
+        known = essence(entry.message) if entry.known_as is None else entry.known_as
+        if known and entry.index not in withdrawn:
+            yield known, entry.index
 
 
 def roles(given: Iterable[Message], known: Sequence[Entry]) -> Iterator[str]:
@@ -80,15 +89,27 @@ def _unmarked(value: Any) -> Any:
 class Told:
     """The messages of a session as its caller knows them, by essence."""
 
-    def __init__(self, known: Sequence[str] = ()) -> None:
-        self._known = list(known)
+    def __init__(self, known: Iterable[tuple[str, int]] = ()) -> None:
+        """``known``: each with the log entry that holds it, in order."""
+        pairs = list(known)
+        self._known = [known_as for known_as, _ in pairs]
+        self._entries = [entry for _, entry in pairs]
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def add(self, known_as: str) -> None:
-        """The caller knows one message more."""
+    def add(self, known_as: str, entry: int) -> None:
+        """The caller knows one message more, which is that entry of the log."""
         self._known.append(known_as)
+        self._entries.append(entry)
+
+    def before(self, entry: int) -> int:
+        """How many of the messages stand before an entry of the log."""
+        return bisect_left(self._entries, entry)
+
+    def entry(self, position: int) -> int | None:
+        """The entry of the message at a position; None when there is none."""
+        return self._entries[position] if 0 <= position < len(self) else None
 
     def restate(self, position: int, known_as: str) -> bool:
         """The caller knows a message as another from now on; whether it really is another."""
@@ -98,7 +119,7 @@ class Told:
 
     def forget(self, position: int) -> None:
         """The caller knows nothing from a position on."""
-        del self._known[position:]
+        del self._known[position:], self._entries[position:]
 
     def ends_with(self, known_as: str) -> bool:
         """Whether this is the message that the caller knows last."""

@@ -96,7 +96,7 @@ def test_calls_keep_what_a_server_needs_back_and_get_what_it_left_out() -> None:
     del second["type"]
     back = sent_back(REPLIES.read(body).message)["tool_calls"]
     assert back[0]["extra_content"] == {"google": {"thought_signature": "s"}}
-    assert back[1] == {"id": "call_1", "type": "function", "function": {"name": "g", "arguments": '{"a":1}'}}
+    assert back[1] == {"id": "", "type": "function", "function": {"name": "g", "arguments": '{"a":1}'}}
 
 
 def test_old_style_and_custom_calls_are_calls() -> None:

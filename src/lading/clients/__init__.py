@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from lading.addresses import check_name
 from lading.clients.conversations import Conversations, Wrapping
 from lading.clients.transport import SESSION_HEADER, carried_by
+from lading.compaction import DEFAULT, Strategy
 from lading.errors import InputError
 from lading.events import Event
 from lading.session import Session
@@ -46,7 +47,7 @@ def wrap(
     *,
     store: SessionStore | str | os.PathLike[str] | None = None,
     window: int | None = None,
-    strategy: str = "basic",
+    strategy: str | Strategy = DEFAULT,
     output_reserve: int | None = None,
     restore: bool = True,
     fail_open: bool = True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
@@ -17,11 +17,12 @@ from lading.errors import LadingError, WireError
 from lading.events import PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
 from lading.pack import Pack
+from lading.restore import address_asked
 from lading.session import Session
 from lading.stores.leases import Lease
 from lading.telling import essence
 from lading.wire import Wire
-from lading.wire.replies import Reply, SseEvent
+from lading.wire.replies import Reply, SseEvent, summed
 from lading.wire.sse import SseReader
 
 Answered: TypeAlias = tuple[bytes, bytes | None]
@@ -41,6 +42,8 @@ class Call:
         self._lease = lease
         self._replies = session.wire.replies
         self._restores = 0
+        self._spent: dict[str, Any] = {}
+        """What the requests before this one took, of a response that is made of several."""
         held = RESTORE if self._session.offers_restore else ""
         self._stream = self._replies.stream(held)
         self._parser = SseReader()
@@ -115,13 +118,20 @@ class Call:
             return data, None
         if not restores:
             self._record(reply, essence(reply.message))
-            return data, None
+            return self._billed(value) or data, None
         if not others and self._restores <= MOST_RESTORES:
+            self._spent = summed(self._spent, _usage_of(value))
             return b"", self._restored(reply)
         shown = self._replies.without(value, RESTORE)
         self._record(reply, essence(self._replies.read(shown).message))
         self._answer(reply)
-        return jsonbytes.dump(shown), None
+        return self._billed(shown) or jsonbytes.dump(shown), None
+
+    def _billed(self, value: dict[str, Any]) -> bytes:
+        """The response with the usage of all requests that it took; empty where it took one."""
+        if not self._spent or not _usage_of(value):
+            return b""
+        return jsonbytes.dump(value | {"usage": summed(self._spent, _usage_of(value))})
 
     def _fed(self, event: SseEvent) -> bytes:
         if self._is_broken:
@@ -130,7 +140,7 @@ class Call:
 
     def _asked_again(self) -> bytes | None:
         """The request that goes on, where the stream that ended only wanted something restored."""
-        reply = self._stream.reply()
+        reply = self._heard()
         restores, others = self._restoring(reply)
         if others or not restores or not reply.complete or reply.choices > 1 or self._restores > MOST_RESTORES:
             return None
@@ -145,7 +155,7 @@ class Call:
 
     def _ended(self) -> None:
         """Take in the reply of a stream of which no more is read."""
-        reply = self._stream.reply()
+        reply = self._heard()
         if reply.choices > 1:
             return
         if not reply.complete:
@@ -154,6 +164,13 @@ class Call:
         self._record(reply, essence(self._stream.shown()))
         if self._restoring(reply)[0]:
             self._answer(reply)
+
+    def _heard(self) -> Reply:
+        """The reply of a stream that ended; a whole one that does not say what it took is told of, once."""
+        reply = self._stream.reply()
+        if reply.complete and reply.usage is None and (missing := self._session.untold_usage()):
+            self._conversations.tell(missing)
+        return reply
 
     def _released(self) -> bytes:
         return b"".join(self._stream.release())
@@ -195,9 +212,9 @@ class Call:
                 for call in calls
             ]
         self._session.extend(results, known_as=[""] * len(results))
-        addresses = [call.arguments for call in reply.message.calls if call.name == RESTORE]
+        addresses = [address_asked(call) for call in reply.message.calls if call.name == RESTORE]
         for message, asked in zip(results, addresses, strict=True):
-            self._conversations.tell(Restored(self._session.name, asked[:200], message.results[0].is_error))
+            self._conversations.tell(Restored(self._session.name, asked, message.results[0].is_error))
 
     def _guarded(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
         """What a step gives; where it fails the provider's answer goes on as it is, and an event says so."""
@@ -235,6 +252,11 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
             conversations.tell(event)
         undo.pop_all()
     return Call(conversations, session, pack=pack, lease=lease)
+
+
+def _usage_of(value: dict[str, Any]) -> dict[str, Any]:
+    usage = value.get("usage")
+    return usage if isinstance(usage, dict) else {}
 
 
 def wire_name(method: str, path: str) -> str:

@@ -13,17 +13,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import takewhile
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from lading.addresses import is_numbered, numbered
 from lading.clients.history import History, role_of
+from lading.compaction import Strategy
 from lading.errors import SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost
 from lading.intake import MARK
 from lading.messages import Message, Tool
+from lading.models.card import same_model
 from lading.models.catalog import find_card
-from lading.session import Session, SessionOptions
+from lading.opening import SessionOptions
+from lading.session import Session
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.telling import essence
@@ -45,7 +50,7 @@ class Wrapping(Struct, frozen=True):
     """How a client's calls are packed; see ``wrap``."""
 
     window: int | None
-    strategy: str
+    strategy: str | Strategy
     output_reserve: int | None
     restore: bool
     fail_open: bool
@@ -58,6 +63,8 @@ class Conversation:
         self.session = session
         self.head = head
         self.busy = False
+        self.is_closed = False
+        """Whether its session was closed, to be opened again when it is wanted."""
         self._rest: list[Any] = []
         self._known = len(session.told)
         """How many messages the session knew when ``_rest`` was all of them."""
@@ -141,6 +148,10 @@ class Conversation:
         return sum(1 for _ in systems) == len(history.leading)
 
 
+Taken: TypeAlias = tuple[Conversation, list[Message], Lease]
+"""A conversation, what is new in it, and the right to make its call."""
+
+
 class Conversations:
     """The conversations of one wrapped client."""
 
@@ -160,6 +171,8 @@ class Conversations:
         self._lock = Lock()
         self._open: dict[str, Conversation] = {}
         """By the session's name, the one used last at the end."""
+        self._groups: WeakValueDictionary[str, Lock] = WeakValueDictionary()
+        """For each name or start of a history that is looked for now, the lock of those who look for it."""
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -171,16 +184,39 @@ class Conversations:
         """The conversation that a request belongs to, with what is new in it taken in, and the right to make
         its call. Raises LadingError when the request cannot be read."""
         history = History(body, wire)
-        with self._lock:
-            conversation, news = self._find(body, wire, name=name, history=history)
-            lease = conversation.lease()
-            self._open[conversation.session.name] = self._open.pop(conversation.session.name, conversation)
-            self._close_oldest()
+        while True:
+            # Opening a stored session takes a while: only requests for the same conversation wait for it.
+            with self._group(name or history.head):
+                found = self._find(body, wire, name=name, history=history)
+            if found is not None:
+                break
+        conversation, news, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
             conversation.take(body, history, news=news)
             undo.pop_all()
         return conversation, lease
+
+    def _group(self, key: str) -> Lock:
+        with self._lock:
+            return self._groups.setdefault(key, Lock())
+
+    def _claimed(self, conversation: Conversation) -> Lease | None:
+        """The right to make a call of a conversation that was found; None where another request took it, or it
+        was closed, since then."""
+        session = conversation.session
+        with self._lock:
+            known = self._open.get(session.name)
+            if conversation.busy or conversation.is_closed or known not in (None, conversation):
+                return None
+            lease = conversation.lease()
+            self._open.pop(session.name, None)
+            self._open[session.name] = conversation
+            self._close_oldest()
+        if known is None:
+            for event in session.events:
+                self.tell(event)
+        return lease
 
     def tell(self, event: Event) -> None:
         """Pass an event on; what went wrong is logged as well."""
@@ -198,27 +234,26 @@ class Conversations:
         if self._owns_store:
             self._store.close()
 
-    def _find(
-        self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History
-    ) -> tuple[Conversation, list[Message]]:
-        """The conversation that a request goes on with, and what is new; one that is begun where there is none."""
+    def _find(self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History) -> Taken | None:
+        """The conversation that a request goes on with, one that is begun where there is none. None where another
+        request took it just now: then there is another to be found."""
         tried = self._idle(wire, name=name, history=history)
         # A conversation that got no answer yet is the start of many.
         for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
-            news = conversation.news(history)
-            if news is not None:
-                return conversation, news
+            if conversation.news(history) is not None:
+                return self._taken(self._for_model(conversation, body, wire), history)
         try:
             for conversation in self._stored(body, wire, name=name, history=history):
                 tried.append(conversation)
-                news = conversation.news(history)
-                if news is not None:
-                    return tried.pop(), news
+                if conversation.news(history) is not None:
+                    return self._taken(conversation, history)
             for at, conversation in enumerate(tried):
                 position = conversation.turning(history, named=bool(name))
-                news = None if position is None else conversation.turn(history, position)
-                if news is not None:
-                    return tried.pop(at), news
+                if position is None:
+                    continue
+                tried[at] = self._for_model(conversation, body, wire)
+                if taken := self._taken(tried[at], history, position=position):
+                    return taken
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
@@ -226,12 +261,47 @@ class Conversations:
         session = self._begun(body, wire, name or f"c-{history.head[:16]}")
         if name and session.name != name:
             self.tell(Forked(name, session.name))
-        return Conversation(session, history.head), history.messages
+        return self._taken(Conversation(session, history.head), history)
+
+    def _taken(self, conversation: Conversation, history: History, *, position: int | None = None) -> Taken | None:
+        """A conversation with what is new in it, from ``position`` on where its end is told otherwise, and the
+        right to make its call. None where it cannot be gone on with like that, or not any more."""
+        lease = self._claimed(conversation)
+        if lease is None:
+            return None
+        with ExitStack() as undo:
+            undo.callback(lease.release)
+            if not conversation.session.entries:
+                news: list[Message] | None = history.messages
+            elif position is None:
+                news = conversation.news(history)
+            else:
+                news = conversation.turn(history, position)
+            if news is None:
+                return None
+            undo.pop_all()
+        return conversation, news, lease
+
+    def _for_model(self, conversation: Conversation, body: Mapping[str, Any], wire: Wire) -> Conversation:
+        """The conversation, opened anew where the request is for another model than it has: a name may be kept
+        over a change of models."""
+        session, model = conversation.session, str(body.get("model", ""))
+        if session.model == model or same_model(session.settings.card, find_card(model)[0]):
+            return conversation
+        with self._lock:
+            if conversation.busy or conversation.is_closed:
+                return conversation
+            conversation.is_closed = True
+            self._open.pop(session.name, None)
+        session.close()
+        return Conversation(self._session(body, wire, session.name), conversation.head)
 
     def _begun(self, body: Mapping[str, Any], wire: Wire, wanted: str) -> Session:
         """A new session of that name or, where it is taken, of that name with a number."""
-        known = {session for _, session in self._store.sessions()} | set(self._open)
-        names = (wanted if number == 1 else f"{wanted}-{number}" for number in range(1, 2**31))
+        with self._lock:
+            known = set(self._open)
+        known.update(session for _, session in self._store.sessions())
+        names = (wanted if number == 1 else numbered(wanted, number) for number in range(1, 2**31))
         for name in names:
             if name not in known:
                 try:
@@ -243,10 +313,12 @@ class Conversations:
 
     def _idle(self, wire: Wire, *, name: str, history: History) -> list[Conversation]:
         """Open conversations that the request may belong to and that make no call now, the one used last first."""
+        with self._lock:
+            conversations = list(reversed(self._open.items()))
         return [
             one
-            for own, one in reversed(self._open.items())
-            if (_is_named(own, name) if name else one.head == history.head)
+            for own, one in conversations
+            if (is_numbered(own, name) if name else one.head == history.head)
             and not one.busy
             and one.session.wire == wire
         ]
@@ -258,7 +330,7 @@ class Conversations:
         if not name and not history.has_replies:
             return
         wanted = name or f"c-{history.head[:16]}"
-        stored = [session for _, session in self._store.sessions() if _is_named(session, wanted)]
+        stored = [session for _, session in self._store.sessions() if is_numbered(session, wanted)]
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
             if session not in self._open:
                 try:
@@ -269,7 +341,7 @@ class Conversations:
     def _session(self, body: Mapping[str, Any], wire: Wire, name: str) -> Session:
         model = str(body.get("model", ""))
         wrapping = self.wrapping
-        session = Session(
+        return Session(
             model,
             store=self._store,
             name=name,
@@ -279,16 +351,15 @@ class Conversations:
             wire=wire.name,
             options=SessionOptions(restore=wrapping.restore),
         )
-        for event in session.events:
-            self.tell(event)
-        return session
 
     def _close_oldest(self) -> None:
         while len(self._open) > _MOST_OPEN:
             oldest = next((name for name, one in self._open.items() if not one.busy), None)
             if oldest is None:
                 return
-            self._open.pop(oldest).session.close()
+            closed = self._open.pop(oldest)
+            closed.is_closed = True
+            closed.session.close()
 
 
 def guarded(step: Callable[[], Given], failed: Callable[[str], Given], *, fail_open: bool) -> Given:
@@ -320,9 +391,3 @@ def _reserve(body: Mapping[str, Any], model: str, wrapping: Wrapping) -> int | N
     card, _ = find_card(model)
     window = wrapping.window or card.limits.window_tokens
     return None if asked is None else min(asked, window // 4 if wrapping.window else window // 2)
-
-
-def _is_named(session: str, name: str) -> bool:
-    """Whether a session is the one of that name or a fork of it."""
-    rest = session.removeprefix(name)
-    return session.startswith(name) and (not rest or (rest[0] == "-" and rest[1:].isdigit()))

@@ -8,10 +8,13 @@ from itertools import takewhile
 from typing import Any
 
 from lading import jsonbytes
-from lading.intake import unmarked
+from lading.intake import MARK, unmarked
 from lading.messages import Message
 from lading.telling import essence
 from lading.wire import Wire
+
+MARKED_LEVELS = 3
+"""Messages, their blocks, and the blocks of results in them bear cache marks."""
 
 
 class History:
@@ -19,7 +22,7 @@ class History:
 
     def __init__(self, body: Mapping[str, Any], wire: Wire) -> None:
         """Raises WireError when the messages at the start cannot be read."""
-        given, self.mark = unmarked(body["messages"])
+        given, self.mark = _unmarked(body["messages"])
         """The messages' cache mark, if there was any: it stands on the whole request instead."""
         self._wire = wire
         self.leading, self.rest = _split(body, given, wire)
@@ -49,6 +52,26 @@ class History:
 def role_of(item: object) -> object:
     """The role of a message, however it is written."""
     return item.get("role") if isinstance(item, dict) else None
+
+
+def _unmarked(given: list[Any]) -> tuple[list[Any], Any]:
+    """``unmarked``, of those messages alone that bear a mark: most never do, and all are looked at in each call."""
+    bearing = [at for at, item in enumerate(given) if _bear_mark((item,), levels=MARKED_LEVELS)]
+    taken, mark = unmarked([given[at] for at in bearing])
+    bare = dict(zip(bearing, taken, strict=True))
+    return [bare.get(at, item) for at, item in enumerate(given)] if bare else given, mark
+
+
+def _bear_mark(items: Sequence[Any], *, levels: int) -> bool:
+    """Whether one of these or a block in them bears a cache mark."""
+    for item in items:
+        if isinstance(item, dict):
+            if MARK in item:
+                return True
+            content = item.get("content")
+            if isinstance(content, list) and levels > 1 and _bear_mark(content, levels=levels - 1):
+                return True
+    return False
 
 
 def _split(body: Mapping[str, Any], given: list[Any], wire: Wire) -> tuple[list[Message], list[Any]]:

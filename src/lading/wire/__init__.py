@@ -60,6 +60,8 @@ class Wire(Struct, frozen=True):
     """The legality this wire adds to where a history may be cut."""
     replies: Replies
     """How this wire answers, as functions."""
+    shows_in_results: bool = False
+    """Whether a tool's result may hold pictures and documents."""
     needs: Callable[[Card], Needs] = alternation
     """What messages must be mended for on their way in."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +24,15 @@ class Overflow(Struct, frozen=True):
     limit: int | None = None
     """Tokens that the provider takes, where its text tells them."""
 
+    def smaller(self, tokens: int) -> int:
+        """What a request may count that counted so many tokens here and was found too long."""
+        share = min(self.limit / self.tokens, 1) * _CLOSER if self.tokens and self.limit else _SMALLER
+        return min(int(tokens * share), tokens - 1)
+
+
+_SMALLER = 0.8
+"""What a request may count that was found too long, where the provider does not say by how much."""
+_CLOSER = 0.97
 
 MOST_CHARS = 20_000
 """Of an error that is text, no more than this is read."""
@@ -103,7 +113,6 @@ _TEXTS = (
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )
 
-_PATTERNS = tuple(re.compile(text, re.IGNORECASE) for text in _TEXTS)
 _PARTS = re.compile(rf"\((?P<input>{_NUMBER}) in (?:the|your) (?:messages|prompt)[,;]", re.IGNORECASE)
 """How OpenAI and those who follow it split the tokens of a request."""
 _RATE = re.compile(r"\b(?:tokens|requests) per (?:second|min|hour|day)|\bTP[MD]\b|rate.limit", re.IGNORECASE)
@@ -155,11 +164,17 @@ def _gather_text(text: str, heads: list[str], codes: set[str], *, levels: int) -
         _gather(inner, heads, codes, levels=levels - 1)
 
 
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    # Not at import: there are dozens, and most programs never meet one.
+    return tuple(re.compile(text, re.IGNORECASE) for text in _TEXTS)
+
+
 def _read(head: str) -> Overflow | None:
     """What the provider's own words tell; of several readings the one with most numbers."""
     head = _LEAD.sub("", head, count=1)
     found = []
-    for pattern in _PATTERNS:
+    for pattern in _patterns():
         match = pattern.search(head)
         if match is None or _OTHERS.search(head, 0, match.start()):
             continue

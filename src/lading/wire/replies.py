@@ -7,6 +7,7 @@ passed on without it, and a stream is held back from where such a call begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -57,7 +58,8 @@ class ReplyStream(Protocol):
         answer ends with this stream; nothing when nothing was held."""
 
     def again(self) -> ReplyStream:
-        """The stream that goes on with the same answer: its events are renumbered, its start is not repeated."""
+        """The stream that goes on with the same answer: its events are renumbered, its start is not repeated, and
+        the usage that it tells is that of all of them."""
 
 
 class Replies(Struct, frozen=True):
@@ -69,6 +71,8 @@ class Replies(Struct, frozen=True):
     """The response body without the calls of the tool of that name."""
     stream: Callable[[str], ReplyStream]
     """A new stream; calls of the tool of that name are held back (empty: of none)."""
+    asks_usage: Mapping[str, Any] = MappingProxyType({})
+    """The fields by which a streamed request asks for usage; none where it is always told."""
 
 
 MOST_TOKENS = 10**10
@@ -81,6 +85,25 @@ def counted(usage: Mapping[str, Any], fields: Sequence[str]) -> list[int] | None
     if all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts):
         return counts
     return None
+
+
+def summed(one: Mapping[str, Any], other: Mapping[str, Any], *, levels: int = 4) -> dict[str, Any]:
+    """What two requests took, as a provider would tell it of one: numbers are added at any depth, and of what is
+    no number in both, what the second says stands."""
+    total = {**one, **other}
+    for key in one.keys() & other.keys():
+        first, second = one[key], other[key]
+        if isinstance(first, Mapping) and isinstance(second, Mapping) and levels:
+            total[key] = summed(first, second, levels=levels - 1)
+        elif _is_number(first) and _is_number(second):
+            total[key] = first + second
+        elif second is None:
+            total[key] = first
+    return total
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def text_or_empty(holder: Mapping[str, Any], key: str) -> str:

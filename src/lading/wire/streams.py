@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from lading.messages import Message
-from lading.wire.replies import Reply, SseEvent
+from lading.wire.replies import Reply, SseEvent, summed
 from lading.wire.sse import event_of, object_of
 
 Value = dict[str, Any]
@@ -32,6 +32,10 @@ class Collector(Protocol):
     @property
     def failed(self) -> bool:
         """Whether the stream reported an error."""
+
+    @property
+    def usage(self) -> Value:
+        """What the request took, as far as it was told."""
 
     def add(self, value: Value) -> None:
         """Take in the next event."""
@@ -72,8 +76,10 @@ class Held(NamedTuple):
 class PassingStream:
     """A ``ReplyStream`` over what one wire knows."""
 
-    def __init__(self, passage: Passage, *, shown: Collector | None = None) -> None:
+    def __init__(self, passage: Passage, *, shown: Collector | None = None, spent: Value | None = None) -> None:
+        """``shown`` and ``spent``: what earlier streams of the answer showed, and what they took."""
         self._passage = passage
+        self._spent = spent
         self._shown = shown or passage.collector()
         self._edits = passage.edits(self._shown.body())
         self._whole = passage.collector()
@@ -120,12 +126,15 @@ class PassingStream:
 
     def again(self) -> PassingStream:
         """The stream that goes on with the same answer."""
-        return PassingStream(self._passage, shown=copy.deepcopy(self._shown))
+        spent = summed(self._spent or {}, self._whole.usage)
+        return PassingStream(self._passage, shown=copy.deepcopy(self._shown), spent=spent)
 
     def _passed(self, event: SseEvent, value: Value) -> list[bytes]:
         edited = self._edits.edited(value)
         if edited is None:
             return []
+        if self._spent and isinstance(edited.get("usage"), dict):
+            edited = edited | {"usage": summed(self._spent, self._whole.usage)}
         self._shown.add(edited)
         return [event.raw if edited == value else event_of(edited, name=event.name).raw]
 

@@ -53,4 +53,5 @@ WIRE = Wire(
     needs=needs,
     invariants=invariants,
     replies=REPLIES,
+    shows_in_results=True,
 )

@@ -22,6 +22,11 @@ class Collected:
         self._inputs: dict[int, list[str]] = {}
         """What was streamed of the input of a call, by block."""
 
+    @property
+    def usage(self) -> Value:
+        """What the request took, as far as it was told."""
+        return object_at(self._message, "usage")
+
     def add(self, value: Value) -> None:
         """Take in the next event."""
         index = index_of(value)
@@ -61,7 +66,7 @@ class Collected:
 
     def _close(self, value: Value) -> None:
         """What was said at the start or before is overwritten: counts are totals so far."""
-        usage = object_at(self._message, "usage")
+        usage = self.usage
         news = {key: count for key, count in object_at(value, "usage").items() if count is not None}
         self._message |= object_at(value, "delta") | {"usage": usage | news}
         self.finished = self.finished or self._message.get("stop_reason") is not None

@@ -49,14 +49,14 @@ def stream(name: str) -> PassingStream:
     return PassingStream(Passage(partial(CallEdits, name), Collected, read))
 
 
-REPLIES = Replies(read, without, stream)
+REPLIES = Replies(read, without, stream, asks_usage={"stream_options": {"include_usage": True}})
 
 
 def _sent_back(source: dict[str, Any]) -> dict[str, Any]:
     """The message as a request may hold it."""
     message: dict[str, Any] = {"role": "assistant", "content": source.get("content")}
     message |= {key: source[key] for key in SENT_BACK if source.get(key) is not None}
-    calls = [_call(call, index) for index, call in enumerate(objects_at(source, "tool_calls"))]
+    calls = list(map(_call, objects_at(source, "tool_calls")))
     if calls:
         message["tool_calls"] = calls
     if isinstance(source.get("function_call"), dict):
@@ -68,15 +68,16 @@ def _sent_back(source: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _call(source: dict[str, Any], index: int) -> dict[str, Any]:
-    """A call with what every request must say of it."""
+def _call(source: dict[str, Any]) -> dict[str, Any]:
+    """A call with what every request must say of it. One without an id is not given one here: whoever answers it
+    does so without one too, and both are mended together."""
     kind = next((kind for kind in CALL_FIELDS if isinstance(source.get(kind), dict)), "function")
     inner, written = object_at(source, kind), CALL_FIELDS[kind]
     words = inner.get(written)
     if not isinstance(words, str):
         words = "" if words is None else jsonbytes.dump(words).decode()
     said = {"name": inner.get("name") or "", written: words}
-    call = {"id": source.get("id") or f"call_{index}", "type": kind, kind: said | _others(inner, said)}
+    call = {"id": source.get("id") or "", "type": kind, kind: said | _others(inner, said)}
     return call | _others(source, call)
 
 

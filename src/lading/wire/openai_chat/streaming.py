@@ -78,6 +78,11 @@ class Collected:
         """Whether every choice has a reason for its end."""
         return bool(self._choices) and all(choice["finish_reason"] for choice in self._choices.values())
 
+    @property
+    def usage(self) -> Value:
+        """What the request took, as far as it was told."""
+        return object_at(self._head, "usage")
+
     def add(self, value: Value) -> None:
         """Take in the next chunk; its calls are numbered."""
         self.failed = self.failed or bool(value.get("error"))

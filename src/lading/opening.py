@@ -1,0 +1,110 @@
+"""What a session is opened with: its options, the settings they make with a model's card, and the fields that
+each of its bodies has unless the caller says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.compaction import Strategy
+from lading.effects import Summarizer
+from lading.engine import Engine
+from lading.events import Event, ModelChanged
+from lading.intake import MARK, plain
+from lading.messages import Template, Tool
+from lading.models.card import Card, same_model
+from lading.replay import offered
+from lading.settings import Settings, settings_for
+from lading.stores import SessionStore
+from lading.wire import Wire
+
+_MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
+
+
+class SessionOptions(Struct, frozen=True):
+    """What a session is seldom told."""
+
+    tenant: str = "default"
+    restore: bool = True
+    """Offer the tool by which the model reads what left its view (``lading.restore``)."""
+    wait_s: float | None = 0.0
+    """How long to wait for another process that writes the session: not at all, so many seconds, or (None)
+    as long as it takes."""
+    counter: str | None = None
+    """Name of the token counter; None: the model's."""
+    strict: bool = False
+    """Raise where a strategy fails instead of overruling it."""
+    summarizer: Summarizer | None = None
+    """Whom a strategy may ask for summaries; None: rules alone say what older rounds came to."""
+
+
+DEFAULTS = SessionOptions()
+
+
+def line_settings(
+    card: Card,
+    *,
+    name: str,
+    strategy: str | Strategy,
+    window: int | None,
+    output_reserve: int | None,
+    wire: str | None,
+    options: SessionOptions,
+) -> Settings:
+    """The settings of a session's line; what is None comes from the card. Raises InputError, UnknownName."""
+    settings = settings_for(
+        card,
+        window_tokens=window,
+        output_reserve_tokens=output_reserve,
+        wire=wire or ("anthropic" if card.provider == "anthropic" else "openai_chat"),
+        strategy=strategy,
+        session=name,
+        counter=options.counter,
+    )
+    return replace(
+        settings,
+        tenant=options.tenant,
+        cache_ttl_s=float(card.cache.ttl_s),
+        strict=options.strict,
+        summarizer=options.summarizer,
+    )
+
+
+def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) -> Template:
+    """The fields of a body beside the conversation: those given, and what a body must have."""
+    body: Template = {"model": model}
+    if settings.wire == "anthropic":
+        body["max_tokens"] = settings.budget.output_reserve_tokens or 1024
+        if settings.card.cache.breakpoints:
+            # This provider caches only where it is asked to.
+            body[MARK] = {"type": "ephemeral"}
+    return body | {key: plain(value) for key, value in fields.items()}
+
+
+def offered_last(
+    engine: Engine, store: SessionStore, *, model: str
+) -> tuple[tuple[Tool, ...], Template | None, tuple[Event, ...]]:
+    """Tools and other fields of a session's last request, and what there is to be told of it. Fields that belonged
+    to another model are those of this one instead; of another wire, none is taken up. Raises TamperedError."""
+    settings, frame = engine.settings, engine.frame
+    if frame is None:
+        return (), None, ()
+    tools, fields = offered(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
+    is_same, same_wire = same_model(frame.card, settings.card), frame.wire == settings.wire
+    if is_same and same_wire:
+        return tools, fields, ()
+    kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in _MODEL_FIELDS}
+    events = () if is_same else (ModelChanged(settings.session, frame.card.name, settings.card.name),)
+    return tools, body_fields(model, settings=settings, fields=kept), events
+
+
+def usage_advice(wire: Wire, fields: Mapping[str, Any]) -> str:
+    """What to do about a stream that does not say what the request took."""
+    asks = wire.replies.asks_usage
+    if not asks or all(fields.get(key) == value for key, value in asks.items()):
+        return "The server tells no usage of streams: counts stay as they are estimated."
+    wanted = ", ".join(f"{key}={value}" for key, value in asks.items())
+    return f"Give {wanted} with requests that stream; counts then follow what is billed."

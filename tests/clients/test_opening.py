@@ -1,0 +1,145 @@
+"""Sessions as a wrapped client opens them: side by side, for the model of the request, under any legal name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event as Flag
+from threading import Thread
+from typing import Any
+
+from lading.clients import wrap
+from lading.events import Event, Forked, ModelChanged
+from lading.models.catalog import find_card
+from lading.replay import verify
+from lading.stores import Stored, open_store
+from lading.stores.memory import MemoryStore
+from lading.testing import StrictProvider
+from tests.clients.agents import openai_client
+from tests.clients.talks import Talk, shown, stepping
+
+
+class Slow(MemoryStore):
+    """Opens one session only when it is told to go on."""
+
+    def __init__(self, held: str) -> None:
+        super().__init__()
+        self.held, self.is_slow = held, False
+        self.asked, self.go_on = Flag(), Flag()
+
+    def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
+        if self.is_slow and session == self.held:
+            self.asked.set()
+            assert self.go_on.wait(20)
+        return super().load(tenant, session, verify=verify)
+
+
+def test_a_session_that_is_slow_to_open_holds_up_no_other() -> None:
+    store = Slow("slow")
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider), store=store)
+        slow, quick = Talk(client.lading.session("slow"), "anna"), Talk(client.lading.session("quick"), "bert")
+        for talk in (slow, quick):
+            talk.step()
+        client.lading.conversations.close()
+        store.is_slow = True
+        waiting = Thread(target=slow.step)
+        waiting.start()
+        assert store.asked.wait(20)
+        quick.step()
+        Talk(client, "cleo").step()
+        assert waiting.is_alive()
+        store.go_on.set()
+        waiting.join(20)
+        assert {session.name: len(session.entries) for session in client.lading.sessions}["slow"] == 4
+        assert provider.violations == []
+        client.close()
+
+
+def test_two_requests_for_one_slow_session_open_it_once() -> None:
+    store = Slow("slow")
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider), store=store)
+        talk = Talk(client.lading.session("slow"), "anna")
+        talk.step()
+        client.lading.conversations.close()
+        store.is_slow = True
+        threads = [Thread(target=talk.ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        assert store.asked.wait(20)
+        store.go_on.set()
+        for thread in threads:
+            thread.join(20)
+        names = sorted(session.name for session in client.lading.sessions)
+        assert names[0] == "slow"
+        # One goes on with it; the others, at the same time, are conversations beside it.
+        assert set(names) <= {"slow", "slow-2", "slow-3"}
+        assert provider.violations == []
+        client.close()
+
+
+def test_a_named_session_goes_on_with_another_model() -> None:
+    events: list[Event] = []
+    store = MemoryStore()
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider), store=store, on_event=events.append)
+        talk = Talk(client.lading.session("work"), "anna", "Be brief.")
+        for model in ("gpt-4o", "gpt-4o", "gpt-5-mini", "gpt-5-mini", "gpt-4o"):
+            talk.model = model
+            said = talk.said
+            talk.step()
+            assert provider.requests[-1].body["model"] == model
+            assert shown(provider) == said
+            (session,) = client.lading.sessions
+            assert (session.name, session.settings.card) == ("work", find_card(model)[0])
+        assert [event for event in events if isinstance(event, ModelChanged)] == [
+            ModelChanged("work", "gpt-4o", find_card("gpt-5-mini")[0].name),
+            ModelChanged("work", find_card("gpt-5-mini")[0].name, "gpt-4o"),
+        ]
+        assert provider.violations == []
+    assert [outcome.problem for outcome in verify(store, tenant="default", session="work")] == [""] * 5
+
+
+def test_another_spelling_of_the_model_s_name_is_no_other_model() -> None:
+    events: list[Event] = []
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider), on_event=events.append)
+        talk = Talk(client.lading.session("work"), "anna")
+        for model in ("gpt-4o", "gpt-4o-2024-08-06"):
+            talk.model = model
+            talk.step()
+        assert events == []
+        assert len(client.lading.sessions) == 1
+
+
+def test_an_end_told_otherwise_to_another_model_is_gone_on_with() -> None:
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider))
+        talk = Talk(client.lading.session("work"), "anna")
+        talk.step()
+        talk.step()
+        del talk.messages[-2:]
+        talk.model = "gpt-5-mini"
+        talk.step()
+        (session,) = client.lading.sessions
+        assert session.settings.card == find_card("gpt-5-mini")[0]
+        assert shown(provider) == talk.said[:-2]
+        assert provider.violations == []
+
+
+def test_a_long_name_has_forks_like_any_other(tmp_path: Path) -> None:
+    name = "n" * 128
+    events: list[Event] = []
+    with StrictProvider(stepping) as provider:
+        client: Any = wrap(openai_client(provider), store=tmp_path, on_event=events.append)
+        for first in ("anna", "bert"):
+            Talk(client.lading.session(name), first).step()
+        assert events == [Forked(name, "n" * 126 + "-2")]
+        client.close()
+        again: Any = wrap(openai_client(provider), store=tmp_path, on_event=events.append)
+        talk = Talk(again.lading.session(name), "bert")
+        talk.step()
+        assert [session.name for session in again.lading.sessions] == ["n" * 126 + "-2"]
+        again.close()
+    with open_store("sqlite", str(tmp_path)) as store:
+        assert len(store.sessions()) == 2
