@@ -1,0 +1,98 @@
+"""The three layers of Agentrail as one strategy: tool results, the boundary of a request, reactive compaction.
+
+At one call at most one layer folds. What differs from the document: docs/reference/presets/agentrail.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.compaction import Compaction, Draft, Pressure, Strategy, reactive, session_boundary, tool_results
+from lading.compaction.basic import admit
+from lading.compaction.deepening import saving, spare, told
+from lading.compaction.reactive import Reactive
+from lading.compaction.session_boundary import Boundary
+from lading.compaction.tool_results import ToolResults
+from lading.effects import Steps, Summarised, Summarizer
+from lading.errors import InputError
+from lading.messages import Message, user_text
+from lading.view import View
+
+Summarise: TypeAlias = Callable[[list[Message], str], Summarised | Awaitable[Summarised]]
+_CAPITAL = re.compile(r"[A-Z]")
+
+
+class Agentrail(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of all three."""
+
+    tool_results: ToolResults = tool_results.DEFAULTS
+    boundary: Boundary = session_boundary.DEFAULTS
+    reactive: Reactive = reactive.DEFAULTS
+
+
+DEFAULTS = Agentrail()
+
+
+def configured(given: Mapping[str, Any]) -> Strategy:
+    """The strategy with the document's ``compaction`` object, names as it spells them or in snake_case:
+    ``triggerTokens``, ``minMessages``, ``reactive``, and ``toolResults`` for what ``compactToolResults`` takes.
+    Raises InputError for an option that does not exist or cannot be."""
+    options = _snake_cased(given)
+    boundary = {name: options.pop(name) for name in Boundary.__struct_fields__ if name in options}
+    try:
+        chosen = msgspec.convert({**options, "boundary": boundary}, Agentrail)
+    except msgspec.ValidationError as error:
+        raise InputError(f"These are no options of Agentrail: {error}.") from error
+    return strategy(chosen)
+
+
+def summarizer(summarize: Summarise, *, timeout_s: float = 60.0) -> Summarizer:
+    """Whom to ask for summaries, as the document has it: ``summarize(messages, reason)``. The messages are one,
+    which holds all of the request; reasons are ``session_compaction``, ``reactive_micro`` and ``reactive_full``."""
+    return Summarizer(
+        lambda request: summarize([user_text(request.prompt)], request.reason.partition(":")[0]), timeout_s
+    )
+
+
+def compact(view: View, pressure: Pressure, *, options: Agentrail = DEFAULTS) -> Compaction | Steps[Compaction]:
+    """Previews of large results, and the fold that is due."""
+    previews = tool_results.drafted(view, pressure, options=options.tool_results)
+    drafts = _beside(previews, session_boundary.drafted(view, pressure, options=options.boundary))
+    if len(drafts) == len(previews) or spare(view, drafts, pressure=pressure) < 0:
+        saved = sum(saving(view, draft, pressure=pressure) for draft in previews)
+        eased = replace(pressure, room_tokens=pressure.room_tokens + saved)
+        drafts = _beside(previews, reactive.drafted(view, eased, options=options.reactive))
+    if spare(view, drafts, pressure=pressure) < 0:
+        # What a preview saves within a fold is saved once.
+        drafts = _beside(previews, reactive.drafted(view, pressure, options=options.reactive))
+    return told(view, drafts, pressure=pressure)
+
+
+def _beside(previews: list[Draft], folds: list[Draft]) -> list[Draft]:
+    """Folds, and the previews of results that none of them folds."""
+    outside = (draft for draft in previews if not any(fold.first <= draft.first <= fold.last for fold in folds))
+    return [*folds, *outside]
+
+
+def _snake_cased(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", name): _snake_cased(value)
+        if isinstance(value, Mapping)
+        else value
+        for name, value in given.items()
+    }
+
+
+def strategy(options: Agentrail) -> Strategy:
+    """The strategy with other options."""
+    return Strategy("agentrail", partial(compact, options=options), admit=admit)
+
+
+STRATEGY = strategy(DEFAULTS)

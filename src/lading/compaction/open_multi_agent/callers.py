@@ -1,0 +1,97 @@
+"""``custom``: a function of the caller's says what is shown; what it changes becomes one edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile
+
+from lading.compaction import Draft, Pressure
+from lading.compaction.cutting import carried, cut_points
+from lading.compaction.open_multi_agent.options import Compress
+from lading.compaction.open_multi_agent.sizes import estimated_tokens
+from lading.compaction.pins import RESTATED
+from lading.log import EditKind
+from lading.messages import Message, user_text
+from lading.validity import blocks, newest_block
+from lading.view import View
+
+
+def compressed_by_caller(
+    view: View, messages: Sequence[Message], *, compress: Compress, pressure: Pressure
+) -> Draft | None:
+    """The draft for the blocks that ``compress`` shows otherwise; None where it changes nothing.
+
+    It is given the messages without the system prompt. The head stays whether it gives it back or not. Raises
+    ValueError when it gives nothing, or changes the newest block; TypeError when it gives anything but messages.
+    """
+    head = messages[: view.head]
+    given = [*(message for message in head if message.role != "system"), *messages[view.head :]]
+    answer: object = compress(given, estimated_tokens(given))
+    if not isinstance(answer, Sequence) or not all(isinstance(message, Message) for message in answer):
+        raise TypeError("compress must give a list of messages")
+    if not answer:
+        raise ValueError("compress gave no messages; at least one must stay")
+    wanted = list(dropwhile(lambda message: message in head, answer))
+    if wanted == messages[view.head :]:
+        return None
+    start, end, kept = _changed(view, messages, wanted, pressure)
+    if end > newest_block(messages):
+        raise ValueError("compress changed what must stay whole: what the model has not answered yet")
+    shown = list(_paired(wanted[start - view.head : len(wanted) - kept]))
+    return _draft(view, (start, end), shown, pressure=pressure)
+
+
+def _changed(
+    view: View, messages: Sequence[Message], wanted: Sequence[Message], pressure: Pressure
+) -> tuple[int, int, int]:
+    """The whole blocks from ``start`` to ``end`` that hold all that differs, and how many messages follow."""
+    points = [view.head, *(point for point in cut_points(view, pressure)), len(messages)]
+    rest = messages[view.head :]
+    shared = _shared(rest, wanted)
+    start = max(point for point in points if point <= view.head + shared)
+    # What is shared at the start is not shared at the end a second time.
+    room = min(len(messages) - start, len(wanted) - (start - view.head))
+    tail = min(_shared(rest[::-1], wanted[::-1]), room)
+    end = min(point for point in points if point >= len(messages) - tail)
+    if start == end:
+        # What is only put in shows a block anew: the one before it, or where there is none the one behind.
+        start = max((point for point in points if point < start), default=start)
+        end = end if start < end else min((point for point in points if point > end), default=end)
+    return start, end, len(messages) - end
+
+
+def _shared(one: Sequence[Message], other: Sequence[Message]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left is not right and left != right:
+            break
+        count += 1
+    return count
+
+
+def _paired(shown: Sequence[Message]) -> Iterator[Message]:
+    """The messages without results whose call is not among them, and without calls that lack a result."""
+    for start, end in blocks(shown):
+        calls = {call.id for call in shown[start].calls}
+        if calls == {result.call_id for message in shown[start:end] for result in message.results}:
+            yield from shown[start:end]
+
+
+def _draft(view: View, span: tuple[int, int], shown: Sequence[Message], *, pressure: Pressure) -> Draft:
+    start, end = span
+    first, last = view.items[start].entry, view.last_entry(end)
+    pointer = pressure.address(f"{first}-{last}")
+    note = user_text(f"[{last - first + 1} messages are shown as compress gave them. As they were: {pointer}]")
+    stays = carried(view, end, start=start, pressure=pressure)
+    kept = [message for message in stays if not _is_told(message, shown)]
+    kind: EditKind = "summarised" if shown else "dropped"
+    return Draft(kind, first, last, (note, *kept, *shown), "custom: compress changed it", (pointer,))
+
+
+def _is_told(message: Message, shown: Sequence[Message]) -> bool:
+    """Whether what must stay stands there anyway: the message itself, or each line under the heading of rules."""
+    if message in shown:
+        return True
+    heading, *lines = message.text.splitlines() or [""]
+    told = "\n".join(other.text for other in shown)
+    return heading == RESTATED and all(line in told for line in lines)

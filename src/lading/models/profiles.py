@@ -1,0 +1,108 @@
+"""Context profiles: how much of its history a model of each tier is shown, by the numbers of Reactive Agents.
+
+The seven fields of its document have the document's numbers; where its code had others (full steps 2/4/6/8,
+local results of 600 characters) the document wins. The other four fields stand in its code alone. A profile
+holds no window: what a model can take stands on its card.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from lading.errors import InputError
+from lading.events import Event
+from lading.models.card import Tier
+from lading.models.catalog import find_card
+
+Amount: TypeAlias = Annotated[int, Meta(ge=0)]
+RulesComplexity: TypeAlias = Literal["simplified", "standard", "detailed"]
+PromptVerbosity: TypeAlias = Literal["minimal", "standard", "full"]
+ToolSchemaDetail: TypeAlias = Literal["names-only", "names-and-types", "full"]
+
+
+class Profile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The thresholds of one tier."""
+
+    tier: Tier
+    compact_after_steps: Amount
+    """With more steps than this, older ones are compacted; so many from the end on have a line each."""
+    full_detail_steps: Amount
+    """So many of the newest steps stay as they are."""
+    tool_result_max_chars: Amount
+    """A tool result above it is cut when it arrives."""
+    rules_complexity: RulesComplexity
+    prompt_verbosity: PromptVerbosity
+    tool_schema_detail: ToolSchemaDetail
+    few_shot_example_count: Amount
+    context_budget_percent: Annotated[int, Meta(ge=0, le=100)]
+    """The share of the window that a request and its reply may take."""
+    max_iterations: Amount
+    temperature: Annotated[float, Meta(ge=0)]
+
+
+CONTEXT_PROFILES: Mapping[Tier, Profile] = {
+    "local": Profile("local", 4, 3, 400, "simplified", "minimal", "names-and-types", 0, 70, 8, 0.3),
+    "mid": Profile("mid", 6, 5, 800, "standard", "standard", "full", 1, 80, 10, 0.5),
+    "large": Profile("large", 8, 7, 1_200, "standard", "standard", "full", 2, 85, 12, 0.7),
+    "frontier": Profile("frontier", 12, 10, 2_000, "detailed", "full", "full", 3, 90, 15, 0.7),
+}
+"""The profile of each tier."""
+
+_WORDS: tuple[tuple[Tier, tuple[str, ...]], ...] = (
+    ("frontier", ("opus", "o1", "o3")),
+    ("local", ("ollama", "llama", "phi", "qwen")),
+    ("mid", ("haiku", "mini", "flash")),
+    ("large", ("sonnet", "gpt-4o")),
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])[A-Z]")
+
+
+def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
+    """The tier of a model by its name, and what the caller should be told about it. Never fails.
+
+    The words of the document are looked for first, as whole words (``mini`` is not in ``gemini``, versions may
+    follow: ``phi4``); then the model's card decides. A name that says nothing is of the mid tier, and an
+    UnknownModel event says so.
+    """
+    for tier, words in _WORDS:
+        if any(_whole(word).search(model.lower()) for word in words):
+            return tier, ()
+    card, events = find_card(model)
+    return card.tier, events
+
+
+def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None) -> Profile:
+    """The profile for a model, with some fields replaced; the tier is the one given, else the model's.
+
+    ``overrides`` may spell fields as here or as the document does (``toolResultMaxChars``). Raises InputError
+    naming a field that is unknown, given twice or has no such value.
+    """
+    given = snake_case(overrides or {})
+    tier = given.get("tier", detect_tier(model)[0])
+    if tier not in CONTEXT_PROFILES:
+        raise InputError(f"There is no tier {tier!r}. Choose one of: {', '.join(CONTEXT_PROFILES)}.")
+    try:
+        return msgspec.convert({**msgspec.to_builtins(CONTEXT_PROFILES[tier]), **given}, Profile)
+    except msgspec.ValidationError as error:
+        raise InputError(f"The context profile cannot be used: {error}.") from error
+
+
+def snake_case(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same options with ``camelCase`` names spelled ``camel_case``. Raises InputError for one given twice."""
+    spelled: dict[str, Any] = {}
+    for name, value in options.items():
+        snake = _CAMEL.sub(lambda match: f"_{match[0].lower()}", name)
+        if snake in spelled:
+            raise InputError(f"The option {snake} is given twice, in two spellings. Give it once.")
+        spelled[snake] = value
+    return spelled
+
+
+def _whole(word: str) -> re.Pattern[str]:
+    after = "(?![a-z0-9])" if word[-1].isdigit() else "(?![a-z])"
+    return re.compile(rf"(?<![a-z0-9]){re.escape(word)}{after}")
