@@ -1,0 +1,210 @@
+"""A fold in a model's words: what is asked, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from lading.compaction import Compaction, Draft, Pressure
+from lading.compaction.checking import SECTIONS
+from lading.compaction.folding import fold
+from lading.compaction.priced import STRATEGY, compact
+from lading.compaction.summaries import LEAST_TOKENS, own_calls, summarised
+from lading.effects import Steps, Summary, SummaryRequest
+from lading.errors import SummaryFailed
+from lading.history import History
+from lading.messages import Message, Reasoning, Text, ToolCall, user_text
+from tests.histories import answered
+from tests.views import admitted, pressure
+
+TASK = "Repair the import of dates in src/dates.py."
+
+
+def work(rounds: int, *, start: int = 0) -> list[Message]:
+    """Rounds of reading files, each with a thought, a decision and values of its own."""
+    history: list[Message] = []
+    for number in range(start, start + rounds):
+        said = (Reasoning("hidden thoughts", "c2ln"), Text(f"I chose mod_{number} because it is next."))
+        call = ToolCall(f"c{number}", "read", f'{{"path": "src/mod_{number}.py"}}')
+        history += [Message("assistant", (*said, call)), answered(f"c{number}", f"value_{number} is set\n" * 60)]
+    return history
+
+
+def asked_for(steps: Steps[Compaction]) -> SummaryRequest:
+    return next(steps)
+
+
+def ended(steps: Steps[Compaction], answer: Summary | SummaryFailed | None) -> Compaction:
+    """What a step decides that has asked and is answered."""
+    try:
+        steps.throw(answer) if isinstance(answer, SummaryFailed) else steps.send(answer)
+    except StopIteration as end:
+        decided: Compaction = end.value
+        return decided
+    raise AssertionError("it asked again")
+
+
+def listed(request: SummaryRequest) -> list[str]:
+    return request.keep.splitlines()[1:-1]
+
+
+def good(request: SummaryRequest) -> Summary:
+    return Summary("Goal: repair src/dates.py\nDone: " + " ".join(listed(request)))
+
+
+def full(history: History, *, asks: bool = True) -> Pressure:
+    """A pressure under which the view is just too large."""
+    return replace(pressure(history.view.tokens - 1), output_price=5.0 if asks else None)
+
+
+def folding(history: History, *, asks: bool = True) -> Steps[Compaction]:
+    steps = STRATEGY.compact(history.view, full(history, asks=asks))
+    assert not isinstance(steps, Compaction)
+    return steps
+
+
+def test_a_fold_shows_the_answer_over_values_that_rules_draw() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    request = asked_for(steps)
+    (draft,) = ended(steps, good(request)).drafts
+    drawn = compact(history.view, full(history)).drafts[0]
+    note, *lines = draft.replacement[0].text.splitlines()
+    assert (draft.first, draft.last, draft.pointers, draft.reason) == (
+        drawn.first,
+        drawn.last,
+        drawn.pointers,
+        drawn.reason,
+    )
+    assert note == drawn.replacement[0].text.splitlines()[0]
+    assert lines[:2] == good(request).text.splitlines()
+    assert not any(line.partition(":")[0] in ("Asked", *SECTIONS) for line in lines[2:])
+    assert sum("src/mod_" in line for line in lines[2:]) > 1
+
+
+def test_the_request_is_fenced_and_has_no_reasoning() -> None:
+    request = asked_for(folding(admitted([user_text(TASK), *work(40)])))
+    assert "hidden thoughts" not in request.prompt
+    assert "c2ln" not in request.prompt
+    assert "I chose mod_7 because it is next." in request.text
+    assert TASK in request.context
+    assert request.earlier == ""
+    assert 0 < len(listed(request)) <= 20
+    assert all(value in request.text for value in listed(request))
+    for part in (request.text, request.context, request.keep):
+        mark = part.splitlines()[0].split()[-1]
+        assert part.splitlines()[-1].startswith(mark)
+
+
+def test_open_tasks_and_failures_are_to_be_kept() -> None:
+    failing = [
+        Message(
+            "assistant", (Text("Next step: describe the calendar"), ToolCall("x", "shell", '{"do": "pytest"}'))
+        ),
+        answered("x", "error: calendar broken"),
+    ]
+    failing[1] = failing[1].with_parts((replace(failing[1].results[0], is_error=True),))
+    history = admitted([user_text(TASK), *failing, *work(40)])
+    steps = folding(history)
+    request = asked_for(steps)
+    assert [line.partition(":")[0] for line in listed(request)[:2]] == ["Failed", "Open"]
+    names = " ".join(line for line in listed(request) if ":" not in line)
+    decided = ended(steps, Summary(f"Goal: repair it\nDone: {names}"))
+    assert decided.rejected == ("it drops 'Failed: shell pytest: error: calendar broken'",)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _request: SummaryFailed("no answer within 60 s"),
+        lambda _request: Summary(""),
+        lambda _request: Summary("I'm sorry, I can't."),
+        lambda _request: Summary("Goal: repair src/invented.py"),
+        lambda _request: Summary("Goal: repair src/dates.py"),
+        lambda request: Summary(good(request).text + " and so on" * 400),
+    ],
+    ids=["failed", "empty", "refusal", "invented", "dropped", "long"],
+)
+def test_an_answer_that_does_not_pass_leaves_what_the_rules_drew(
+    answer: Callable[[SummaryRequest], Summary | SummaryFailed],
+) -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    decided = ended(steps, answer(asked_for(steps)))
+    assert len(decided.rejected) == 1
+    assert replace(decided, rejected=()) == compact(history.view, full(history))
+
+
+def test_where_nobody_answers_the_rules_decide() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    asked_for(steps)
+    assert ended(steps, None) == compact(history.view, full(history))
+    assert STRATEGY.compact(history.view, full(history, asks=False)) == compact(history.view, full(history))
+
+
+def test_nobody_is_asked_where_nothing_is_folded_or_too_little_would_be_said() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    calm = replace(pressure(10**6), output_price=5.0)
+    assert STRATEGY.compact(history.view, calm) == compact(history.view, calm)
+    decided = compact(history.view, full(history))
+    steps = summarised(history.view, decided, most_tokens=2 * LEAST_TOKENS, pressure=full(history))
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == decided
+
+
+def test_a_merge_asks_with_the_sections_of_the_summaries_it_takes_the_place_of() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    first = asked_for(steps)
+    history.apply(ended(steps, good(first)).drafts[0], call=1, room_tokens=10**6)
+    for message in work(30, start=40):
+        history.append(message, call=2)
+    point = history.view.position_with_tail(500)
+    while not history.view.starts_entry(point) or history.view.items[point].message.role != "assistant":
+        point += 1
+    tight = replace(pressure(20_000), output_price=5.0)
+    merged = fold(history.view, point, start=history.view.head, most_tokens=900, reason="merged", pressure=tight)
+    steps = summarised(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
+    request = asked_for(steps)
+    assert request.earlier.splitlines()[1:-1] == good(first).text.splitlines()
+    assert "src/mod_50.py" in request.text
+    assert "I chose mod_50 because" in request.text
+    assert "I chose mod_3 because" not in request.prompt
+    (draft,) = ended(steps, good(request)).drafts
+    assert draft.replacement[0].text.splitlines()[1:3] == good(request).text.splitlines()
+    carried = Summary(good(request).text + " after src/mod_3.py")
+    steps = summarised(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
+    asked_for(steps)
+    assert ended(steps, carried).rejected == ()
+
+
+def test_what_asking_will_cost_is_near_what_it_costs_and_enters_the_price() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    view = history.view
+    asks = replace(pressure(20_000), output_price=5.0)
+    end = view.position_with_tail(500)
+    estimated = own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
+    draft = Draft("summarised", 1, view.last_entry(end), (user_text("drawn"),), "due", ())
+    request = asked_for(summarised(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
+    paid = asks.count(user_text(request.prompt)) + 5.0 * 400
+    assert 0.6 * paid < estimated < 1.6 * paid
+    assert own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=pressure(20_000)) == 0
+    assert own_calls(view, view.head, end=end, fold_tokens=LEAST_TOKENS, pressure=asks) == 0
+    assert own_calls(view, view.head, end=view.head, fold_tokens=1_000, pressure=asks) == 0
+
+
+def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:
+    view = admitted([user_text(TASK), *work(60)]).view
+    room = pressure(20_000)
+    for account in range(0, 200_000, 1_000):
+        paid = replace(room, account=float(account))
+        if compact(view, paid).drafts:
+            assert not compact(view, replace(paid, output_price=5.0)).drafts
+            view.rounds *= 10
+            assert compact(view, replace(paid, output_price=5.0, account=account + 20_000.0)).drafts
+            return
+    raise AssertionError("no fold was ever due")
