@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lading.budget import Budget
+from lading.compaction import Strategy
 from lading.economics import Rates
 from lading.engine import Engine
 from lading.errors import PackError
@@ -53,7 +54,7 @@ def settings(
     window: int = 4_000,
     *,
     wire: str = "openai_chat",
-    strategy: str = "basic",
+    strategy: str | Strategy = "basic",
     conduct: Conduct | None = None,
     rates: Rates | None = None,
     strict: bool = True,

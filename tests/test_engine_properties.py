@@ -15,7 +15,7 @@ from lading import jsonbytes
 from lading.addresses import parse
 from lading.compaction import STRATEGIES
 from lading.errors import WindowExceeded
-from lading.messages import Message, Text
+from lading.messages import Message, Text, user_text
 from lading.models.card import Conduct
 from lading.pack import Pack
 from lading.pointers import as_text, resolve
@@ -26,6 +26,11 @@ from tests.engines import TOOLS, packs, run, settings
 from tests.histories import histories
 
 WINDOWS = st.integers(150, 1500)
+ROOMY = st.integers(600, 1500)
+"""Windows of which a quarter holds all rules that a history states."""
+RULES = st.sampled_from(
+    ["Never edit b.py.", "You must not push!", "Please do not guess.", "Always run it \ud83d\\."]
+)
 every_wire = pytest.mark.parametrize("wire_name", sorted(WIRES))
 every_strategy = pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 
@@ -149,6 +154,26 @@ def test_head_and_newest_block_stay_whole(
             assert edit.first >= assistants[0]
             # Without calls the newest block is what follows the assistant message.
             assert edit.last < assistants[-1] + (not history[assistants[-1]].calls)
+
+
+@every_wire
+@every_strategy
+@given(
+    history=histories(max_size=20), rules=st.lists(st.tuples(st.integers(1, 20), RULES), max_size=6), window=ROOMY
+)
+def test_what_the_user_laid_down_stays_verbatim(
+    wire_name: str, strategy: str, history: list[Message], rules: list[tuple[int, str]], window: int
+) -> None:
+    for position, rule in rules:
+        said = history[position : position + 1]
+        if said and said[0].role == "user":
+            history[position] = said[0].with_parts((*said[0].parts, Text(f"Hello. {rule}")))
+        else:
+            history.insert(max(position, 2), user_text(rule))
+    _, outcomes = run(settings(window, wire=wire_name, strategy=strategy), history)
+    if isinstance(outcomes[-1], Pack):
+        for _, rule in rules:
+            assert jsonbytes.dump(rule)[1:-1] in outcomes[-1].body
 
 
 @every_wire

@@ -94,6 +94,7 @@ def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch:
         (NOTHING, "a NoneType, not a Compaction"),
         (Compaction(rent=math.nan), "the rent is nan"),
         (Compaction((NOTHING,)), "a NoneType stands in place of a Draft"),
+        (Compaction(rejected=(NOTHING,)), "what is rejected needs reasons in words"),
         (Compaction((Draft("cleared", 3, 3, (), NOTHING, (HERE + "3",)),)), "Expected `str`"),
         (Compaction((Draft("cleared", 3, 3, (NOTHING,), "", (HERE + "3",)),)), "Expected `object`"),
     ],

@@ -15,6 +15,7 @@ MESSAGES = st.sampled_from(
         Message("system", (Text("Be brief."),)),
         said("Done."),
         called("a"),
+        called("a", "restore"),
         answered("a", "word " * 50),
         Message("user", (ToolResult("a", (Text("x" * 90),)), Text("and go on"))),
     ]
@@ -40,12 +41,15 @@ def assert_alike(one: View, other: View) -> None:
     for ask in (View.tokens_before, View.clearable_before, View.first_clearable, View.last_entry):
         assert [ask(one, position) for position in positions] == [ask(other, position) for position in positions]
     assert (one.head, one.tokens, one.messages) == (other.head, other.tokens, other.messages)
+    assert (one.rounds, one.newest_request) == (other.rounds, other.newest_request)
+    assert list(one.raw_between(0, len(one) + 99)) == list(other.raw_between(0, len(other) + 99))
     for tail in range(-1, one.tokens + 9, 7):
         assert one.position_with_tail(tail) == other.position_with_tail(tail)
     most = max((item.entry for item in one.items), default=0) + 2
     for first in range(most):
         for last in range(first, most):
             assert one.span(first, last) == other.span(first, last)
+            assert [*one.admitted_between(first, last)] == [*other.admitted_between(first, last)]
 
 
 @st.composite
@@ -155,3 +159,33 @@ def test_the_last_entry_before_a_position_counts_what_spans_hide() -> None:
     view.apply(edit_of(1, 1, 5, [user_text("stub")]))
     assert view.last_entry(len(view)) == 5
     assert View().last_entry(0) == -1
+
+
+def test_how_an_entry_was_first_shown_is_known_whatever_came_later() -> None:
+    history = [user_text("task"), called("a"), answered("a", "word " * 99), said("ok")]
+    view = grown(entries_of(history))
+    view.apply(edit_of(0, 2, 2, [answered("a", "clipped")], "clipped"))
+    view.apply(edit_of(1, 2, 2, [answered("a", "note")], "cleared"))
+    view.apply(edit_of(2, 1, 3, [user_text("stub")]))
+    assert list(view.admitted_between(1, 3)) == [
+        (1, (history[1],)),
+        (2, (answered("a", "clipped"),)),
+        (3, (history[3],)),
+    ]
+
+
+def test_a_view_built_again_has_as_many_rounds_as_one_that_grew() -> None:
+    history = [user_text("hi"), called("a"), answered("a"), called("b"), answered("b"), said("done")]
+    entries = entries_of(history)
+    grown = View()
+    for entry in entries:
+        grown.append(entry.message, entry=entry.index, tokens=entry.tokens)
+    assert rebuild(entries, []).rounds == grown.rounds == 3
+
+
+def test_what_was_withdrawn_is_pinned_no_more() -> None:
+    entries = entries_of([user_text("task"), said("done"), user_text("Keep this."), said("ok")])
+    pinned = edit_of(0, 2, 2, [user_text("Keep this.")], "pinned")
+    assert list(rebuild(entries, [pinned]).pinned_between(0, 3)) == [user_text("Keep this.")]
+    withdrawn = edit_of(1, 2, 3, [], "restated")
+    assert list(rebuild(entries, [pinned, withdrawn]).pinned_between(0, 3)) == []

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hypothesis import strategies as st
 
-from lading.compaction import Pressure
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.economics import Rates
 from lading.history import History
 from lading.log import Entry
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.repair import Needs
 from lading.validity import Invariant
+from lading.view import View
 
 
 def count(message: Message) -> int:
@@ -38,6 +39,13 @@ def pressure(
 ) -> Pressure:
     """A pressure under which nothing was sent and nothing is paid yet."""
     return Pressure(room_tokens, 0, Rates(0.1, 1.25), 0.0, False, counter, address, invariants)
+
+
+def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction:
+    """What a strategy that asks for nothing decides."""
+    compaction = strategy.compact(view, pressure)
+    assert isinstance(compaction, Compaction)
+    return compaction
 
 
 def admitted(messages: Iterable[Message]) -> History:

@@ -13,27 +13,27 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.addresses import Address, check_name
+from lading.addresses import Address
+from lading.asking import Asking, attempted
 from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
 from lading.counting import counter_on
-from lading.economics import is_cold
-from lading.errors import IllegalRequest, InputError, PackError, StoreError, WindowExceeded
-from lading.events import CompactionApplied, Event, StrategyOverruled, ToolsReduced
+from lading.errors import IllegalRequest, InputError, PackError, WindowExceeded
+from lading.events import Event, StrategyOverruled, ToolsReduced
 from lading.history import History
-from lading.log import Edit, Reported
-from lading.manifest import Cause, totals
+from lading.log import Reported
+from lading.manifest import Cause, Frame, Manifest, totals
 from lading.messages import Message, Template, Tool
 from lading.offer import Offer
-from lading.pack import Pack, layer_counts, window_exceeded
-from lading.receipts import Last, Receipts, Standing
+from lading.pack import Pack, applied, layer_counts, window_exceeded
+from lading.receipts import Last, Receipts, Standing, recent_manifests
 from lading.request import Request
 from lading.settings import Settings
-from lading.stores import SessionStore
+from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
 from lading.toolset import LADDER, Detail
 from lading.validity import newest_block
-from lading.view import View, rebuild
+from lading.view import View
 from lading.wire import find_wire
 from lading.wire.checking import Violation
 
@@ -48,18 +48,13 @@ class Engine:
 
         Raises StoreError when the store already holds the session: ``reopen`` continues it.
         """
-        check_name(settings.tenant, what="tenant")
-        check_name(settings.session, what="session")
-        if store is not None and (settings.tenant, settings.session) in store.sessions():
-            raise StoreError(
-                f"The store already holds the session {settings.session!r}. Continue it with lading.reopen, "
-                "or choose another session name."
-            )
+        check_unused(store, settings.tenant, session=settings.session)
         self.settings = settings
         self._wire = find_wire(settings.wire)
         self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
         self.history = History(self._wire.needs(settings.card), self._count)
         self._strategy = strategy(settings.strategy)
+        self._asking = Asking(settings, self._count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
         self._detail: Detail = "full"
@@ -94,10 +89,19 @@ class Engine:
         """What reported usage has taught about the session's counter."""
         return self._receipts.calibration
 
-    def resume(self, manifest: bytes | None, *, store: SessionStore) -> None:
-        """Go on after the last recorded request (None: there was none). For ``reopen``."""
+    @property
+    def frame(self) -> Frame | None:
+        """What the last request was made with; None when there was none."""
+        return self._receipts.frame
+
+    def start_from(self, calibration: Calibration) -> None:
+        """Count on what another session of the same model has learned from reported usage."""
+        self._receipts.start_from(calibration)
+
+    def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
+        """Go on where a stored session stopped; ``recent``: its last manifests. For ``reopen``."""
         self._receipts = Receipts(self.settings, store)
-        last = self._receipts.resume(manifest, self.history)
+        last = self._receipts.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
 
@@ -163,24 +167,26 @@ class Engine:
         """
         if at_s is not None and not math.isfinite(at_s):
             raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
-        self._events += self.history.close(call=self.call)
-        if all(item.message.role == "system" for item in self.history.view.items):
-            raise PackError("There is no message to answer yet. Append a user message first.")
-        self._offer = self._offer.changed(tuple(tools), template)
-        mark, detail, events, recorded = len(self.history.edits), self._detail, len(self._events), False
-        learned = None
+        detail, events, before = self._detail, len(self._events), len(self.history.edits)
+        recorded, learned = False, None
+        self._asking.begin()
         try:
+            self._events += self.history.close(call=self.call)
+            mark = len(self.history.edits)
+            if all(item.message.role == "system" for item in self.history.view.items):
+                raise PackError("There is no message to answer yet. Append a user message first.")
+            self._offer = self._offer.changed(tuple(tools), template)
             self._recall()
             if refused_tokens is not None:
                 learned = self._receipts.refused(refused_tokens, self.history)
             account = self._compact(at_s, most_tokens, refused=refused_tokens is not None)
             violations = self._assemble(mark)
-            standing = Standing(self._counts(), self._detail, account, at_s, cause)
+            standing = Standing(self._counts(), self._detail, account, at_s, cause, self._asking.spent)
             pack = self._record(violations, standing)
             recorded = True
         finally:
             if not recorded:
-                self._take_back(mark)
+                self._take_back(before)
                 self._detail = detail
                 del self._events[events:]
                 if learned is not None:
@@ -192,7 +198,7 @@ class Engine:
         last = self._last
         if last.chain or not last.call:
             return
-        earlier = rebuild(self.history.entries[: last.entries], self.history.edits[: last.edits])
+        earlier = self.history.rebuilt(last.entries, last.edits)
         self._encode(self._request, earlier)
         chain = tuple(self._request.chain)
         if chain[-1] == last.digest:
@@ -224,7 +230,7 @@ class Engine:
             kept, repacked = self._rooms(tools_tokens, most_tokens)
             # A request that goes another way than the last is counted with less certainty.
             for room in dict.fromkeys((kept, min(kept, repacked))):
-                account = self._decide(self._pressure(room, at_s), refused=refused)
+                account = self._decide(self._pressure(room, at_s, refused=refused))
                 # A shorter list leaves more room: each message has a price of its own.
                 fits = self._rooms(tools_tokens, most_tokens)[self._changes_sent()]
                 if self.history.view.tokens <= fits:
@@ -234,7 +240,7 @@ class Engine:
                 view = self.history.view
                 counts = layer_counts(view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
                 self._take_back(mark)
-        raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy)
+        raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
     def _rooms(self, tools_tokens: int, most_tokens: int | None) -> tuple[int, int]:
         """What the view may count as a request that extends the last one, and as one that goes another way."""
@@ -245,22 +251,27 @@ class Engine:
         """Whether an edit since the last request changes what that one showed."""
         return any(edit.first < self._last.entries for edit in self.history.edits[self._last.edits :])
 
-    def _pressure(self, room_tokens: int, at_s: float | None) -> Pressure:
-        settings, last = self.settings, self._last
-        idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
+    def _pressure(self, room_tokens: int, at_s: float | None, *, refused: bool = False) -> Pressure:
+        settings = self.settings
         return Pressure(
             room_tokens=room_tokens,
-            sent_items=last.counted.messages,
+            sent_items=self._last.counted.messages,
             rates=settings.rates,
             account=self._account,
-            cache_cold=is_cold(idle_s=idle_s, ttl_s=settings.cache_ttl_s),
+            cache_cold=self._receipts.is_cold(at_s),
             count=self._count,
             address=lambda item: str(Address(settings.tenant, settings.session, "log", item)),
             invariants=self._wire.invariants(settings.card),
+            tier=settings.card.tier,
+            output_price=settings.card.prices.output if settings.summarizer else None,
+            past=self._receipts.past(self.history, refused=refused),
         )
 
-    def _decide(self, pressure: Pressure, *, refused: bool) -> float:
-        view = self.history.view
+    def _decide(self, pressure: Pressure) -> float:
+        view, refused = self.history.view, pressure.past.is_refused
+        if not refused and self._receipts.are_of(self.history) and view.tokens <= pressure.room_tokens:
+            # Nothing was answered since: no call has paid rent, and the request stays what it is.
+            return pressure.account
         position = min(pressure.sent_items, len(view))
         if refused:
             # The model saw nothing of what was new in a request that was too long.
@@ -271,7 +282,9 @@ class Engine:
             if draft is not None:
                 self._apply(draft, pressure)
             position += 1 + len(view) - items
-        compaction = self._guarded(partial(compacted, self._strategy, view, pressure=pressure), Compaction())
+        decide = partial(compacted, self._strategy, view, pressure=pressure, run=self._asking.run)
+        compaction = self._guarded(decide, Compaction())
+        self._events += [event for event in compaction.events(self.call) if event not in self._events]
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:
@@ -283,19 +296,19 @@ class Engine:
 
     def _guarded(self, decide: Callable[[], Decided], otherwise: Decided) -> Decided:
         """What a strategy decides; one that fails decides nothing. A strategy may be a user's own code."""
-        try:
-            return decide()
-        except Exception as error:
-            if self.settings.strict:
-                raise
-            self._overrule(f"it failed: {type(error).__name__}: {error}")
-            return otherwise
+        outcome = attempted(decide)
+        if not isinstance(outcome, Exception):
+            return outcome
+        if self.settings.strict:
+            raise outcome
+        self._overrule(f"it failed: {type(outcome).__name__}: {outcome}")
+        return otherwise
 
     def _apply(self, draft: Draft, pressure: Pressure) -> None:
         session = (self.settings.tenant, self.settings.session)
         if fault := unsound(draft, self.history.view, entries=len(self.history.entries), session=session):
             if self.settings.strict:
-                raise PackError(f"The strategy {self.settings.strategy} drafted an edit that {fault}.")
+                raise PackError(f"The strategy {self.settings.strategy_name} drafted an edit that {fault}.")
             self._overrule(f"an edit of its {fault}")
             return
         changed = self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens)
@@ -308,7 +321,7 @@ class Engine:
             return violations
         if self.settings.strict:
             raise IllegalRequest(
-                f"The strategy {self.settings.strategy} made an illegal request: {violations[0].rule} at "
+                f"The strategy {self.settings.strategy_name} made an illegal request: {violations[0].rule} at "
                 f"{violations[0].path}: {violations[0].detail}.",
                 violations=tuple(violations),
             )
@@ -320,7 +333,7 @@ class Engine:
         pressure = self._pressure(room, None)
         rescue = emergency(self.history.view, pressure)
         if rescue is None:
-            raise window_exceeded(self._counts(), self._room, strategy=self.settings.strategy)
+            raise window_exceeded(self._counts(), self._room, strategy=self.settings.strategy_name)
         self._apply(rescue, pressure)
         violations = self._encode(self._request, self.history.view)
         if violations and self._made_worse(violations, mark):
@@ -334,7 +347,7 @@ class Engine:
     def _made_worse(self, violations: Sequence[Violation], mark: int) -> bool:
         """Whether the same history without the edits since ``mark`` breaks fewer rules."""
         plain = Request(self._wire, self.settings.card, strict=self.settings.strict)
-        view = rebuild(self.history.entries, self.history.edits[:mark])
+        view = self.history.rebuilt(len(self.history.entries), mark)
         return len(self._encode(plain, view)) < len(violations)
 
     def _encode(self, request: Request, view: View) -> list[Violation]:
@@ -346,8 +359,9 @@ class Engine:
     def _record(self, violations: list[Violation], standing: Standing) -> Pack:
         request, decided = self._request, self.history.edits[self._last.edits :]
         chain, ends, body = tuple(request.chain), tuple(request.ends), request.body()
+        before, after = self.history.messages_without(self._last.edits), len(self.history.view)
         manifest = self._receipts.record(standing, self.history, offer=self._offer, built=(chain, ends, len(body)))
-        events = (*self._events, *map(_applied, _by_strategy(decided)))
+        events = (*self._events, *applied(decided, before=before, after=after))
         self._events, self._account = [], standing.account
         return Pack(body, manifest, chain, ends, tuple(violations), events)
 
@@ -366,7 +380,7 @@ class Engine:
             self._detail = detail
 
     def _overrule(self, why: str) -> None:
-        self._events.append(StrategyOverruled(self.call, self.settings.strategy, why))
+        self._events.append(StrategyOverruled(self.call, self.settings.strategy_name, why))
 
     def _take_back(self, mark: int) -> None:
         if len(self.history.edits) > mark:
@@ -381,16 +395,6 @@ def reopen(settings: Settings, store: SessionStore) -> Engine:
     """
     stored = store.load(settings.tenant, settings.session)
     engine = Engine(settings)
-    engine.history.restore(stored.entries, stored.edits)
-    engine.resume(stored.last_manifest, store=store)
+    recent = recent_manifests(store, tenant=settings.tenant, session=settings.session, calls=stored.calls)
+    engine.resume(stored, recent, store=store)
     return engine
-
-
-def _by_strategy(edits: Iterable[Edit]) -> Iterable[Edit]:
-    return (edit for edit in edits if edit.kind not in ("repaired", "restated"))
-
-
-def _applied(edit: Edit) -> CompactionApplied:
-    return CompactionApplied(
-        edit.call, edit.index, edit.kind, edit.reason, edit.tokens_before, edit.tokens_after, edit.forced_tokens
-    )

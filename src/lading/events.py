@@ -34,12 +34,34 @@ class CompactionApplied(Struct, frozen=True, tag_field="event", tag=True):
     forced_tokens: int
 
 
+class Compacted(Struct, frozen=True, tag_field="event", tag="compaction"):
+    """A request shows fewer messages than it would have without what was decided for it."""
+
+    call: int
+    messages_before: int
+    messages_after: int
+
+
 class StrategyOverruled(Struct, frozen=True, tag_field="event", tag=True):
     """The edits of a strategy broke a rule or did not fit; the last legal ones and a cut stand instead."""
 
     call: int
     strategy: str
     why: str
+
+
+class NoProgress(Struct, frozen=True, tag_field="event", tag=True):
+    """An edit is due and cannot be made: no legal place to cut leaves anything to take out."""
+
+    call: int
+    reason: str
+
+
+class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
+    """A model's summary was not had or not used; what was to be summarised is told by rules."""
+
+    call: int
+    reason: str
 
 
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
@@ -66,6 +88,23 @@ class Restored(Struct, frozen=True, tag_field="event", tag=True):
     is_error: bool
 
 
+class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
+    """A stored session goes on with another model: its requests are counted, bounded and priced for that one
+    from now on, and what was learned of the other's counts is put aside."""
+
+    session: str
+    before: str
+    after: str
+
+
+class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
+    """A streamed reply did not say what it took: counts learn nothing from it. Told once for each session."""
+
+    session: str
+    advice: str
+    """How it is told the next time."""
+
+
 class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
     """A client's request went out as its caller made it, because it could not be packed."""
 
@@ -84,10 +123,15 @@ Event: TypeAlias = (
     UnknownModel
     | Repaired
     | CompactionApplied
+    | Compacted
     | StrategyOverruled
+    | NoProgress
+    | SummaryRejected
     | ToolsReduced
     | Forked
     | Restored
+    | ModelChanged
+    | UsageMissing
     | PackingFailed
     | ReplyLost
 )

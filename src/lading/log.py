@@ -13,9 +13,12 @@ from msgspec import Struct
 from lading.messages import Message
 
 EditKind: TypeAlias = Literal[
-    "repaired", "restated", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
+    "repaired", "restated", "pinned", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
 ]
-"""``repaired`` at the border, ``restated`` by the caller; all others are a strategy's."""
+"""``repaired`` at the border, ``restated`` and ``pinned`` by the caller; all others are a strategy's."""
+
+NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
+"""Kinds that no strategy may use: they save nothing."""
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):

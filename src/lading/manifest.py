@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.budget import Budget
-from lading.economics import Rates
+from lading.economics import OwnCalls, Rates
 from lading.errors import StoreFormatError, TamperedError
 from lading.log import Edit, Entry
 from lading.models.card import Card
@@ -97,13 +97,15 @@ class Place(Struct, frozen=True, omit_defaults=True):
     cause: Cause = ""
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, omit_defaults=True):
     """How much of the session the request shows."""
 
     entries: int
     edits: int
     log: str
     """Chain digest over these entries (``log_chain``)."""
+    recounted: bool = False
+    """Whether the log holds counts of another counter, and the view was counted anew by the frame's."""
 
 
 class Expected(Struct, frozen=True):
@@ -123,6 +125,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; the counts stand as they are."""
+    own: OwnCalls | None = None
+    """What compaction's own model calls for it took; None: there were none."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

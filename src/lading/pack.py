@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,8 +10,8 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.economics import Rates
 from lading.errors import WindowExceeded
-from lading.events import Event
-from lading.log import Edit
+from lading.events import Compacted, CompactionApplied, Event
+from lading.log import NO_COMPACTIONS, Edit
 from lading.manifest import Manifest, Prefix, totals
 from lading.request import shared_links
 from lading.view import View
@@ -102,3 +102,15 @@ def shared_prefix(
     if not shared:
         why = "; ".join(reasons) or "tools, system or other fields changed"
     return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
+
+
+def applied(decided: Iterable[Edit], *, before: int, after: int) -> Iterator[Event]:
+    """The events of the edits that are a strategy's. ``before``: how many messages the request would show without
+    them, ``after``: how many it shows."""
+    edits = [edit for edit in decided if edit.kind not in NO_COMPACTIONS]
+    for edit in edits:
+        yield CompactionApplied(
+            edit.call, edit.index, edit.kind, edit.reason, edit.tokens_before, edit.tokens_after, edit.forced_tokens
+        )
+    if edits and before != after:
+        yield Compacted(edits[-1].call, before, after)

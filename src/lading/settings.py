@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from lading.budget import Budget, allocate
+from lading.compaction import DEFAULT, Strategy
 from lading.economics import Rates, rates_for
+from lading.effects import Summarizer
 from lading.jsonbytes import CANONICAL_FORM
 from lading.manifest import Frame
 from lading.models.card import Card
@@ -22,13 +24,21 @@ class Settings(Struct, frozen=True):
     budget: Budget
     rates: Rates
     wire: str = "openai_chat"
-    strategy: str = "basic"
+    strategy: str | Strategy = DEFAULT
+    """By name, by dotted path, or as it is; manifests hold its name."""
     tenant: str = "default"
     session: str = "session"
     cache_ttl_s: float | None = None
     """Idle for longer, the prompt cache is taken for cold; None: it is always warm."""
     strict: bool = False
     """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
+    summarizer: Summarizer | None = None
+    """Whom a strategy may ask for summaries; None: nobody."""
+
+    @property
+    def strategy_name(self) -> str:
+        """The strategy as manifests and errors name it."""
+        return self.strategy.name if isinstance(self.strategy, Strategy) else self.strategy
 
 
 def settings_for(
@@ -38,7 +48,7 @@ def settings_for(
     output_reserve_tokens: int | None = None,
     margin_tokens: int | None = None,
     wire: str = "openai_chat",
-    strategy: str = "basic",
+    strategy: str | Strategy = DEFAULT,
     session: str = "session",
     counter: str | None = None,
 ) -> Settings:
@@ -63,11 +73,19 @@ def settings_for(
     )
 
 
+def counts_as(settings: Settings, framed: Frame) -> bool:
+    """Whether what was counted under this frame is what these settings would count."""
+    of = (framed.counter, framed.multiplier, framed.wire, framed.card.conduct.dialect)
+    meter_ = settings.meter
+    now = (meter_.counter.name, meter_.multiplier, settings.wire, settings.card.conduct.dialect)
+    return of == now
+
+
 def frame(settings: Settings, *, tools: str, template: str) -> Frame:
     """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
     return Frame(
         wire=settings.wire,
-        strategy=settings.strategy,
+        strategy=settings.strategy_name,
         encoder=ENCODER,
         canonical=CANONICAL_FORM,
         card=settings.card,

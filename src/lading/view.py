@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from lading.addresses import RESTORE
-from lading.log import Edit, Entry
+from lading.log import Edit, EditKind, Entry
 from lading.messages import Message
 
+ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
+"""Kinds of edits that say how one entry is shown where nothing takes it out of view."""
 RESTORED_TOKENS = 2_500
 """What was restored stays as it is up to this size; no answer of the restore tool is larger."""
 
@@ -30,7 +32,9 @@ class Item(Struct, frozen=True):
     edit: int = -1
     """Index of the edit that put it there; -1 for the raw message."""
     clearable_tokens: int = 0
-    """Tokens of tool results in it that no edit has shortened yet."""
+    """Tokens of tool results in it that an edit may still shorten: those that are no notes."""
+    kind: EditKind | None = None
+    """Kind of the edit that put it there; None for the raw message."""
 
 
 class View:
@@ -38,6 +42,8 @@ class View:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
+        self.rounds = 0
+        """How many replies of the assistant were taken in, shown or not."""
         self._entries: list[int] = []
         self._total = 0
         # Running sums, valid as far as they reach; edits cut them back, the next question extends them.
@@ -46,8 +52,14 @@ class View:
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
+        self._raw: dict[int, Message] = {}
+        self._admitted: dict[int, tuple[Message, ...]] = {}
+        """Entries that are not shown as they came: how they are shown instead."""
+        self._pinned: dict[int, tuple[Message, ...]] = {}
         self._restoring: set[str] = set()
-        """Ids of the calls that asked for something to be restored."""
+        """Ids that now stand for a call that asked for something to be restored."""
+        self._restored: set[int] = set()
+        """Entries that answer such a call."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -71,6 +83,20 @@ class View:
     def messages(self) -> list[Message]:
         """The messages alone."""
         return [item.message for item in self.items]
+
+    def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
+        """The raw messages of the entries ``first`` to ``last``, each with its entry, without withdrawn ones."""
+        return ((entry, self._raw[entry]) for entry in range(first, last + 1) if entry in self._raw)
+
+    def admitted_between(self, first: int, last: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
+        """The entries ``first`` to ``last``, each as it is shown where nothing cleared, folded or dropped it,
+        without withdrawn ones."""
+        return ((entry, self._admitted.get(entry, (message,))) for entry, message in self.raw_between(first, last))
+
+    def pinned_between(self, first: int, last: int) -> Iterator[Message]:
+        """What the caller pinned of the entries ``first`` to ``last``, as it is shown."""
+        pinned = sorted(entry for entry in self._pinned if first <= entry <= last)
+        return (message for entry in pinned for message in self._pinned[entry])
 
     def tokens_before(self, position: int) -> int:
         """Tokens of the items before ``position``."""
@@ -112,6 +138,8 @@ class View:
 
     def apply(self, edit: Edit) -> int:
         """Show a span of entries as the edit says; returns the first position that changed."""
+        self._note_edit(edit)
+        self._pin(edit)
         start, end = self.span(edit.first, edit.last)
         replacement = [self._item(*shown, edit=edit) for shown in _shown(edit)]
         self._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
@@ -122,19 +150,33 @@ class View:
 
     def _note(self, message: Message, entry: int) -> None:
         self._last_entry = entry
+        self.rounds += message.role == "assistant"
+        self._raw[entry] = message
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if message.role == "user" and not message.results and message.text.strip():
             self._newest_request = entry, message
+        for call in message.calls:
+            (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
+        if any(result.call_id in self._restoring for result in message.results):
+            self._restored.add(entry)
+
+    def _pin(self, edit: Edit) -> None:
+        if edit.kind == "pinned":
+            self._pinned[edit.first] = edit.replacement
+
+    def _note_edit(self, edit: Edit) -> None:
+        if edit.first == edit.last and edit.kind in ADMITTED:
+            self._admitted[edit.first] = edit.replacement
 
     def _item(self, message: Message, tokens: int, *, entry: int = -1, edit: Edit | None = None) -> Item:
-        self._restoring.update(call.id for call in message.calls if call.name == RESTORE)
         # What the model asked to see again is not taken from it a second time, or it would ask again.
-        restored = tokens <= RESTORED_TOKENS and any(part.call_id in self._restoring for part in message.results)
+        restored = tokens <= RESTORED_TOKENS and (edit.first if edit else entry) in self._restored
         clearable = tokens if message.results and not restored else 0
         if edit is None:
             return Item(message, entry, tokens, clearable_tokens=clearable)
-        return Item(message, edit.first, tokens, edit.index, 0 if edit.kind == "cleared" else clearable)
+        left = 0 if edit.kind in ("cleared", "pinned") else clearable
+        return Item(message, edit.first, tokens, edit.index, left, edit.kind)
 
     def _push(self, item: Item) -> None:
         self.items.append(item)
@@ -149,19 +191,22 @@ class View:
 
 def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
     """The view of a whole log, at the cost of its length: for reopening, verifying, and epochs."""
+    view = View()
     shown: dict[int, Edit | None] = {}
+    gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
     for edit in edits:
+        view._note_edit(edit)
+        if edit.first not in gone:
+            view._pin(edit)
         shown |= dict.fromkeys(range(edit.first, edit.last + 1))
         shown[edit.first] = edit
-    gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
-    view = View()
     for entry in entries:
         if entry.index in gone:
             view._last_entry = entry.index
         else:
             view._note(entry.message, entry.index)
         if entry.index not in shown:
-            view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+            view._push(view._item(entry.message, entry.tokens, entry=entry.index))
         elif (edit_here := shown[entry.index]) is not None:
             for message, tokens in _shown(edit_here):
                 view._push(view._item(message, tokens, edit=edit_here))

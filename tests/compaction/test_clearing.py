@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.addresses import parse
-from lading.compaction.clearing import clear, consumed_before, worth_clearing
+from lading.compaction.clearing import MOST_NAME_CHARS, clear, consumed_before, worth_clearing
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.view import View
 from tests.histories import answered, called, histories, said, tool_loop
@@ -80,6 +80,15 @@ def test_a_note_that_would_be_longer_than_the_result_is_not_made() -> None:
     far = pressure(address=lambda item: f"artifact://{'t' * 128}/{'s' * 128}/log/{item}")
     assert clear(view, view.items, reason="test", pressure=far) == []
     assert len(clear(view, view.items, reason="test", pressure=pressure())) == 1
+
+
+def test_a_tool_is_named_whole_or_not_at_all() -> None:
+    names = ["n" * MOST_NAME_CHARS, "n" * (MOST_NAME_CHARS + 1)]
+    views = [shown(Message("tool", (ToolResult("a", (Text(WORDS),), name=name),))) for name in names]
+    notes = [clear(view, view.items, reason="test", pressure=pressure())[0].replacement[0] for view in views]
+    whole, without = (note.results[0].text for note in notes)
+    assert f" of {names[0]}." in whole
+    assert " of …." in without
 
 
 def test_a_hostile_name_does_not_make_the_note_long() -> None:

@@ -8,16 +8,19 @@ a strategy whose drafts break a rule or do not fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 
 from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import parse
 from lading.economics import Rates
+from lading.effects import Steps
 from lading.errors import AddressError
-from lading.log import EditKind
+from lading.events import Event, NoProgress, SummaryRejected
+from lading.log import NO_COMPACTIONS, Edit, EditKind
 from lading.messages import Message
+from lading.models.card import Tier
 from lading.tables import lookup
 from lading.validity import Invariant
 from lading.view import Item, View
@@ -25,7 +28,38 @@ from lading.view import Item, View
 STRATEGIES: dict[str, str] = {
     "append-only": "lading.compaction.append_only:STRATEGY",
     "basic": "lading.compaction.basic:STRATEGY",
+    "compact": "lading.compaction.open_multi_agent.presets:COMPACT",
+    "compress-tool-results": "lading.compaction.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
+    "priced": "lading.compaction.priced:STRATEGY",
+    "reactive": "lading.compaction.reactive:STRATEGY",
+    "session_compaction": "lading.compaction.session_boundary:STRATEGY",
+    "compact_tool_results": "lading.compaction.tool_results:STRATEGY",
+    "agentrail": "lading.compaction.agentrail:STRATEGY",
+    "progressive": "lading.compaction.progressive:STRATEGY",
+    "scored": "lading.compaction.scored:STRATEGY",
+    "sliding-window": "lading.compaction.open_multi_agent.presets:SLIDING_WINDOW",
+    "summarize": "lading.compaction.open_multi_agent.presets:SUMMARIZE",
+    "synthesis-fast": "lading.compaction.synthesis:STRATEGY",
 }
+
+
+ALSO_NAMED = {"compactToolResults": "compact_tool_results"}
+"""Names as other documents spell them."""
+DEFAULT = "priced"
+"""The strategy of whoever names none."""
+
+
+class Past(Struct, frozen=True):
+    """What came of the requests before this one."""
+
+    reported_tokens: int | None = None
+    """Input that the provider reported of the last request, cached tokens included; None: it did not say."""
+    limit_tokens: int = 0
+    """What a request may take by the provider's count: the window less the output reserve."""
+    is_refused: bool = False
+    """The provider found the last request too long."""
+    edits: Sequence[Edit] = ()
+    """The decisions that stand, in order."""
 
 
 class Pressure(Struct, frozen=True):
@@ -45,6 +79,11 @@ class Pressure(Struct, frozen=True):
     """The address of a log item: ``"17"`` or ``"17-42"``."""
     invariants: tuple[Invariant, ...] = ()
     """The legality the wire adds (``validity.legal_cuts``)."""
+    tier: Tier = "mid"
+    """The model's tier, for strategies whose numbers go by it."""
+    output_price: float | None = None
+    """What a token of a model's answer costs, in base input tokens; None: no model can be asked."""
+    past: Past = Past()
 
 
 class Draft(Struct, frozen=True):
@@ -64,6 +103,15 @@ class Compaction(Struct, frozen=True):
     drafts: tuple[Draft, ...] = ()
     rent: float = 0.0
     """What this call pays for tokens the strategy would remove if it were cheaper."""
+    rejected: tuple[str, ...] = ()
+    """Why answers of a model that was asked are not used."""
+    stuck: str = ""
+    """Why an edit that is due cannot be made."""
+
+    def events(self, call: int) -> list[Event]:
+        """What is to be told of it at this call."""
+        stuck = [NoProgress(call, self.stuck)] if self.stuck else []
+        return [*(SummaryRejected(call, why) for why in self.rejected), *stuck]
 
 
 class Arrival(Struct, frozen=True):
@@ -81,17 +129,20 @@ class Strategy(Struct, frozen=True):
     """A compaction strategy, as functions."""
 
     name: str
-    compact: Callable[[View, Pressure], Compaction]
-    """Drafts for what stands in the view. Must leave head and newest block in place."""
+    compact: Callable[[View, Pressure], Compaction | Steps[Compaction]]
+    """Drafts for what stands in the view. Must leave head and newest block in place. A generator may ask a model
+    on the way (``effects.ask``)."""
     admit: Callable[[Arrival, Pressure], Draft | None] = keep
     """A draft for a message that was never sent, and for its entry only, before anything else is decided."""
     changes_requests: bool = True
     """False: the strategy never changes anything, so the tool ladder must not either."""
 
 
-def strategy(name: str) -> Strategy:
-    """The strategy of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(STRATEGIES, name, kind="strategy", type_=Strategy)
+def strategy(name: str | Strategy) -> Strategy:
+    """The strategy of that name, or at that dotted path; a strategy is itself. Raises UnknownName."""
+    if isinstance(name, Strategy):
+        return name
+    found = lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
     assert isinstance(found, Strategy)
     return found
 
@@ -108,14 +159,19 @@ def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft
     return draft
 
 
-def compacted(chosen: Strategy, view: View, *, pressure: Pressure) -> Compaction:
-    """What the strategy's ``compact`` decides. Raises TypeError or ValueError when that is no Compaction with
-    a finite rent and drafts that can be stored."""
-    decided: object = chosen.compact(view, pressure)
+def compacted(
+    chosen: Strategy, view: View, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
+) -> Compaction:
+    """What the strategy's ``compact`` decides; ``run`` answers what it asks for. Raises TypeError or ValueError
+    when that is no Compaction with a finite rent and drafts that can be stored."""
+    steps = chosen.compact(view, pressure)
+    decided: object = run(steps) if isinstance(steps, Generator) else steps
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent):
         raise ValueError(f"the rent is {decided.rent}")
+    if not all(isinstance(why, str) for why in decided.rejected):
+        raise TypeError("what is rejected needs reasons in words")
     for draft in decided.drafts:
         _check_storable(draft)
     return decided
@@ -139,7 +195,7 @@ def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str])
         return "touches the pinned head"
     if draft.kind == "dropped" and end == len(view):
         return "drops the newest message"
-    if draft.kind in ("repaired", "restated"):
+    if draft.kind in NO_COMPACTIONS:
         return f"calls itself {draft.kind}, which only the border and the caller may"
     if not draft.pointers:
         return "leaves no pointer"

@@ -8,15 +8,13 @@ deep enough that the next is far away. The newest part of the history stays verb
 from __future__ import annotations
 
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction.admission import admission_cap
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
 from lading.compaction.clipping import clip
-from lading.compaction.cutting import MOST_STUB_TOKENS, STUB_TOKENS, carried, cut, cut_points
+from lading.compaction.cutting import STUB_TOKENS, carried, cut, cut_points
 from lading.economics import due, edit_price, rent
-from lading.messages import Message
 from lading.view import View
 
-ADMISSION_SHARE = 0.8
-"""A single result above this share of the room is clipped before it is sent."""
 VERBATIM_SHARE = 0.6
 """Results within this share of the room, counted from the newest message back, are never cleared."""
 CLEARED_ENOUGH_SHARE = 0.6
@@ -30,31 +28,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     item, view = arrival.item, arrival.view
     if not item.message.results:
         return None
-    room = pressure.room_tokens - view.tokens_before(view.head)
-    cap_tokens = min(int(room * ADMISSION_SHARE), _fair_share(view, room, pressure=pressure))
-    return clip(view, item, cap_tokens=max(cap_tokens, NOTE_TOKENS), pressure=pressure)
-
-
-def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
-    """The cap at which the results of the newest block fit together, beside a stub and what a cut carries
-    over; the whole room while everything fits as it is, or the block is nowhere near it."""
-    if view.tokens <= pressure.room_tokens:
-        return room
-    start = max(consumed_before(view), view.head)
-    unread = view.items[start:]
-    total = sum(item.tokens for item in unread)
-    if total <= room * CUT_TO_SHARE:
-        return room
-    results = [result for item in unread if item.clearable_tokens for result in item.message.results]
-    sizes = sorted(pressure.count(Message("tool", (result,))) for result in results)
-    others = sum(map(pressure.count, carried(view, start, pressure=pressure))) + MOST_STUB_TOKENS
-    left = room - others - (total - sum(sizes))
-    for clipped, size in enumerate(sizes):
-        share = max(left, 0) // (len(sizes) - clipped)
-        if size > share:
-            return share
-        left -= size
-    return room
+    return clip(view, item, cap_tokens=admission_cap(arrival, pressure), pressure=pressure)
 
 
 def compact(view: View, pressure: Pressure) -> Compaction:

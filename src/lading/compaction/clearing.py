@@ -12,6 +12,14 @@ from lading.view import Item, View
 
 NOTE_TOKENS = 40
 """About what a note takes: a result must be well above it to be worth clearing."""
+MOST_NAME_CHARS = 64
+"""A longer name of a tool does not stand in notes."""
+
+
+def named(tool: str) -> str:
+    """A tool's name in a note: whole, or left out with … where it is longer than a note can bear. A piece of one
+    would name no tool."""
+    return tool if len(tool) <= MOST_NAME_CHARS else "…"
 
 
 def clear(view: View, items: Iterable[Item], *, reason: str, pressure: Pressure) -> list[Draft]:
@@ -51,7 +59,7 @@ def _noted(item: Item, pointer: str) -> Message:
     parts: list[Part] = []
     for part in item.message.parts:
         if isinstance(part, ToolResult):
-            of = f" of {part.name[:40]}" if part.name else ""
+            of = f" of {named(part.name)}" if part.name else ""
             size = "a result" if several else f"{item.clearable_tokens:,} tokens"
             part = replace(part, parts=(Text(f"[Cleared after use: {size}{of}. Kept at {pointer}]"),))
         parts.append(part)

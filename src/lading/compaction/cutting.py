@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lading.compaction import Draft, Pressure
+from lading.compaction.clearing import named
+from lading.compaction.pins import restated
 from lading.messages import Message, Part, Text, user_text
 from lading.validity import legal_cuts
 from lading.view import View
@@ -17,7 +19,8 @@ MOST_STUB_TOKENS = 200
 
 
 MOST_CARRIED_SHARE = 0.25
-"""The newest request of the user is carried over a cut when it takes no more than this share of the room."""
+"""The newest request of the user is carried over a cut when it takes no more than this share of the room, and
+so are the user's rules."""
 
 
 def cut_points(view: View, pressure: Pressure) -> list[int]:
@@ -29,7 +32,7 @@ def cut_points(view: View, pressure: Pressure) -> list[int]:
 def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     """The draft that drops everything between the head and ``position``; an earlier stub is absorbed.
 
-    What the user asked last is shown again behind the stub when it stood there.
+    Rules of the user and what the user asked last are shown again behind the stub when they stood there.
     """
     first = view.items[view.head].entry
     last = view.last_entry(position)
@@ -39,21 +42,42 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     stub = user_text(_stub(first, last, tokens, _tools_called(messages), pointer))
     if pressure.count(stub) >= MOST_STUB_TOKENS:
         stub = user_text(_stub(first, last, tokens, "", pointer))
-    request = carried(view, position, pressure=pressure)
-    return Draft("dropped", first, last, (stub, *request), reason, (pointer,))
+    stays = carried(view, position, pressure=pressure)
+    return Draft("dropped", first, last, (stub, *stays), reason, (pointer,))
 
 
-def carried(view: View, position: int, *, pressure: Pressure) -> tuple[Message, ...]:
-    """What the user asked last, verbatim, when a cut at ``position`` would drop it; nothing when it stands in
-    the head or after the cut, or takes more than a quarter of the room."""
-    if view.newest_request is None or position <= view.head:
+def carried(view: View, position: int, *, pressure: Pressure, start: int | None = None) -> tuple[Message, ...]:
+    """What must stay verbatim of the messages from ``start`` (the end of the head) to ``position`` when they
+    leave: what the caller pinned there, the rules that the user stated, and what the user asked last. The last
+    two take a quarter of the room each at most."""
+    start = view.head if start is None else start
+    if position <= start:
         return ()
-    entry, message = view.newest_request
-    if not view.items[view.head].entry <= entry <= view.last_entry(position):
+    most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
+    first, last = view.items[start].entry, view.last_entry(position)
+    request = _request(view, first, last, most_tokens=most_tokens, pressure=pressure)
+    leaving = (message for _, message in view.raw_between(first, last))
+    without = "\n".join(message.text for message in request)
+    rules = restated(leaving, most_tokens=most_tokens, count=pressure.count, without=without)
+    pinned = tuple(map(plain, view.pinned_between(first, last)))
+    return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))
+
+
+def _request(view: View, first: int, last: int, *, most_tokens: int, pressure: Pressure) -> tuple[Message, ...]:
+    if view.newest_request is None or not first <= view.newest_request[0] <= last:
         return ()
-    shown = message.with_parts(tuple(part for part in message.parts if not _is_empty(part)))
-    fits = pressure.count(shown) <= pressure.room_tokens * MOST_CARRIED_SHARE
-    return (shown if len(shown.parts) < len(message.parts) else message,) if fits else ()
+    message = view.newest_request[1]
+    kept = tuple(part for part in message.parts if not _is_empty(part))
+    shown = message.with_parts(kept) if len(kept) < len(message.parts) else message
+    return (shown,) if pressure.count(shown) <= most_tokens else ()
+
+
+def plain(message: Message) -> Message:
+    """A pinned message as it may stand alone: calls, results and other speakers become text of the user."""
+    if message.role == "user" and not message.results:
+        return message
+    said = [message.text, *(call.arguments for call in message.calls), *(result.text for result in message.results)]
+    return user_text("\n".join([f"[Pinned: said by {message.role}]", *filter(None, said)]))
 
 
 def _is_empty(part: Part) -> bool:
@@ -61,7 +85,7 @@ def _is_empty(part: Part) -> bool:
 
 
 def _tools_called(messages: Sequence[Message]) -> str:
-    calls = Counter(call.name[:40] for message in messages for call in message.calls)
+    calls = Counter(named(call.name) for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
     return f" Tools called there: {tools}." if tools else ""
 

@@ -1,0 +1,114 @@
+"""Admission: how a result looks when it is first sent, decided once, before any token of it is cached.
+
+A large result is reshaped where that loses nothing; an enormous one is cut to what matters of it, with a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from lading.compaction import Arrival, Draft, Pressure
+from lading.compaction.clearing import NOTE_TOKENS, consumed_before
+from lading.compaction.clipping import clip
+from lading.compaction.cutting import MOST_STUB_TOKENS, carried
+from lading.messages import Message, Part, Text, ToolResult, user_text
+from lading.shrink import Shrunk, Wish
+from lading.shrink.shrinking import reduced, shrunk
+from lading.view import View
+
+ADMISSION_SHARE = 0.8
+"""A single result above this share of the room is cut before it is sent."""
+FULL_SHARE = 0.5
+"""Unread results share the room only where they take more than this of it."""
+RESHAPED_TOKENS = 4_000
+"""A smaller result is left as it is."""
+LEAST_GAIN = 0.1
+"""A result is reshaped only where that takes so much less."""
+MOST_TERMS = 24
+_TERM = re.compile(r"\w{4,40}")
+
+
+def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
+    """Reshape large results without loss, cut those above the cap to what matters by their kind."""
+    item = arrival.item
+    if not item.clearable_tokens:
+        return None
+    cap_tokens = admission_cap(arrival, pressure)
+    if item.tokens <= min(cap_tokens, RESHAPED_TOKENS):
+        return None
+    pointer = pressure.address(str(item.entry))
+    wish = Wish(cap_tokens - NOTE_TOKENS, tuple(terms(arrival.view)), pointer)
+    parts: list[Part] = []
+    forms: list[Shrunk] = []
+    for part in item.message.parts:
+        found = _smaller(part, wish, pressure) if isinstance(part, ToolResult) else None
+        if isinstance(part, ToolResult) and found:
+            forms.append(found)
+            others = tuple(inner for inner in part.parts if not isinstance(inner, Text))
+            text = f"[Reshaped as {found.form}, nothing left out. As it was: {pointer}]\n{found.text}"
+            part = replace(part, parts=(Text(text if found.lossless else found.text), *others))
+        parts.append(part)
+    if not forms:
+        return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
+    message = item.message.with_parts(tuple(parts))
+    if pressure.count(message) > cap_tokens:
+        return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
+    lossless = all(form.lossless for form in forms)
+    start, end = arrival.view.span(item.entry, item.entry)
+    shown = tuple(message if sibling is item else sibling.message for sibling in arrival.view.items[start:end])
+    reason = "a large result" if lossless else f"a result above the admission cap of {cap_tokens} tokens"
+    return Draft("reshaped" if lossless else "clipped", item.entry, item.entry, shown, reason, (pointer,))
+
+
+def admission_cap(arrival: Arrival, pressure: Pressure) -> int:
+    """The most tokens that a result may take; unread ones that together exceed the room share it."""
+    view = arrival.view
+    room = pressure.room_tokens - view.tokens_before(view.head)
+    return max(min(int(room * ADMISSION_SHARE), _fair_share(view, room, pressure=pressure)), NOTE_TOKENS)
+
+
+def terms(view: View) -> Iterator[str]:
+    """The words of what the user asked last, casefolded, each once: the longest first."""
+    request = view.newest_request[1].text if view.newest_request else ""
+    words = dict.fromkeys(word.casefold() for word in _TERM.findall(request[:20_000]))
+    yield from sorted(words, key=lambda word: -len(word))[:MOST_TERMS]
+
+
+def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | None:
+    """The result's text without loss where that is worth it, else cut to the wish where it is above it."""
+
+    def count(text: str) -> int:
+        return pressure.count(user_text(text))
+
+    tokens = pressure.count(Message("tool", (result,)))
+    if tokens <= RESHAPED_TOKENS and tokens <= wish.most_tokens:
+        return None
+    whole = shrunk(result.text, count=count)
+    if whole and count(whole.text) <= min(tokens * (1 - LEAST_GAIN), wish.most_tokens):
+        return whole
+    return reduced(result.text, wish, count=count) if tokens > wish.most_tokens else None
+
+
+def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
+    """The cap at which the results of the newest block fit together, beside a stub and what a cut carries
+    over; the whole room while everything fits as it is, or the block is nowhere near it."""
+    if view.tokens <= pressure.room_tokens:
+        return room
+    start = max(consumed_before(view), view.head)
+    unread = view.items[start:]
+    total = sum(item.tokens for item in unread)
+    if total <= room * FULL_SHARE:
+        return room
+    results = [result for item in unread if item.clearable_tokens for result in item.message.results]
+    sizes = sorted(pressure.count(Message("tool", (result,))) for result in results)
+    others = sum(map(pressure.count, carried(view, start, pressure=pressure))) + MOST_STUB_TOKENS
+    left = room - others - (total - sum(sizes))
+    for clipped, size in enumerate(sizes):
+        share = max(left, 0) // (len(sizes) - clipped)
+        if size > share:
+            return share
+        left -= size
+    return room

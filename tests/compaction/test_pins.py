@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, restated, rules_of
+from lading.messages import Message, Text, ToolResult, user_text
+from tests.compaction.hostile import HOSTILE
+from tests.engines import packs, run, settings
+from tests.histories import answered, said, tool_loop
+from tests.views import count
+
+RULES = [
+    "Never edit the migrations.",
+    "Always run the tests first!",
+    "The API key must not be printed",
+    "You mustn't push to main.",
+    "From now on answer in French.",
+    "Under no circumstances delete a file.",
+    "Please do not touch config.yaml.",
+    "Don't rename public functions.",
+    "dont use global state",
+    "Good, but only use the standard library.",
+    "Make sure that every file ends with a newline.",
+    "please avoid new dependencies",
+    "Remember to update the changelog.",
+    "Secrets are forbidden in logs.",
+    "Don\u2019t touch the lock file.",
+    "You mustn\u2019t push to main.",
+    "You should not rename a column.",
+    "- Do not edit config.yaml",
+    "* only use the standard library",
+    "\u2022 Make sure that it builds",
+    "- [ ] please avoid globals",
+    "2) Do not commit",
+    "> **Do not** rename it",
+    "Do  not delete a row",
+]
+IDLE = [
+    "I don't think that is right.",
+    "I do not know.",
+    "Don't think about it.",
+    "Do not  think about it.",
+    "Please don't mind me.",
+    "- Do not _think_ about it.",
+    "You may not have seen it.",
+    "Must it be so?",
+    "Do you always do that?",
+    "It only works on Linux.",
+    "I only read the first file.",
+    "Fix the bug in a.py.",
+    "",
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_sentence_that_says_what_to_do_from_now_on_is_a_rule(rule: str) -> None:
+    assert list(rules_of(user_text(rule))) == [rule]
+    assert list(rules_of(user_text(f"  Hello there. {rule}\nThanks."))) == [rule]
+
+
+@pytest.mark.parametrize("text", IDLE)
+def test_questions_opinions_and_tasks_are_no_rules(text: str) -> None:
+    assert list(rules_of(user_text(text))) == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_only_the_user_states_rules(rule: str) -> None:
+    for message in (said(rule), answered("a", rule), Message("system", (Text(rule),))):
+        assert list(rules_of(message)) == []
+    beside = Message("user", (ToolResult("a", (Text(rule),)), Text("Always be kind.")))
+    assert list(rules_of(beside)) == ["Always be kind."]
+
+
+def test_a_text_that_holds_the_words_is_no_rule() -> None:
+    assert list(rules_of(user_text("never " * MOST_RULE_CHARS))) == []
+
+
+def test_a_rule_over_several_lines_is_stated_whole() -> None:
+    rules = ["Do not edit the\nmigrations folder.", "- never push to\nmain", "- always ask", "Never guess"]
+    assert list(rules_of(user_text("\r\n".join([*rules, "", "so it goes"])))) == rules
+    long = "never do\n" + "it " * (MOST_RULE_CHARS // 3)
+    assert list(rules_of(user_text(long))) == ["never do"]
+
+
+def test_rules_are_stated_again_each_once_in_their_order() -> None:
+    messages = [user_text("Never a. Always b."), said("Never c."), user_text("Never a.\nNever d.")]
+    found = restated(messages, most_tokens=1_000, count=count)
+    assert found == user_text(f"{RESTATED}\nNever a.\nAlways b.\nNever d.")
+    assert restated(messages, most_tokens=1_000, count=count, without="Say: Never a. Always b. Never d.") is None
+    assert restated([], most_tokens=1_000, count=count) is None
+
+
+def test_the_oldest_rules_give_way_when_all_take_too_much() -> None:
+    messages = [user_text(f"Never touch file_{number}.py.") for number in range(100)]
+    found = restated(messages, most_tokens=200, count=count)
+    assert found is not None
+    rules = found.text.split("\n")[1:]
+    assert rules == [message.text for message in messages[-len(rules) :]]
+    assert 100 < count(found) <= 200
+    assert restated(messages, most_tokens=5, count=count) is None
+
+
+@given(st.lists(st.sampled_from([*RULES, *IDLE, "\ud83d never", "x" * 700]), max_size=8), st.integers(0, 300))
+def test_what_is_stated_again_was_stated(texts: list[str], most_tokens: int) -> None:
+    found = restated(map(user_text, texts), most_tokens=most_tokens, count=count)
+    if found is not None:
+        assert count(found) <= most_tokens
+        lines = found.text.split("\n")[1:]
+        assert len(set(lines)) == len(lines)
+        assert all(any(line in text for text in texts) for line in lines)
+
+
+@pytest.mark.parametrize("strategy", ["priced", "basic"])
+@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
+def test_rules_stay_verbatim_over_every_edit(strategy: str, wire: str) -> None:
+    loop = tool_loop(150)
+    places = {
+        12: "Thanks. Never edit migrations/. Go on.",
+        13: "Is it slow? It must stay below 80 ms.",
+        150: "More.",
+    }
+    history = [part for at, message in enumerate(loop) for part in (message, *_asked(places.get(at), message))]
+    engine, outcomes = run(settings(2_000, strategy=strategy, wire=wire), history)
+    assert sum(edit.kind in ("summarised", "dropped") for edit in engine.history.edits) > 3
+    after = [pack.body.decode() for pack in packs(outcomes)[10:]]
+    assert len(after) > 100
+    for rule in ("Never edit migrations/.", "It must stay below 80 ms."):
+        assert all(rule in body for body in after)
+
+
+def _asked(text: str | None, message: Message) -> list[Message]:
+    return [] if text is None else [*([] if message.results else [answered(message.calls[0].id)]), user_text(text)]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_rules_of_hostile_texts_are_found_in_little_time(name: str) -> None:
+    started = time.process_time()
+    found = restated([user_text(HOSTILE[name])], most_tokens=500, count=count)
+    assert found is None or count(found) <= 500
+    assert time.process_time() - started < 1.0

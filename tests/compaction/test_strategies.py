@@ -1,0 +1,122 @@
+"""The table of strategies, and what the engine asks of any draft."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from lading.compaction import (
+    DEFAULT,
+    STRATEGIES,
+    Arrival,
+    Compaction,
+    Draft,
+    Pressure,
+    Strategy,
+    admitted,
+    compacted,
+    strategy,
+    unsound,
+)
+from lading.effects import Steps
+from lading.errors import UnknownName
+from lading.messages import user_text
+from lading.view import View
+from tests import views
+from tests.histories import tool_loop
+from tests.views import address, pressure
+
+VIEW = views.admitted(tool_loop(3)).view
+HERE = (address("2-5"),)
+NOTHING: Any = None
+
+
+def drafted(first: int = 2, last: int = 5, **changed: Any) -> Draft:
+    fields: dict[str, Any] = {"kind": "dropped", "replacement": (), "reason": "test", "pointers": HERE} | changed
+    return Draft(first=first, last=last, **fields)
+
+
+def deciding(decision: Any) -> Strategy:
+    return Strategy("test", lambda _view, _pressure: decision, admit=lambda _arrival, _pressure: decision)
+
+
+def decided(chosen: Strategy) -> Compaction:
+    """What a strategy decides that asks nothing of a model."""
+    return compacted(chosen, VIEW, pressure=pressure(1), run=NOTHING)
+
+
+def test_a_strategy_that_asks_is_answered() -> None:
+    def asking(_view: View, _pressure: Pressure) -> Steps[Compaction]:
+        answer = yield NOTHING
+        return Compaction((), rent=float(answer == ("yes",)))
+
+    def run(steps: Steps[Compaction]) -> Compaction:
+        next(steps)
+        with pytest.raises(StopIteration) as stopped:
+            steps.send(NOTHING or ("yes",))
+        found = stopped.value.value
+        assert isinstance(found, Compaction)
+        return found
+
+    assert compacted(Strategy("asking", asking), VIEW, pressure=pressure(), run=run).rent == 1.0
+
+
+def test_each_name_leads_to_its_strategy() -> None:
+    assert {name: strategy(name).name for name in STRATEGIES} == {name: name for name in STRATEGIES}
+    assert DEFAULT in STRATEGIES
+    with pytest.raises(UnknownName):
+        strategy("none")
+
+
+def test_append_only_changes_nothing() -> None:
+    chosen = strategy("append-only")
+    assert decided(chosen) == Compaction()
+    assert admitted(chosen, Arrival(VIEW.items[3], VIEW), pressure=pressure(1)) is None
+    assert not chosen.changes_requests
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"),
+    [
+        (drafted(), ""),
+        (drafted(last=99), "names entries that the log does not have"),
+        (drafted(first=5, last=2), "names entries that the log does not have"),
+        (drafted(first=1), "touches the pinned head"),
+        (drafted(last=7), "drops the newest message"),
+        (drafted(kind="repaired"), "calls itself repaired"),
+        (drafted(pointers=()), "leaves no pointer"),
+        (drafted(pointers=(address("2-4"),)), "leaves a pointer that does not lead"),
+        (drafted(pointers=(address("2.1"),)), "leaves a pointer that does not lead"),
+        (drafted(pointers=("elsewhere",)), "leaves a pointer that does not lead"),
+        (drafted(pointers=("artifact://t/other/log/2-5",)), "leaves a pointer that does not lead"),
+    ],
+)
+def test_what_is_wrong_with_a_draft_is_said(draft: Draft, fault: str) -> None:
+    found = unsound(draft, VIEW, entries=8, session=("t", "s"))
+    assert found.startswith(fault)
+    assert bool(found) == bool(fault)
+
+
+@pytest.mark.parametrize(
+    ("decision", "error"),
+    [
+        (NOTHING, TypeError),
+        (Compaction(rent=math.inf), ValueError),
+        (Compaction((NOTHING,)), TypeError),
+        (Compaction(rejected=(NOTHING,)), TypeError),
+        (Compaction((drafted(reason=NOTHING),)), ValueError),
+    ],
+)
+def test_what_is_no_compaction_is_refused(decision: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        decided(deciding(decision))
+
+
+def test_an_admission_touches_what_arrived_only() -> None:
+    arrival = Arrival(VIEW.items[5], VIEW)
+    with pytest.raises(ValueError, match="entry 5 arrived, the draft touches 2 to 5"):
+        admitted(deciding(drafted()), arrival, pressure=pressure())
+    fitting = drafted(first=5, replacement=(user_text("x"),))
+    assert admitted(deciding(fitting), arrival, pressure=pressure()) == fitting
