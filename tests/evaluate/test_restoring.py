@@ -42,7 +42,7 @@ def offered(calls: list[Call], store: MemoryStore) -> list[Tool]:
 
 
 def test_it_stands_behind_the_recorded_tools_from_the_first_request_on() -> None:
-    calls, store = walked(session(TOOLS), window_tokens=6_000, restore=True)
+    calls, store = walked(session(TOOLS), window_tokens=100_000, restore=True)
     assert offered(calls, store) == [*TOOLS, SCHEMA]
     first = calls[0].pack
     assert first is not None

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from lading.economics import Usage, is_cold
+from lading.log import NO_COMPACTIONS
 from lading.manifest import Frame, Manifest, totals
-
-NOT_COMPACTIONS = ("repaired", "restated")
-"""Kinds of edits that no strategy makes: sending everything would show them too."""
 
 
 class SimulatedBills:
@@ -26,7 +24,7 @@ class SimulatedBills:
 
     def next(self, manifest: Manifest, frame: Frame) -> tuple[Usage, Usage]:
         """The bill of this request, and of sending everything in its place."""
-        decided = [edit for edit in manifest.decisions if edit.kind not in NOT_COMPACTIONS]
+        decided = [edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS]
         self._removed += sum(edit.tokens_before - edit.tokens_after for edit in decided)
         sent, shared, tools = totals(manifest.counts), manifest.prefix.tokens, manifest.counts.get("tools", 0)
         if manifest.tool_detail == "full":

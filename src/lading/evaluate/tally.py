@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lading.economics import Rates
+from lading.economics import OwnCalls, Rates
 from lading.errors import WindowExceeded
 from lading.evaluate.recorded import Call
 from lading.events import Repaired
@@ -55,7 +55,8 @@ class Tally(Struct, frozen=True):
     append_only_share: float
     """Tokens sent as a share of the unbounded append-only replay's, over the same calls."""
     cost_ratio: float
-    """Input cost relative to the unbounded append-only replay, typed errors charged alike in both."""
+    """Input cost, compaction's own model calls included, relative to the unbounded append-only replay, typed
+    errors charged alike in both."""
     edits: Edits
     repairs: dict[str, int]
     """How often each rule of ``lading.repair`` mended a message."""
@@ -64,6 +65,8 @@ class Tally(Struct, frozen=True):
     typed_errors: tuple[TypedError, ...]
     restore: Restore | None = None
     """None where no request offers it."""
+    own: OwnCalls | None = None
+    """What compaction's own model calls took; None where there were none."""
 
 
 def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
@@ -75,7 +78,8 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
     edits = [edit for call in calls for edit in call.edits]
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced = sum(edit.forced_tokens for edit in edits)
-    billed = sum(call.billed.cost(rates) for call, rates in priced)
+    own = [taken for call in sent if (taken := call.pack and call.pack.manifest.sent.own)]
+    billed = sum(call.billed.cost(rates) for call, rates in priced) + sum(calls.cost for calls in own)
     full = sum(call.append_only.cost(rates) for call, rates in priced)
     full_tokens = sum(call.append_only_tokens for call in sent)
     return Tally(
@@ -95,6 +99,7 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
         restore=_restore(priced, billed),
+        own=sum(own, OwnCalls()) if own else None,
     )
 
 

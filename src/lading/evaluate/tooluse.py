@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from lading.evaluate.contenttypes import content_type
 from lading.evaluate.layers import Mass, Weight
 from lading.messages import File, Image, Opaque, Text, ToolCall, ToolResult
+from lading.shrink.contenttypes import content_type
 from lading.sources import Recording
 
 LEAST_REPEAT_TOKENS = 50

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from lading.economics import Usage
 from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.evaluate.prices import Price, price_of
-from lading.evaluate.simulated import NOT_COMPACTIONS, SimulatedBills
+from lading.evaluate.simulated import SimulatedBills
 from lading.evaluate.tally import Edits
-from lading.log import Entry, Reported
+from lading.log import NO_COMPACTIONS, Entry, Reported
 from lading.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
 
@@ -168,7 +168,7 @@ class SessionWatch:
             raise TamperedError("The session's first manifest is not a keyframe; lading verify says more.")
         simulated, append_only = self._bills.next(manifest, frame)
         usd = self._usd(simulated)
-        decided = tuple(edit for edit in manifest.decisions if edit.kind not in NOT_COMPACTIONS)
+        decided = tuple(edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS)
         at_s, expected = manifest.place.at_s, manifest.sent.expected
         call = SeenCall(
             call=manifest.place.call,

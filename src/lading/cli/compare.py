@@ -1,0 +1,162 @@
+"""``lading compare``: strategies and simple reference arms side by side, over windows and prices."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from lading.cli import terminal
+from lading.cli.compare_output import facts_of, print_standings
+from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.recordings import ModelNotes, read_all
+from lading.cli.replaying import plans_for
+from lading.compaction import STRATEGIES
+from lading.economics import Rates
+from lading.errors import IllegalRequest
+from lading.evaluate.arms import ARMS
+from lading.evaluate.compare import Grid, Prices, compare, contestant
+from lading.evaluate.plan import Options
+from lading.evaluate.walks import Session, session_of
+from lading.report.comparison import comparison_page
+from lading.sources import Recording
+
+_AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+_MOST_TOKENS = 10**9
+_NO_CACHE = "none"
+
+_Option = Callable[[click.Context, click.Parameter, str], Any]
+
+RIVALS = ("append-only", "priced", "basic", "window-chunk")
+"""What is compared where nothing else is asked for."""
+
+
+def _each(parse: Callable[[str], Any], what: str) -> _Option:
+    """A callback that reads a list with commas, each item once."""
+
+    def callback(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[Any, ...]:
+        items = [item.strip() for item in value.split(",")]
+        try:
+            found = tuple(map(parse, items))
+        except ValueError as error:
+            raise click.BadParameter(f"give {what}, with commas between them") from error
+        if len(set(found)) < len(found):
+            raise click.BadParameter("the same is given twice; give each once")
+        return found
+
+    return callback
+
+
+def _window(text: str) -> int:
+    match = _AMOUNT.fullmatch(text)
+    tokens = round(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
+    if not 1 <= tokens <= _MOST_TOKENS:
+        raise ValueError(text)
+    return tokens
+
+
+def _prices(text: str) -> Prices:
+    if text == _NO_CACHE:
+        return Prices(text, Rates(1.0, 1.0))
+    read, write = map(float, text.split("/"))
+    if not 0 <= read <= write < 1000:
+        raise ValueError(text)
+    return Prices(text, Rates(read, write))
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError(text)
+    return text
+
+
+@click.command("compare")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--strategies", callback=_each(_name, "names of strategies or arms"), default=",".join(RIVALS),
+    show_default=True, metavar="A,B,C", help="Strategies, reference arms or module:NAME; all: every name.",
+)  # fmt: skip
+@click.option(
+    "--windows", callback=_each(_window, "tokens such as 16k or 64000"), default="16k,32k,64k", show_default=True,
+    metavar="N,N", help="Windows in tokens; 16k is 16,000.",
+)  # fmt: skip
+@click.option(
+    "--prices", callback=_each(_prices, "prices such as .10/1.25 or none"),
+    default=".10/1.25,.05/1.25,.025/1.25,none", show_default=True, metavar="R/W,R/W",
+    help="Cached read / cache write relative to base input; none: no cache, every token costs 1.",
+)  # fmt: skip
+@click.option("--model", help="Model whose card is used; default: the recorded one.")
+@click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
+@click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
+@click.option("--report", "report_path", metavar="OUT.html", help="Write one page with charts and tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def command(
+    files: tuple[str, ...],
+    strategies: tuple[str, ...],
+    windows: tuple[int, ...],
+    prices: tuple[Prices, ...],
+    model: str | None,
+    wire: str | None,
+    counter: str | None,
+    report_path: str | None,
+    as_json: bool,
+) -> None:
+    """Compare strategies on the sessions recorded in FILEs: what they cost, and what they keep.
+
+    Cost is relative to the unbounded append-only replay at the same prices. Recall says how many of the values
+    that later calls used stand in the request, and with a word that stood beside them (bound).
+    See docs/reference/compare.md.
+
+    \b
+    Exit code 0: every request is legal. 1: some break a rule. 2: bad input.
+
+    \b
+    Examples:
+      lading compare session.jsonl --windows 32k
+      lading compare logs/*.jsonl.gz --strategies all --counter cl100k --report compare.html
+      lading compare session.jsonl --strategies priced,mine:STRATEGY --prices .10/1.25 --json
+    """
+    with terminal.clear_errors(), ExitStack() as stack:
+        rivals = tuple(map(contestant, _named(strategies)))
+        page_file = None
+        if report_path is not None:
+            target = check_spares(report_path, files, option="--report")
+            page_file = stack.enter_context(OutputFile(target, example="compare.html"))
+        recordings, problems = read_all(files)
+        sessions = _sessions(recordings, Options(model=model, wire=wire, counter=counter))
+        grid = Grid(rivals, windows, prices)
+        calls = sum(len(session.calls) for session in sessions)
+        with terminal.progress("comparing", calls * grid.walks) as advance:
+            standings = compare(sessions, grid, advance=advance)
+        facts = facts_of(sessions)
+        if page_file:
+            page_file.write(comparison_page(standings, facts))
+    if not calls:
+        terminal.warn("There is no call to compare by: no assistant message follows a user message.")
+    if as_json:
+        terminal.print_json({"settings": facts, "standings": standings, "problems": problems})
+    else:
+        print_standings(standings, facts)
+    sys.exit(terminal.FOUND if any(item.guards.violations for item in standings) else 0)
+
+
+def _named(strategies: tuple[str, ...]) -> Iterable[str]:
+    everything = (*STRATEGIES, *ARMS)
+    return dict.fromkeys(name for given in strategies for name in (everything if given == "all" else (given,)))
+
+
+def _sessions(recordings: Iterable[Recording], options: Options) -> list[Session]:
+    """The sessions of the recordings. One that cannot be read is left out, and said so."""
+    notes = ModelNotes("Give --model and --counter to say better.")
+    sessions: list[Session] = []
+    for name, (recording, plan) in plans_for(recordings, options, notes=notes).items():
+        try:
+            sessions.append(session_of(recording, plan, name=name))
+        except IllegalRequest as error:
+            terminal.warn(f"session {name}: {error} The session is left out.")
+    return sessions

@@ -1,0 +1,23 @@
+"""Ledgers that know the future: they list only what the arguments of later recorded calls hold."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lading.evaluate.arms.identifiers import identifiers, said_by
+from lading.evaluate.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Shape, Wanted, show
+from lading.evaluate.showings import Arm, Case
+
+
+def used_later(case: Case) -> Wanted:
+    """Whether a call recorded at or behind a position has the identifier in its arguments."""
+    last_use: dict[str, int] = {}
+    for position, message in enumerate(case.messages):
+        for call in message.calls:
+            for found in identifiers(said_by(call), words=0):
+                last_use[found.value] = position
+    return lambda value, upto: last_use.get(value, -1) >= upto
+
+
+LEDGER = Arm("oracle-ledger", partial(show, shape=Shape(LEDGER_WORDS, LEDGER_SHARE), wanted=used_later))
+DEEP = Arm("deep-oracle", partial(show, shape=Shape(LEDGER_WORDS, LEDGER_SHARE, 0.5, 0.1), wanted=used_later))

@@ -1,0 +1,52 @@
+"""A summary above 80 % of the window: the newest 20 % stay, an extract stands for the rest, its call is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed
+from lading.evaluate.arms.identifiers import said
+from lading.evaluate.showings import Arm, Case, Showing
+from lading.messages import Message
+
+CUTTING = Cutting(at_share=0.8, to_share=0.2, note_tokens=800)
+INSTRUCTION_TOKENS = 200
+"""What asks for the summary, sent uncached."""
+HEADING = "[Earlier messages left the view. An extract of them, newest first:]"
+LINE_CHARS = 120
+
+
+def _summarise(case: Case) -> Iterator[Showing]:
+    past = admitted(case)
+    window = Window(case, past.head, cutting=CUTTING, note=partial(_extract, case=case, past=past))
+    for upto in case.calls:
+        start, read_tokens = window.start, window.tokens(past, upto)
+        showing = window.show(past, upto)
+        if window.start > start:
+            showing = replace(
+                showing,
+                summary_read_tokens=read_tokens,
+                summary_fresh_tokens=INSTRUCTION_TOKENS,
+                summary_output_tokens=CUTTING.note_tokens,
+            )
+        yield showing
+
+
+def _extract(cut: Cut, *, case: Case, past: Past) -> Message | None:
+    """The start of each message that left, a line each."""
+    gone = reversed(past.messages[past.head : cut.start])
+    lines = [
+        f"{message.role}: {' '.join(said(message)[: 4 * LINE_CHARS].split())[:LINE_CHARS]}" for message in gone
+    ]
+    return listed(HEADING, lines, max_tokens=cut.max_tokens, count=case.count)
+
+
+def _line(message: Message) -> str:
+    start = " ".join(said(message)[: 4 * LINE_CHARS].split())
+    return f"{message.role}: {start[:LINE_CHARS]}"
+
+
+SUMMARISE80 = Arm("summarise80", _summarise)

@@ -1,0 +1,167 @@
+"""Strategies and arms compared on recorded sessions: each by each window and each set of prices.
+
+What is measured is written down in docs/reference/compare.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.addresses import SCHEME
+from lading.budget import allocate
+from lading.compaction import STRATEGIES, Strategy
+from lading.compaction.without import WITHOUT
+from lading.economics import Rates, Usage
+from lading.errors import UnknownName
+from lading.evaluate.arms import ARMS
+from lading.evaluate.grounding import Found, Texts, look_for, reached, values_of
+from lading.evaluate.guards import Guards
+from lading.evaluate.showings import Arm
+from lading.evaluate.standings import Judged, Score, Standing, standing
+from lading.evaluate.walks import (
+    Clock,
+    Session,
+    Step,
+    count_in,
+    everything,
+    walk_arm,
+    walk_strategy,
+)
+from lading.messages import Message
+from lading.tables import lookup
+
+Advance = Callable[[int], None]
+"""Told of calls as they are done."""
+
+
+class Contestant(Struct, frozen=True):
+    """What is compared: a strategy, run by the engine, or an arm."""
+
+    name: str
+    arm: Arm | None = None
+    strategy: str = ""
+    """Under this name or path the engine finds it; empty for an arm."""
+
+
+class Prices(Struct, frozen=True):
+    """A set of prices by a short name."""
+
+    name: str
+    rates: Rates
+
+
+class Grid(Struct, frozen=True):
+    """What is compared with what."""
+
+    contestants: tuple[Contestant, ...]
+    windows: tuple[int, ...]
+    """In tokens."""
+    prices: tuple[Prices, ...]
+
+    @property
+    def walks(self) -> int:
+        """How often each session is walked, at most."""
+        strategies = sum(contestant.arm is None for contestant in self.contestants)
+        arms = len(self.contestants) - strategies
+        return 1 + len(self.windows) * (strategies * len(self.prices) + arms)
+
+
+def contestant(name: str) -> Contestant:
+    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it.
+
+    Raises UnknownName.
+    """
+    table = {**ARMS, **WITHOUT, **STRATEGIES}
+    found = lookup(table, name, kind="strategy")
+    if isinstance(found, Strategy):
+        # What changes no request needs no engine to say so.
+        arm = None if found.changes_requests else Arm(name, everything)
+        return Contestant(name, arm, WITHOUT.get(name, name))
+    if isinstance(found, Arm):
+        return Contestant(name, found)
+    raise UnknownName(
+        f"What {name!r} leads to is no strategy and no arm. Choose one of: {', '.join(sorted(table))}."
+    )
+
+
+def compare(
+    sessions: Iterable[Session], grid: Grid, *, advance: Advance, clock: Clock = time.perf_counter
+) -> list[Standing]:
+    """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
+    scores: dict[tuple[str, int, str], list[Score]] = {}
+    for session in sessions:
+        yardstick = _Yardstick(session, clock)
+        advance(len(session.calls))
+        for window in grid.windows:
+            for key, score in yardstick.scores(grid, window, advance=advance):
+                scores.setdefault(key, []).append(score)
+    names = [rival.name for rival in grid.contestants]
+    return [
+        standing(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
+        for window, name, prices in product(grid.windows, names, grid.prices)
+    ]
+
+
+class _Yardstick:
+    """A session with all that is known of it whoever walks it: its values, its guards and its bill in full."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self._session, self._clock = session, clock
+        self._texts = Texts()
+        self._count = count_in(session)
+        self._values = list(values_of(session.messages, session.calls, texts=self._texts))
+        self._guards = Guards(session.messages, count=self._count, texts=self._texts)
+        full = walk_arm(session, everything, count=self._count, clock=clock)
+        self._full = [replace(step, shown=()) for step in full]
+
+    def scores(self, grid: Grid, window: int, *, advance: Advance) -> Iterator[tuple[tuple[str, int, str], Score]]:
+        """The score of each contestant at a window, by name, window and prices."""
+        session = _at_window(self._session, window)
+        for rival in grid.contestants:
+            score = None
+            for prices in grid.prices:
+                if score is None or rival.arm is None:
+                    score = self._score(self._walk(session, rival, prices.rates), window)
+                    advance(len(session.calls))
+                yield (rival.name, window, prices.name), score
+
+    def _walk(self, session: Session, rival: Contestant, rates: Rates) -> Iterator[Step]:
+        if rival.arm is not None:
+            return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock)
+        return walk_strategy(session, rival.strategy, rates=rates, clock=self._clock)
+
+    def _score(self, steps: Iterable[Step], window: int) -> Score:
+        judged = tuple(self._judged(step, call, window) for call, step in enumerate(steps))
+        return Score(self._session.name, window, judged)
+
+    def _judged(self, step: Step, call: int, window: int) -> Judged:
+        exceeds = self._full[call].tokens > window
+        for shown, said in step.reshaped:
+            self._guards.same(shown, said)
+        return Judged(
+            # What a step shows is not needed any more, and adds up to far more than the session.
+            replace(step, shown=(), reshaped=()),
+            self._full[call].tokens,
+            self._full[call].usage or Usage(),
+            self._found(step.shown, call) if exceeds else Found(),
+            self._guards.kept(step.shown, self._session.calls[call]) if step.usage else None,
+        )
+
+    def _found(self, shown: Sequence[Message], call: int) -> Found:
+        session = self._session
+        place = f"{SCHEME}{session.plan.settings.tenant}/{session.name}/log/"
+        entries = session.recording.messages[: session.raw_calls[call]]
+        reachable = reached(shown, entries, texts=self._texts, place=place)
+        return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)
+
+
+def _at_window(session: Session, window: int) -> Session:
+    settings = session.plan.settings
+    reserve = settings.budget.output_reserve_tokens
+    budget = allocate(settings.card, window_tokens=window, output_reserve_tokens=reserve, margin_tokens=0)
+    return replace(session, plan=replace(session.plan, settings=replace(settings, budget=budget)))

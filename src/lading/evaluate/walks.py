@@ -1,0 +1,229 @@
+"""A recorded session walked call by call: by a strategy, in the engine, or by an arm; what each request shows,
+is billed and breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.counting import counter_on
+from lading.economics import PrefixCache, Rates, Usage
+from lading.engine import Engine
+from lading.errors import InputError, PackError
+from lading.evaluate.recorded import Plan
+from lading.evaluate.showings import Case, Showing
+from lading.history import History
+from lading.log import Edit
+from lading.messages import Message, Tool
+from lading.offer import Offer
+from lading.request import Request
+from lading.sources import Recording, ToolsSoFar
+from lading.view import View
+from lading.wire import find_wire
+
+OUTPUT_RATE = 5.0
+"""What a token costs that an arm's own model call writes, in base input tokens."""
+
+Clock = Callable[[], float]
+"""Seconds, of any clock that only goes forward."""
+
+
+class Own(Struct, frozen=True):
+    """What a request's own model call, a summary, takes."""
+
+    read_tokens: int = 0
+    fresh_tokens: int = 0
+    output_tokens: int = 0
+
+    def cost(self, rates: Rates) -> float:
+        """In base input tokens."""
+        return self.read_tokens * rates.read + self.fresh_tokens + self.output_tokens * OUTPUT_RATE
+
+
+class Step(Struct, frozen=True):
+    """One call of a walk."""
+
+    shown: Sequence[Message]
+    """The messages of the request; none where there is no request."""
+    tokens: int
+    """Of the request, tools included; 0 where there is none."""
+    usage: Usage | None
+    """None where there is no request: it is charged as the append-only request."""
+    own: Own = Own()
+    forced_edits: int = 0
+    voluntary_edits: int = 0
+    broken_rules: tuple[str, ...] = ()
+    reshaped: tuple[tuple[Message, Message], ...] = ()
+    """Messages shown from this call on, each with the recorded one that it says without loss."""
+    seconds: float = 0.0
+    """Spent on deciding and building the request."""
+
+
+class Session(Struct, frozen=True):
+    """A recorded session as it is walked. Calls are the recorded replies after the first user message."""
+
+    name: str
+    recording: Recording
+    plan: Plan
+    messages: tuple[Message, ...]
+    """As recorded, mended at the border."""
+    calls: tuple[int, ...]
+    """For each call the position of its reply among ``messages``."""
+    raw_calls: tuple[int, ...]
+    """The same among the recording's messages, which are the entries of the log."""
+    tools: tuple[tuple[Tool, ...], ...]
+    """What each call offers."""
+
+    def at_s(self, call: int) -> float | None:
+        """When a call was made, in seconds since 1970, where it is recorded."""
+        times = self.recording.times_s
+        return times[self.raw_calls[call]] if times else None
+
+
+def session_of(recording: Recording, plan: Plan, *, name: str) -> Session:
+    """The session of a recording. Raises IllegalRequest for a number that JSON cannot carry."""
+    settings = plan.settings
+    history = History(find_wire(settings.wire).needs(settings.card), lambda _message: 0)
+    so_far = ToolsSoFar(recording)
+    calls: list[int] = []
+    raw_calls: list[int] = []
+    had_user = False
+    for position, message in enumerate(recording.messages):
+        if message.role == "assistant" and had_user:
+            history.close(call=len(calls) + 1)
+            calls.append(len(history.view))
+            raw_calls.append(position)
+        had_user = had_user or message.role == "user"
+        history.append(message, call=len(calls) + 1)
+    tools = tuple(so_far.at(position) for position in raw_calls)
+    return Session(name, recording, plan, tuple(history.view.messages), tuple(calls), tuple(raw_calls), tools)
+
+
+def count_in(session: Session) -> Callable[[Message], int]:
+    """A function that counts a message as the session's wire will write it; what it counted once it knows."""
+    settings = session.plan.settings
+    count = counter_on(find_wire(settings.wire), card=settings.card, meter=settings.meter)
+    known: dict[int, tuple[int, Message]] = {}
+
+    def counted(message: Message) -> int:
+        if id(message) not in known:
+            # With the message, so that no other gets its identity.
+            known[id(message)] = count(message), message
+        return known[id(message)][0]
+
+    return counted
+
+
+def walk_strategy(session: Session, name: str, *, rates: Rates, clock: Clock) -> Iterator[Step]:
+    """The calls as the engine answers them with this strategy at these rates."""
+    plan = session.plan
+    settings = replace(plan.settings, session=session.name, strategy=name, rates=rates)
+    line, cache, done = Engine(settings), _cache(plan), 0
+    for call, position in enumerate(session.raw_calls):
+        at_s, edits_before = session.at_s(call), len(line.history.edits)
+        started = clock()
+        for entry in range(done, position):
+            times = session.recording.times_s
+            line.append([session.recording.messages[entry]], at_s=times[entry] if times else None)
+        done = position
+        try:
+            pack = line.pack(tools=session.tools[call], template=plan.template, at_s=at_s)
+        except PackError:
+            yield Step((), 0, None, seconds=clock() - started)
+            continue
+        seconds = clock() - started
+        edits = [edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired"]
+        forced = sum(edit.forced_tokens > 0 for edit in edits)
+        yield Step(
+            line.history.view.messages,
+            pack.tokens,
+            cache.bill(pack.chain, pack.ends, at_s=at_s),
+            forced_edits=forced,
+            voluntary_edits=len(edits) - forced,
+            broken_rules=tuple(dict.fromkeys(item.rule for item in pack.violations)),
+            reshaped=tuple(_reshaped(edits, session.recording)),
+            seconds=seconds,
+        )
+
+
+def walk_arm(
+    session: Session, show: Callable[[Case], Iterator[Showing]], *, count: Callable[[Message], int], clock: Clock
+) -> Iterator[Step]:
+    """The calls as an arm answers them: encoded, checked and billed like those of a strategy."""
+    plan = session.plan
+    builder, cache = _Builder(session, count), _cache(plan)
+    showings = show(case_of(session, count=count))
+    for call in range(len(session.calls)):
+        started = clock()
+        showing = next(showings, None)
+        if showing is None:
+            raise InputError(f"The arm shows {call} requests of {len(session.calls)}: one is due for each call.")
+        request = builder.request(showing.messages, call)
+        seconds = clock() - started
+        yield Step(
+            showing.messages,
+            request.ends[-1],
+            cache.bill(request.chain, request.ends, at_s=session.at_s(call)),
+            own=Own(showing.summary_read_tokens, showing.summary_fresh_tokens, showing.summary_output_tokens),
+            broken_rules=tuple(dict.fromkeys(item.rule for item in request.violations())),
+            seconds=seconds,
+        )
+
+
+def case_of(session: Session, *, count: Callable[[Message], int]) -> Case:
+    """The session as an arm takes it: the tools of its last call are there from the first."""
+    settings = session.plan.settings
+    tools = settings.meter.count_tools(session.tools[-1]) if session.tools else 0
+    return Case(
+        session.messages,
+        session.calls,
+        room_tokens=settings.budget.room_tokens - tools,
+        window_tokens=settings.budget.window_tokens,
+        count=count,
+    )
+
+
+def everything(case: Case) -> Iterator[Showing]:
+    """The yardstick: every request shows all that was said."""
+    return (Showing(upto, case.messages[:upto]) for upto in case.calls)
+
+
+class _Builder:
+    """The requests of an arm, each built from what it shares with the one before."""
+
+    def __init__(self, session: Session, count: Callable[[Message], int]) -> None:
+        settings = session.plan.settings
+        self._session, self._count = session, count
+        self._request = Request(find_wire(settings.wire), settings.card, strict=settings.strict)
+        self._offer = Offer((), None, settings.meter)
+        self._view = View()
+
+    def request(self, shown: Sequence[Message], call: int) -> Request:
+        """The request of a call that shows these messages; it changes with the next."""
+        pairs = zip(self._view.items, shown, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0].message is pair[1], pairs))
+        if shared < len(self._view):
+            self._request.forget(shared)
+            self._view = View()
+        for position in range(len(self._view), len(shown)):
+            self._view.append(shown[position], entry=position, tokens=self._count(shown[position]))
+        plan = self._session.plan
+        self._offer = self._offer.changed(self._session.tools[call], plan.template)
+        tools, tokens = self._offer.at("full"), self._offer.tokens("full")
+        self._request.open(self._view, tools=tools, tools_tokens=tokens, template=plan.template)
+        self._request.show(self._view)
+        return self._request
+
+
+def _reshaped(edits: Iterable[Edit], recording: Recording) -> Iterator[tuple[Message, Message]]:
+    for edit in edits:
+        if edit.kind == "reshaped":
+            yield from ((message, recording.messages[edit.first]) for message in edit.replacement)
+
+
+def _cache(plan: Plan) -> PrefixCache:
+    return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)

@@ -1,0 +1,130 @@
+"""The page of a comparison: cost against what is kept, as a chart for each window, and the tables.
+
+One HTML file without any program. What names and sessions say stands in it escaped; a content security policy
+allows nothing but the style written here, by its digest.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+
+from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
+from lading.report.comparison_tables import WindowTable, window_tables
+from lading.report.page import asset, filled, joined, policy_source
+
+WIDTH, HEIGHT = 640, 300
+"""Of a chart, in its own units."""
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 40
+_TICKS = 5
+_NUMBER = 15
+"""Room for the number beside a point."""
+_CHEAPEST = 0.001
+_COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5, 2, 3, 5, 7))
+"""Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
+
+
+def comparison_page(standings: Sequence[Standing], facts: Mapping[str, str]) -> bytes:
+    """The page, in UTF-8. ``facts``: what applied, by name."""
+    style = joined(("page", "comparison"), "css")
+    said = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
+    charts = map(_chart, by_window(standings))
+    tables = list(window_tables(standings))
+    sections = "".join(map(_section, tables, charts)) + _meanings(tables)
+    pieces = {
+        "policy": f"default-src 'none'; style-src '{policy_source(style)}'; base-uri 'none'; form-action 'none'",
+        "style": style,
+        "facts": html.escape(said),
+        "sections": sections,
+    }
+    return filled(asset("comparison.html"), pieces)
+
+
+def _section(table: WindowTable, chart: str) -> str:
+    heads = "".join(
+        f'<th class="n" title="{html.escape(column.meaning)}">{html.escape(column.title)}</th>'
+        for column in table.columns
+    )
+    rows = "".join(
+        f"<tr><td><b>{number}</b> {html.escape(name)}</td>{''.join(map(_cell, cells))}</tr>"
+        for number, (name, cells) in enumerate(table.rows, 1)
+    )
+    return (
+        f"<section><h2>{html.escape(table.title)}</h2>{chart}"
+        f'<div class="scroll"><table class="overview"><thead><tr><th>strategy</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _meanings(tables: Sequence[WindowTable]) -> str:
+    meanings = {column.title: column.meaning for table in tables for column in table.columns}
+    terms = (f"<dt>{html.escape(title)}</dt><dd>{html.escape(said)}</dd>" for title, said in meanings.items())
+    return f'<section><h2>Columns</h2><dl class="meanings">{"".join(terms)}</dl></section>'
+
+
+def _cell(text: str) -> str:
+    return f'<td class="n">{html.escape(text)}</td>'
+
+
+def _chart(standings: Sequence[Standing]) -> str:
+    """Cost to the right, bound far recall upward, at the first prices; numbers are those of the table's rows."""
+    points = [(number, rival[0]) for number, rival in enumerate(by_strategy(standings), 1)]
+    known = [(number, item, item.recall.far_bound) for number, item in points if item.recall.far_bound is not None]
+    if not known:
+        return '<p class="lead">No call over the window uses a far value: there is nothing to recall.</p>'
+    costs = [max(item.cost.ratio, _CHEAPEST) for _, item, _ in known]
+    scale = min(costs) * 0.8, max(costs) * 1.25
+    lowest = min(0.95, *(math.floor(recall * 20) / 20 for _, _, recall in known))
+    places = [(_x(cost, scale), _y(recall, lowest)) for (_, _, recall), cost in zip(known, costs, strict=True)]
+    marks = "".join(
+        _mark(number, item, place=places[at], crowd=_near(places[at], places[:at]))
+        for at, (number, item, _) in enumerate(known)
+    )
+    label = f"Cost at {html.escape(known[0][1].prices)} against the share of far values that are bound"
+    return (
+        f'<figure class="scatter"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+        f"{_axes(scale, lowest)}{marks}</svg>"
+        f"<figcaption>{label}. Numbers: the rows. Hollow: a guard does not hold.</figcaption></figure>"
+    )
+
+
+def _axes(scale: tuple[float, float], lowest: float) -> str:
+    floor, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    pieces: list[str] = []
+    for cost in (cost for cost in _COSTS if scale[0] <= cost <= scale[1]):
+        x = _x(cost, scale)
+        pieces.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>')
+        pieces.append(f'<text class="tick" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{cost:g}</text>')
+    for step in range(_TICKS + 1):
+        recall = lowest + (1 - lowest) * step / _TICKS
+        y = _y(recall, lowest)
+        pieces.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>')
+        pieces.append(f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{recall:.3f}</text>')
+    return f'{"".join(pieces)}<text class="tick" x="{right}" y="{HEIGHT - 6}" text-anchor="end">cost</text>'
+
+
+def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> int:
+    """How many points stand so near that their numbers would stand on each other."""
+    return sum(abs(place[0] - x) < _NUMBER and abs(place[1] - y) < _NUMBER for x, y in others)
+
+
+def _mark(number: int, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
+    x, y = place
+    failed = lapses(item)
+    facts = f"{item.strategy}: cost {item.cost.ratio:.3f}, far bound {item.recall.far_bound or 0:.3f}"
+    said = html.escape("; ".join((facts, *failed)))
+    kind = "point hollow" if failed else "point"
+    return (
+        f'<g class="{kind}"><title>{said}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
+        f'<text class="label" x="{x + 7 + _NUMBER * crowd:.1f}" y="{y - 5:.1f}">{number}</text></g>'
+    )
+
+
+def _x(cost: float, scale: tuple[float, float]) -> float:
+    low, high = scale
+    return _LEFT + (WIDTH - _LEFT - _RIGHT) * math.log(cost / low) / math.log(high / low)
+
+
+def _y(recall: float, lowest: float) -> float:
+    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * (recall - lowest) / (1 - lowest)

@@ -1,0 +1,148 @@
+"""A comparison as tables of text, one for each window: what the page and the terminal show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
+
+
+class Column(Struct, frozen=True):
+    """What a column is headed with."""
+
+    title: str
+    meaning: str
+    is_minor: bool = False
+    """Left out where room is short."""
+    is_words: bool = False
+    """Not a figure."""
+
+
+Figure: TypeAlias = tuple[Column, Callable[[Standing], str]]
+
+
+class WindowTable(Struct, frozen=True):
+    """The contestants at one window, each with its name and a cell for each column: first the costs, one for
+    each set of prices, then all else at the first prices."""
+
+    title: str
+    columns: tuple[Column, ...]
+    bill_columns: int
+    """So many of the first say what it costs, the others what it keeps."""
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+BILL: tuple[Figure, ...] = (
+    (Column("worst", "The highest cost of one session."), lambda item: f"{item.cost.worst:.2f}"),
+    (
+        Column("harmed", "Share of the sessions that cost more than 1.03 of append-only.", is_minor=True),
+        lambda item: _percent(item.cost.harmed),
+    ),
+    (
+        Column("within", "Cost of the sessions of which every full history fits the window.", is_minor=True),
+        lambda item: _ratio(item.cost.within),
+    ),
+    (Column("over", "Cost of the other sessions.", is_minor=True), lambda item: _ratio(item.cost.over)),
+    (Column("mean", "Tokens of a request, tools included."), lambda item: _tokens(item.tokens.mean)),
+    (Column("p95", "No more tokens have 95 % of the requests."), lambda item: _tokens(item.tokens.p95)),
+    (Column("peak", "Tokens of the largest request."), lambda item: _tokens(item.tokens.peak)),
+    (
+        Column("edits", "Edits that the window forced, and edits made to save."),
+        lambda item: f"{item.edits.forced}/{item.edits.voluntary}",
+    ),
+    (Column("ms", "Milliseconds spent on a request.", is_minor=True), lambda item: f"{item.ms_per_call:.1f}"),
+)
+"""What it costs, besides the cost at each set of prices."""
+
+KEPT: tuple[Figure, ...] = (
+    (
+        Column("plain", "Share of the far values that stand in the request.", is_minor=True),
+        lambda item: _ratio(item.recall.far_present),
+    ),
+    (
+        Column("far", "Share of the far values that stand there beside a word of their source (bound)."),
+        lambda item: _ratio(item.recall.far_bound),
+    ),
+    (
+        Column("steps", "Share of the calls with far values that have all of them bound."),
+        lambda item: _ratio(item.recall.far_bound_steps),
+    ),
+    (
+        Column("avail", "Share of the far values that stand there, or behind an address that stands there."),
+        lambda item: _ratio(item.recall.far_available),
+    ),
+    (Column("all", "Share of all values that are bound."), lambda item: _ratio(item.recall.bound)),
+    (
+        Column("head", "Share of the requests that hold the head of the session whole.", is_minor=True),
+        lambda item: _ratio(item.guards.head_whole),
+    ),
+    (
+        Column("new", "Share of the requests that hold the unread results whole."),
+        lambda item: _ratio(item.guards.newest_whole),
+    ),
+    (
+        Column("run p10", "Tokens of the newest messages whole and unbroken: the lowest tenth.", is_minor=True),
+        lambda item: _tokens(item.guards.run_p10_tokens),
+    ),
+    (Column("run", "The same in the median."), lambda item: _tokens(item.guards.run_median_tokens)),
+    (
+        Column("made", "Tokens that are not from the log, as a share of the window."),
+        lambda item: _percent(item.guards.generated_share),
+    ),
+    (
+        Column("invented", "Values in what is not from the log that no message before holds.", is_minor=True),
+        lambda item: f"{item.guards.invented:,}",
+    ),
+    (
+        Column("fails", "Guards that do not hold; with any, a cost is no figure to compare.", is_words=True),
+        lambda item: ", ".join(lapses(item)) or "-",
+    ),
+)
+"""What it keeps, and the guards."""
+
+
+def window_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
+    """The tables of a comparison, in the order of its windows."""
+    for at_window in by_window(standings):
+        rivals = by_strategy(at_window)
+        costs = [
+            Column(item.prices, f"Input cost relative to append-only at the prices {item.prices}.")
+            for item in rivals[0]
+        ]
+        columns = (*costs, *(column for column, _ in (*BILL, *KEPT)))
+        rows = tuple((rival[0].strategy, _cells(rival)) for rival in rivals)
+        yield WindowTable(_title(at_window[0]), columns, len(costs) + len(BILL), rows)
+
+
+def _cells(rival: list[Standing]) -> tuple[str, ...]:
+    return (*(_ratio(item.cost.ratio) for item in rival), *(cell(rival[0]) for _, cell in (*BILL, *KEPT)))
+
+
+def _title(item: Standing) -> str:
+    recall = item.recall
+    return (
+        f"W = {_window(item.window_tokens)}: "
+        f"{item.exceeding_calls:,} of {item.calls:,} calls have a history over W; "
+        f"{recall.far_values:,} far values in {recall.far_steps:,} steps, {recall.values:,} values in all"
+    )
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _window(tokens: int) -> str:
+    return f"{tokens:,}" if tokens % 1000 else f"{tokens // 1000:,}k"
+
+
+def _tokens(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value < 100 else f"{value / 1000:,.1f}k".replace(".0k", "k")

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from lading.evaluate.grounding import Texts
+from lading.evaluate.guards import Guards, Kept
+from lading.messages import Message, Text, ToolResult
+from tests.evaluate.sessions import WORDS, asks, gives, said
+
+SYSTEM = said("system", "be brief")
+HEAD = (SYSTEM, said("user", "mend the build"))
+LOG = (
+    *HEAD,
+    asks(("a", "read", "{}"), ("b", "read", "{}")),
+    gives("a", "one\ntwo in src/a.py\nthree\nfour"),
+    gives("b", "five"),
+    said("assistant", "so"),
+    asks(("c", "read", "{}")),
+    gives("c", "six"),
+)
+END = len(LOG)
+NOTE = "[2 messages of 4,417 tokens, src/gone.py among them, are at artifact://t/s/log/2-4]"
+
+
+def count(message: Message) -> int:
+    """Words, those of results included."""
+    results = [part.text for result in message.results for part in result.parts if isinstance(part, Text)]
+    return sum(map(WORDS.count, (message.text, *results)))
+
+
+def kept(*shown: Message, upto: int = END) -> Kept:
+    return Guards(LOG, count=count, texts=Texts()).kept(shown, upto)
+
+
+def test_a_request_that_shows_everything() -> None:
+    assert kept(*LOG) == Kept(True, True, count_all(*LOG), 0, ())
+
+
+def count_all(*messages: Message) -> int:
+    return sum(map(count, messages))
+
+
+def test_equal_messages_count_like_the_same() -> None:
+    copies = [Message(message.role, message.parts, name=message.name) for message in LOG]
+    assert kept(*copies) == kept(*LOG)
+
+
+def test_the_head_is_whole_when_all_of_it_is_there_as_it_was() -> None:
+    assert kept(*HEAD).head_whole
+    assert not kept(SYSTEM, *LOG[2:]).head_whole
+    assert not kept(SYSTEM, said("user", "mend the build!"), *LOG[2:]).head_whole
+    assert kept(SYSTEM, upto=1).head_whole
+
+
+def test_results_that_were_not_read_yet() -> None:
+    assert kept(*HEAD, *LOG[2:5], upto=5).newest_whole is True
+    assert kept(*HEAD, *LOG[2:4], gives("b", "fi..."), upto=5).newest_whole is False
+    assert kept(*HEAD, *LOG[2:3], gives("a", ""), LOG[4], upto=5).newest_whole is False
+    assert kept(*HEAD, upto=2).newest_whole is None
+    assert kept(*LOG[:6], upto=6).newest_whole is None
+
+
+def test_the_run_goes_back_from_the_newest_to_the_first_message_that_is_not_whole() -> None:
+    assert kept(*HEAD, *LOG[5:]).run_tokens == count_all(*LOG[5:])
+    assert kept(*LOG[:3], gives("a", "[cleared]"), *LOG[4:]).run_tokens == count_all(*LOG[4:])
+    assert kept(*LOG[:-1]).run_tokens == 0
+    assert kept(*HEAD, *LOG[5:], said("user", "what was said at the end")).run_tokens == count_all(*LOG[5:])
+
+
+def test_what_is_not_from_the_log_is_generated() -> None:
+    assert kept(*HEAD, said("user", "a note of six words more"), *LOG[5:]).generated_tokens == 6
+    assert kept(said("system", "another text"), HEAD[1]).generated_tokens == 0
+
+
+def test_lines_of_the_same_result_are_no_less_from_the_log() -> None:
+    assert kept(*LOG[:3], gives("a", "one\nfour"), *LOG[4:]).generated_tokens == 0
+    assert kept(*LOG[:3], gives("a", "one\n[cut here]\nfour"), *LOG[4:]).generated_tokens == 2
+    assert kept(*LOG[:3], gives("a", "one\ntwo in src/a"), *LOG[4:]).generated_tokens == 0
+    assert kept(*LOG[:3], gives("a", "five"), *LOG[4:]).generated_tokens == 1
+
+
+def test_parts_that_stayed_are_from_the_log() -> None:
+    both = Message("tool", (ToolResult("x", (Text("long text here"),)), ToolResult("y", (Text("seven"),))))
+    log = (*HEAD, asks(("x", "read", "{}"), ("y", "read", "{}")), both)
+    guards = Guards(log, count=count, texts=Texts())
+    noted = both.with_parts((ToolResult("x", (Text("[gone]"),)), both.parts[1]))
+    assert guards.kept([*log[:3], noted], 4).generated_tokens == 1
+
+
+def test_values_that_no_message_before_holds_are_invented() -> None:
+    summary = said("user", "read src/a.py and src/b.py, build_7 failed")
+    assert kept(*HEAD, summary, *LOG[5:]).invented == ("src/b.py", "build_7")
+    assert kept(*HEAD, summary, upto=3).invented == ("src/a.py", "src/b.py", "build_7")
+
+
+def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
+    assert kept(*HEAD, said("user", NOTE), *LOG[5:]).invented == ()
+    assert kept(*HEAD, said("user", f"{NOTE}\nsrc/made_up.py"), *LOG[5:]).invented == ("src/made_up.py",)
+    assert kept(*HEAD, said("user", "see artifact://t/s/log/12_000"), *LOG[5:]).invented == ()
+    assert kept(*HEAD, said("user", "called read 1200x"), *LOG[5:]).invented == ()
+    assert kept(*HEAD, said("user", "0x1200x and 1200xy"), *LOG[5:]).invented == ("0x1200x", "1200xy")
+    assert kept(*HEAD, said("user", "[src/made_up.py]"), *LOG[5:]).invented == ("src/made_up.py",)
+
+
+def test_what_was_reshaped_without_loss_counts_as_it_was() -> None:
+    guards = Guards(LOG, count=count, texts=Texts())
+    reshaped = gives("a", "1: one, 2: two in src/a.py, 3: three, 4: four")
+    shown = (*LOG[:3], reshaped, *LOG[4:])
+    assert guards.kept((*LOG[:3], gives("a", "1: one"), *LOG[4:]), END).generated_tokens > 0
+    guards.same(reshaped, LOG[3])
+    guards.same(LOG[4], LOG[3])
+    assert guards.kept(shown, END) == kept(*LOG)
+    assert guards.kept(LOG[:5], 5) == kept(*LOG[:5], upto=5)

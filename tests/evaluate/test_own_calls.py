@@ -1,0 +1,46 @@
+"""What compaction's own model calls take, in the figures of a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.cli.replay_output import emit_line
+from lading.effects import Summarizer, Summary, SummaryRequest
+from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.recorded import Call, Plan, replay
+from lading.evaluate.tally import Tally, tally
+from tests.evaluate.sessions import recorded
+from tests.histories import tool_loop
+
+
+def replayed(summarize: Callable[[SummaryRequest], Summary] | None) -> tuple[Tally, list[Call], Plan]:
+    recording = recorded(*tool_loop(150, result_words=80))
+    plan, _ = plan_for(recording, Options(counter="estimate", strategy="priced", window_tokens=6_000))
+    summarizer = Summarizer(summarize) if summarize else None
+    plan = replace(plan, settings=replace(plan.settings, summarizer=summarizer))
+    calls = list(replay(recording, plan, session="s"))
+    return tally([(call, plan.settings.rates) for call in calls]), calls, plan
+
+
+def test_they_are_told_and_charged() -> None:
+    figures, calls, plan = replayed(lambda _request: Summary("", 700, 9))
+    assert figures.own is not None
+    times, price = figures.own.calls, plan.settings.card.prices.output
+    assert times > 0
+    assert (figures.own.input_tokens, figures.own.output_tokens) == (700 * times, 9 * times)
+    assert figures.own.cost == pytest.approx(times * (700 + 9 * price))
+    rates = plan.settings.rates
+    billed = sum(call.billed.cost(rates) for call in calls)
+    full = sum(call.append_only.cost(rates) for call in calls)
+    assert figures.cost_ratio == pytest.approx((billed + figures.own.cost) / full)
+    extra = [jsonbytes.load(emit_line(call, plan))["extra_input_tokens"] for call in calls]
+    assert (sum(extra), set(extra)) == (700 * times, {0, 700})
+
+
+def test_without_a_summarizer_there_are_none() -> None:
+    figures, _, _ = replayed(None)
+    assert figures.own is None

@@ -1,0 +1,79 @@
+"""The page of a comparison: tables and charts in one file without a program."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from msgspec.structs import replace
+
+from lading.evaluate.compare import Contestant, compare, contestant
+from lading.evaluate.standings import Standing
+from lading.report.comparison import comparison_page
+from lading.report.comparison_tables import BILL, KEPT, window_tables
+from tests.evaluate.contests import CHEAP, NO_CACHE, ORPHAN, TAIL, grid, session, ticking
+from tests.report.test_page import digest
+
+HOSTILE = "</style><script>alert(1)</script>\"'&{{style}}"
+
+
+def standings(*windows: int) -> list[Standing]:
+    rivals = [contestant("append-only"), contestant("basic"), Contestant("tail", TAIL), Contestant(HOSTILE, ORPHAN)]
+    wanted = grid(*rivals, windows=windows or (170, 900), prices=(CHEAP, NO_CACHE))
+    return compare((session(),), wanted, advance=lambda _: None, clock=ticking)
+
+
+def page(found: list[Standing]) -> str:
+    return comparison_page(found, {"sessions": "1", "model": HOSTILE, "wire": ""}).decode("utf-8")
+
+
+def test_a_table_holds_every_contestant_and_every_price() -> None:
+    narrow, wide = window_tables(standings())
+    assert narrow.title.startswith("W = 170: ")
+    for table in (narrow, wide):
+        assert [name for name, _ in table.rows] == ["append-only", "basic", "tail", HOSTILE]
+        assert [column.title for column in table.columns[:2]] == ["cheap", "none"]
+        assert table.bill_columns == 2 + len(BILL)
+        assert all(len(cells) == len(table.columns) == 2 + len(BILL) + len(KEPT) for _, cells in table.rows)
+    assert narrow.rows[0][1][:2] == ("1.000", "1.000")
+    assert "breaks rules" in narrow.rows[3][1][-1]
+
+
+def test_the_page_has_a_chart_and_a_table_for_each_window() -> None:
+    text = page(standings())
+    sections = re.findall(r"<section>.*?</section>", text, re.DOTALL)
+    assert len(sections) == 3
+    assert len(re.findall("<circle", sections[0])) == 4
+    assert len(re.findall('class="point"', sections[0])) < 4
+    assert "<svg" not in sections[1]
+    assert "nothing to recall" in sections[1]
+    assert all(column.meaning in sections[2] for column, _ in (*BILL, *KEPT))
+    for section in sections:
+        ElementTree.fromstring(section)
+
+
+def test_points_stand_inside_the_chart() -> None:
+    for dearest in (0.01, 1.0, 40.0):
+        found = [replace(item, cost=replace(item.cost, ratio=item.cost.ratio * dearest)) for item in standings(170)]
+        for x, y in re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)"', page(found)):
+            assert 0 < float(x) < 640
+            assert 0 < float(y) < 300
+
+
+def test_names_are_text_and_nothing_is_fetched_or_run() -> None:
+    text = page(standings())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert policy is not None
+    assert style is not None
+    assert f"style-src 'sha256-{digest(style[1])}'" in policy[1]
+    assert policy[1].startswith("default-src 'none'; ")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert not re.search(r"@import|url\(|https?://", text)
+    assert "light-dark(" in style[1]
+
+
+def test_the_same_figures_give_the_same_page() -> None:
+    found = standings(170)
+    assert page(found) == page(found)
