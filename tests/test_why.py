@@ -240,9 +240,12 @@ def mark(number: int) -> str:
     return f'<mark "{number:02}"\n\\é>'
 
 
+@pytest.mark.parametrize("strategy", ["basic", "priced"])
 @given(marked(), st.sampled_from([260, 400, 700]), st.sampled_from(["openai_chat", "anthropic"]), st.data())
-def test_every_text_of_any_history(history: list[Message], window: int, wire: str, data: st.DataObject) -> None:
-    sent = sent_by(settings(window, wire=wire), history, template(wire), tools=lambda _: TOOLS)
+def test_every_text_of_any_history(
+    strategy: str, history: list[Message], window: int, wire: str, data: st.DataObject
+) -> None:
+    sent = sent_by(settings(window, wire=wire, strategy=strategy), history, template(wire), tools=lambda _: TOOLS)
     if sent.bodies:
         call = data.draw(st.integers(1, len(sent.bodies)))
         for number in range(len(history) + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lading.addresses import Address, parse
 from lading.errors import AddressError
 from lading.log import Entry
-from lading.messages import Message, Text, ToolCall, ToolResult
+from lading.messages import Message, Part, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
 
 
@@ -33,7 +33,12 @@ def as_text(message: Message) -> str:
             case ToolCall():
                 pieces.append(f"{part.name}({part.arguments})")
             case ToolResult():
-                pieces.append(part.text)
+                pieces += [inner.text if isinstance(inner, Text) else _marked(inner) for inner in part.parts]
             case _:
-                pieces.append(f"[{type(part).__name__.lower()}]")
+                pieces.append(_marked(part))
     return "\n".join(pieces)
+
+
+def _marked(part: Part) -> str:
+    """The mark that stands for a part without words."""
+    return f"[{type(part).__name__.lower()}]"

@@ -16,7 +16,7 @@ from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
-from lading.manifest import KEYFRAME_EVERY, Frame, Manifest, decision, log_chain, unseal
+from lading.manifest import Frame, Manifest, decision, log_chain, unseal
 from lading.messages import Template, Tool
 from lading.offer import tools_from
 from lading.request import ENCODER, Request
@@ -151,16 +151,6 @@ def offered(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...
         return tools_from(blob(frame.tools)), template
     except ValueError as error:
         raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
-
-
-def last_offered(store: SessionStore, *, tenant: str, session: str) -> tuple[tuple[Tool, ...], Template | None]:
-    """What a session's last request offered beside the conversation; nothing where there was no request."""
-    calls = store.load(tenant, session).calls
-    newest = store.manifests(tenant, session, start=(calls - 1) // KEYFRAME_EVERY * KEYFRAME_EVERY)
-    frames = [frame for frame in (unseal(data).frame for data in newest) if frame is not None]
-    if not frames:
-        return (), None
-    return offered(frames[-1], lambda digest: store.blob(tenant, session, digest=digest))
 
 
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import Address
-from lading.log import Edit, Entry
+from lading.log import Edit, EditKind, Entry
 from lading.manifest import Manifest
 from lading.messages import Conversation, Message
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
@@ -80,6 +80,8 @@ class Place(Struct, frozen=True):
     """Where the raw entry can be read; empty: no entry said it."""
     edit: int = -1
     """The edit in whose replacement it is shown; -1: as it came."""
+    kind: EditKind | None = None
+    """Kind of the edit that shows it, or of what stands in its place; None: no edit."""
     first_call: int | None = None
     """The first call whose request could show it; None: none was made yet."""
     removal: Removal | None = None
@@ -208,8 +210,12 @@ class _Search:
                 entry=item.entry,
                 role=item.message.role,
                 edit=item.edit,
+                kind=self._seen.edits[item.edit].kind if item.edit >= 0 else None,
             )
             entry = max(self._sources(place), default=-1)
+            if place.kind and entry in self._logged:
+                role = self._record.entries[entry].message.role
+                place = replace(place, role=role, part=self._logged[entry].part)
             yield replace(place, entry=entry, address=self._address(entry), first_call=self._first_call(entry))
 
     def _sources(self, place: Place) -> list[int]:
@@ -244,7 +250,7 @@ class _Search:
             return place
         taken, over = self._followed(entry.index)
         stands = over.index if over else -1
-        place = replace(place, path=self._path_of(stands, entry.index))
+        place = replace(place, path=self._path_of(stands, entry.index), kind=over.kind if over else None)
         if taken is None:
             return replace(place, state="unsent")
         holds_entry = over is not None and over.first <= entry.index <= over.last

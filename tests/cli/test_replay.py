@@ -32,7 +32,7 @@ def test_the_settings_that_applied_are_recorded(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json")
     given = ("--window", "9000", "--output-reserve", "500", "--counter", "cl100k", "--prices", ".10/1.25")
     report = lading("replay", path, *given, "--ttl", "300", "--json").data["replays"][0]
-    assert report["strategy"] == "basic"
+    assert report["strategy"] == "priced"
     assert report["settings"] == {
         "model": "gpt-4o",
         "wire": "openai_chat",
@@ -128,16 +128,16 @@ def test_nothing_of_the_future_is_used(tmp_path: Path) -> None:
 
 def test_strategies_stand_side_by_side(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json")
-    both = ("--strategy", "append-only", "--strategy", "basic", "--window", "3000")
-    append_only, basic = lading("replay", path, *both, "--json").data["replays"]
-    assert (append_only["strategy"], basic["strategy"]) == ("append-only", "basic")
-    assert append_only["total"]["calls"] == basic["total"]["calls"] == 13
+    both = ("--strategy", "append-only", "--strategy", "priced", "--window", "3000")
+    append_only, priced = lading("replay", path, *both, "--json").data["replays"]
+    assert (append_only["strategy"], priced["strategy"]) == ("append-only", "priced")
+    assert append_only["total"]["calls"] == priced["total"]["calls"] == 13
     assert len(append_only["total"]["typed_errors"]) > 0
     assert append_only["total"]["cost_ratio"] == append_only["total"]["append_only_share"] == 1.0
-    assert basic["total"]["typed_errors"] == []
-    assert basic["total"]["append_only_share"] < 1.0
+    assert priced["total"]["typed_errors"] == []
+    assert priced["total"]["append_only_share"] < 1.0
     table = lading("replay", path, *both).out
-    assert re.search(r"append-only .*\n.*basic ", table)
+    assert re.search(r"append-only .*\n.*priced ", table)
 
 
 def test_each_strategy_gets_a_store_of_its_own(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_sessions_without_a_call_are_counted_and_have_no_row(tmp_path: Path) -> 
     path.write_text(json.dumps({**silent[1], "id": "still"}) + "\n")
     alone = lading("replay", path)
     assert "1 session has no call to replay" in alone.err
-    assert cells(alone.out, "basic")[1:7] == ["0", *["-"] * 5]
+    assert cells(alone.out, "priced")[1:7] == ["0", *["-"] * 5]
 
 
 def test_a_strategy_of_the_current_folder_is_found_and_shadows_nothing(tmp_path: Path) -> None:

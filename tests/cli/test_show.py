@@ -65,6 +65,10 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     complains(lading("show", "artifact://default/s/log/1", "--store", tmp_path / "no"), "There is no store")
 
 
+def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    complains(lading("show", tmp_path / "no"), "There is no folder", "no'")
+
+
 def test_one_entry_and_a_span(store: Path) -> None:
     assert lading("show", "artifact://default/s/log/3", "--store", store).out == "Done.\n"
     span = lading("show", "artifact://default/s/log/3-4", "--store", store).out.splitlines()

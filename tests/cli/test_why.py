@@ -21,7 +21,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One session whose results leave the window."""
     folder = tmp_path_factory.mktemp("why")
     assert (
-        lading("replay", long_session(folder / "s.json"), "--store", folder / "one", "--window", "2500").code == 0
+        lading("replay", long_session(folder / "s.json"), "--store", folder / "one", "--window", "9000").code == 0
     )
     return folder / "one"
 

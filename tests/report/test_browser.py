@@ -269,7 +269,7 @@ def test_no_gain_is_said(watched: Watched, tmp_path: Path) -> None:
     session = session_of(hostile_history(19))  # its one edit comes too late to pay
     assert session.calls[-1].shows.edits
     page = watched.open(written(tmp_path, session))
-    expect(page.locator(".verdict")).to_contain_text("No gain: basic costs 1.")
+    expect(page.locator(".verdict")).to_contain_text("No gain: priced costs 1.")
 
 
 def test_calls_without_a_request_say_why(watched: Watched, tmp_path: Path) -> None:

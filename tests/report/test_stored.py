@@ -5,8 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.economics import OwnCalls
+from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, replay
@@ -88,10 +91,20 @@ def test_a_recorded_bill_stands_beside_the_simulated_ones() -> None:
     session = session_of(hostile_history(), billed=2.0)
     bill = session.bill
     assert bill is not None
-    assert list(bill.simulated) == ["append-only", "basic"]
+    assert list(bill.simulated) == ["append-only", "priced"]
     calls = [call.recorded for call in session.calls if call.recorded]
     assert bill.calls == len(calls) == len(session.calls)
     assert bill.recorded.input.tokens == sum(call.input_tokens for call in calls)
     assert len(session.bill_words) == len(bill.differences)
     assert any("2.0" in said and "for one counted here" in said for said in session.bill_words)
     assert session_of(hostile_history(3)).bill is None
+
+
+def test_what_models_were_paid_for_compacting_stands_at_its_call() -> None:
+    store = MemoryStore()
+    chosen = replace(settings(strategy="priced"), summarizer=Summarizer(lambda _request: Summary("", 700, 9)))
+    _, outcomes = run(chosen, hostile_history(60), store)
+    told = stored(store, tenant="default", session="session", source="").calls
+    paid = [call.sent.own for call in told if call.sent and call.sent.own]
+    assert paid == [pack.manifest.sent.own for pack in packs(outcomes) if pack.manifest.sent.own]
+    assert paid[0] == OwnCalls(1, 700, 9, 745.0)

@@ -209,9 +209,11 @@ def test_deep_nesting_does_no_harm(tmp_path: Path) -> None:
     assert [texts(item) for item in recordings] == [["Go."], ["Go."]]
 
 
-def test_requests_that_lading_made_read_as_the_session_they_came_from(tmp_path: Path) -> None:
+@pytest.mark.parametrize("strategy", ["basic", "priced"])
+def test_requests_that_lading_made_read_as_the_session_they_came_from(tmp_path: Path, strategy: str) -> None:
     source, emitted = long_session(tmp_path / "long.json"), tmp_path / "requests.jsonl"
-    assert lading("replay", source, "--window", "3000", "--emit", emitted).code == 0
+    settings = ("--window", "3000", "--strategy", strategy)
+    assert lading("replay", source, *settings, "--emit", emitted).code == 0
     requests = [json.loads(line)["request"] for line in emitted.read_bytes().splitlines()]
     recording, original = read_one(emitted), read_one(source)
     assert len(recording.requests) == len(requests) > 10

@@ -109,7 +109,16 @@ def cut(messages: list[Message]) -> list[Message]:
     return [messages[0], Message("user", (Text(f"[Taken out. Kept unchanged at {POINTER}.]"),)), *messages[newest:]]
 
 
-@pytest.mark.parametrize("shown", [cleared, cut])
+def folded(messages: list[Message]) -> list[Message]:
+    """Everything between the task and the newest round is a fold: a pointer above what older rounds came to."""
+    newest = max((index for index, message in enumerate(messages) if message.role == "assistant"), default=0)
+    if newest <= 2:
+        return messages
+    told = f"[Folded: {newest - 1} messages, 900 tokens as last shown. Whole: {POINTER}]\nDone: run 2x"
+    return [messages[0], Message("user", (Text(told),)), *messages[newest:]]
+
+
+@pytest.mark.parametrize("shown", [cleared, cut, folded])
 def test_a_key_that_left_is_restored_by_its_pointer(shown: Callable[[list[Message]], list[Message]]) -> None:
     told = play(TASK, shown, restored=f"{WANTED}     {TASK.key(WANTED)}  owner=x")
     assert told[-1].text == TASK.report()
@@ -124,7 +133,7 @@ def test_what_was_restored_for_nothing_is_asked_once() -> None:
     assert len(restores(told)) == 2
 
 
-@pytest.mark.parametrize("shown", [cleared, cut])
+@pytest.mark.parametrize("shown", [cleared, cut, folded])
 def test_without_the_tool_the_model_does_not_know(shown: Callable[[list[Message]], list[Message]]) -> None:
     told = play(TASK, shown, tools=("read_file", "run"))
     assert told[-1].text == UNKNOWN

@@ -14,6 +14,7 @@ from lading.cli import terminal
 COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",
     "replay": "build the request of every call of recorded sessions, and price it",
+    "compare": "lay strategies side by side: what they cost, and what they keep",
     "verify": "build every recorded request again and compare",
     "report": "write one page that shows every request of sessions, what left it, and its cost",
     "top": "watch the sessions of a store while they run",
@@ -55,7 +56,7 @@ def main() -> None:
     \b
     Examples:
       lading inspect ~/.claude/projects/*/*.jsonl
-      lading replay session.jsonl --window 32000 --strategy basic --strategy append-only
+      lading replay session.jsonl --window 32000 --strategy priced --strategy append-only
       lading replay session.jsonl --window 32000 --store ./store && lading verify ./store
     """
     # A strategy of the user's own (module:NAME) stands in the current folder. At the end of the path, so that

@@ -28,7 +28,7 @@ def command(one: str, other: str, as_json: bool) -> None:
     \b
     Examples:
       lading diff ./store@11 ./store@12
-      lading diff ./basic@session-1:last ./append-only@session-1:last
+      lading diff ./priced@session-1:last ./append-only@session-1:last
     """
     with terminal.clear_errors():
         difference = diff(named_snapshot(one), named_snapshot(other))

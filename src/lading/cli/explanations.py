@@ -7,7 +7,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from lading.evaluate.differences import Difference, Edited, Named
+from lading.log import EditKind
 from lading.why import Answer, Place, Removal
+
+_STANDS: dict[EditKind | None, str] = {
+    "clipped": "It stood in the part that was left out; the rest is still shown",
+    "digested": "The digest of its result is",
+    "reshaped": "All of it is still shown in a shorter form",
+    "summarised": "The fold of the messages it stood in is",
+}
+"""What stands where a text was, by the kind of the edit that stands there."""
 
 
 def explain_answer(answer: Answer) -> tuple[str, ...]:
@@ -97,7 +106,7 @@ def _place(place: Place) -> Iterator[str]:
     where = f" at {place.path}" if place.path else ""
     match place.state:
         case "present":
-            how = f", as edit {place.edit} shows it" if place.edit >= 0 and place.entry >= 0 else ""
+            how = f", as edit {place.edit} ({place.kind}) shows it" if place.edit >= 0 and place.entry >= 0 else ""
             yield f"- Shown{where}, layer {place.layer}: {source}{how}{since}."
         case "removed":
             yield f"- Removed: {source}{since}."
@@ -120,10 +129,7 @@ def _removal(place: Place, removal: Removal) -> Iterator[str]:
         )
     yield f"  The request of call {removal.call} paid {removal.price:,.0f} base input tokens{usd} for diverging."
     if place.path:
-        part = (
-            "It stood in the part that was left out; the rest is still shown" if removal.kind == "clipped" else ""
-        )
-        yield f"  {part or 'What stands in its place now is'} at {place.path}."
+        yield f"  {_STANDS.get(place.kind, 'What stands in its place now is')} at {place.path}."
     if removal.partly:
         yield "  A piece of it still stands at the edge of what was left out."
     if removal.pointers:

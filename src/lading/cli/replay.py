@@ -19,6 +19,7 @@ from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Report, print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
 from lading.cli.sidebyside_output import as_json_value, print_side_by_side
+from lading.compaction import DEFAULT
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
 from lading.evaluate.plan import Options
@@ -81,7 +82,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
     help="Tokens of the window left free for the answer, at most what the model's card lets it write.",
 )  # fmt: skip
 @click.option(
-    "--strategy", "strategies", multiple=True, default=("basic",), show_default=True, metavar="NAME",
+    "--strategy", "strategies", multiple=True, default=(DEFAULT,), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",
 )  # fmt: skip
 @click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
@@ -132,7 +133,7 @@ def command(
     Examples:
       lading replay session.jsonl --window 32000
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
-      lading replay session.jsonl --strategy basic --strategy append-only --store ./store
+      lading replay session.jsonl --strategy priced --strategy append-only --store ./store
     """
     _check_strategies(strategies, emit_path)
     options = Options(

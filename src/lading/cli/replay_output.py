@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lading import jsonbytes
 from lading.cli import terminal
+from lading.economics import OwnCalls
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.tally import Tally, TypedError, tally
 from lading.log import Edit
@@ -94,6 +95,12 @@ def print_tables(reports: Sequence[Report]) -> None:
                 f"{offered.tokens_per_request:,.0f} tokens each, {offered.cost_share:.2%} of the input bill"
             )
             terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
+        if own := item.total.own:
+            text = (
+                f"{item.strategy} asked a model {own.calls:,} times: {own.input_tokens:,} tokens in, "
+                f"{own.output_tokens:,} out; the cost above has them in it"
+            )
+            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
     terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
     terminal.out.print(Text(_LEGEND, "dim"), soft_wrap=True)
     if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
@@ -164,19 +171,24 @@ def emit_line(call: Call, plan: Plan) -> bytes:
     place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
     if call.pack is None:
         error = {"type": type(call.error).__name__, "text": str(call.error)}
-        return jsonbytes.dump({**place, "error": error, **_EXTRA}) + b"\n"
+        return jsonbytes.dump({**place, "error": error, **_extra(OwnCalls())}) + b"\n"
     facts = {
         "tokens": {"counted": call.pack.tokens, "by_layer": call.pack.manifest.counts},
         "edits": [_emitted(edit) for edit in call.edits],
         "manifest": msgspec.to_builtins(call.pack.manifest),
-        **_EXTRA,
+        **_extra(call.pack.manifest.sent.own or OwnCalls()),
     }
     opening, closing = jsonbytes.dump(place)[:-1], jsonbytes.dump(facts)[1:]
     return opening + b',"request":' + call.pack.body + b"," + closing + b"\n"
 
 
-_EXTRA = {"extra_input_tokens": 0, "extra_cached_input_tokens": 0, "extra_output_tokens": 0}
-"""Model calls of the strategy's own: the strategies of this version make none."""
+def _extra(own: OwnCalls) -> dict[str, int]:
+    """What model calls of the strategy's own took; they read nothing from a cache."""
+    return {
+        "extra_input_tokens": own.input_tokens,
+        "extra_cached_input_tokens": 0,
+        "extra_output_tokens": own.output_tokens,
+    }
 
 
 def _emitted(edit: Edit) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
     """Write one page that shows what the model was told at each call of the sessions in STOREs and FILEs, what
     left the request, why and where it is now, and what each call cost.
 
-    The page is a single file for any browser; it needs no network. A session FILE is replayed with the strategy
-    basic at its model's own window; for other settings: lading replay FILE --report OUT.html.
+    The page is a single file for any browser; it needs no network. A session FILE is replayed with the default
+    strategy at its model's own window; for other settings: lading replay FILE --report OUT.html.
 
     \b
     Examples:

@@ -9,8 +9,9 @@ import click
 from lading.addresses import SCHEME
 from lading.cli import terminal
 from lading.cli.existing_store import open_existing
-from lading.cli.request_names import named_snapshot, parse
+from lading.cli.request_names import FORM, named_snapshot, parse
 from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
+from lading.errors import InputError
 from lading.pointers import resolve
 
 
@@ -55,6 +56,11 @@ def command(what: str, folder: str, as_json: bool) -> None:
                 terminal.print_json(request_values(request))
             else:
                 print_request(request)
+        elif not is_address:
+            raise InputError(
+                f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
+                f"{FORM}, or {SCHEME}tenant/session/log/N."
+            )
         else:
             with open_existing(folder) as store:
                 entries = resolve(store, what)

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from lading.economics import Usage
+from lading.economics import OwnCalls, Usage
 from lading.evaluate.sidebyside import SideBySide
 from lading.log import EditKind, Reported
 from lading.manifest import Cause, Frame, Prefix
@@ -86,6 +86,8 @@ class RequestData(Struct, frozen=True, omit_defaults=True):
     """What the provider was expected to count, after what it had reported; None: nothing was reported yet."""
     learned_from: int = 0
     """How many reports that expectation rests on."""
+    own: OwnCalls | None = None
+    """What compaction's own model calls for it took."""
 
 
 class CallData(Struct, frozen=True, omit_defaults=True):

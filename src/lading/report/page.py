@@ -39,15 +39,15 @@ def page(data: ReportData) -> bytes:
     """The page, in UTF-8. Raises ValueError when a session holds a number that is NaN or infinite."""
     sessions = dict.fromkeys(session.name for session in data.sessions)
     title = f"{next(iter(sessions))} - Lading" if len(sessions) == 1 else f"{len(sessions)} sessions - Lading"
-    style = _joined(STYLES, "css")
-    program = _joined(PROGRAMS, "js")
+    style = joined(STYLES, "css")
+    program = joined(PROGRAMS, "js")
     policy = (
-        f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(program)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{policy_source(style)}'; script-src '{policy_source(program)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     pieces = {"policy": policy, "title": html.escape(title), "style": style, "program": program}
-    before, _, after = _asset("page.html").partition("{{data}}")
-    return _filled(before, pieces) + embedded(data) + _filled(after, pieces)
+    before, _, after = asset("page.html").partition("{{data}}")
+    return filled(before, pieces) + embedded(data) + filled(after, pieces)
 
 
 def embedded(data: ReportData) -> bytes:
@@ -55,18 +55,21 @@ def embedded(data: ReportData) -> bytes:
     return jsonbytes.dump(msgspec.to_builtins(data)).replace(b"<", b"\\u003c")
 
 
-def _filled(text: str, pieces: Mapping[str, str]) -> bytes:
+def filled(text: str, pieces: Mapping[str, str]) -> bytes:
+    """The text in UTF-8, each ``{{name}}`` in it replaced by the piece of that name."""
     return re.sub(r"\{\{(\w+)\}\}", lambda place: pieces[place[1]], text).encode("utf-8", "replace")
 
 
-def _joined(names: tuple[str, ...], ending: str) -> str:
-    return "\n".join(_asset(f"{name}.{ending}") for name in names)
+def joined(names: tuple[str, ...], ending: str) -> str:
+    """Assets of one kind, one after the other."""
+    return "\n".join(asset(f"{name}.{ending}") for name in names)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file in ``assets``."""
     return (files("lading.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _source(text: str) -> str:
+def policy_source(text: str) -> str:
     """How a content security policy names an inline element with this text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

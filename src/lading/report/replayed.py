@@ -33,7 +33,7 @@ def replayed(
     frames = at_rest.frames or (frame(plan.settings, tools="", template=""),)
     tools = at_rest.tools or ((),)
     merged = tuple(_merged(at_rest.calls, outcomes, recording))
-    bill = side_by_side(recording, plan, walks={plan.settings.strategy: outcomes})
+    bill = side_by_side(recording, plan, walks={plan.settings.strategy_name: outcomes})
     said = tuple(words(part, bill) for part in bill.differences) if bill else ()
     yield replace(at_rest, is_replay=True, frames=frames, tools=tools, calls=merged, bill=bill, bill_words=said)
 

@@ -66,6 +66,7 @@ def _request(manifest: Manifest) -> RequestData:
         cause=manifest.place.cause,
         expected_tokens=expected.tokens if expected else None,
         learned_from=expected.calibration.seen if expected else 0,
+        own=sent.own,
     )
 
 

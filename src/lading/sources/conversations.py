@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction.folding import is_written
 from lading.messages import Conversation, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from lading.sources.agents import own_words
 from lading.sources.billing import read_usage
@@ -159,14 +160,15 @@ class _Thread:
         self._last = asked
 
     def _new(self, asked: _Asked, first_new: int, *, grows: bool) -> Iterator[tuple[int, Message]]:
-        """The messages from there on, each with its index in the request; without results in a new form, which
-        a rewritten request has of calls answered before."""
+        """The messages from there on, each with its index in the request; of a rewritten one without what our
+        strategies wrote there, and without results in a new form of calls answered before."""
         is_answered = not grows
         for index, message in zip(asked.indices, asked.messages, strict=True):
             if index < first_new:
                 continue
             is_answered = is_answered and message.role != "assistant"
-            if not (is_answered and message.results and self._answered.issuperset(_answers(message))):
+            again = is_answered and message.results and self._answered.issuperset(_answers(message))
+            if not again and (grows or not is_written(message)):
                 yield index, message
 
     def _first_new(self, asked: _Asked) -> int:

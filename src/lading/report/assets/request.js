@@ -202,7 +202,7 @@ function rawEntries(session, first, last, { query = null, before = 0 }) {
   return session.entries.slice(first, last + 1).map((entry, offset) => {
     const index = first + offset;
     const earlier = (session.coverings[index] ?? []).filter((number) => number < before && isCompaction(session.edits[number]));
-    const gone = earlier.findIndex((number) => session.edits[number].kind === "dropped");
+    const gone = earlier.findIndex((number) => ["dropped", "summarised"].includes(session.edits[number].kind));
     const note = earlier.slice(0, gone < 0 ? earlier.length : gone + 1).map((number) => `${session.edits[number].kind} at call ${session.calls[session.decidedAt[number]]?.number}`).join(", ");
     return h(`div.block.raw.${entry.message.role}`, { "data-raw": String(index) },
       gutter(index, index), h("div.said", note ? h("p.note", `already ${note}`) : null, messageParts(entry.message, { query })), weight(entry.tokens));

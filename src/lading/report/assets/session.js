@@ -1,7 +1,7 @@
 "use strict";
 // A session as the page works with it: what each call shows, weighs and costs. No part of the page is touched here.
 
-const NOT_COMPACTIONS = ["repaired", "restated"];
+const NOT_COMPACTIONS = ["repaired", "restated", "pinned"];
 const isCompaction = (edit) => !NOT_COMPACTIONS.includes(edit.kind);
 
 const CLASSES = ["system", "tools", "task", "evidence", "memory", "messages", "results", "stand-ins"];
@@ -70,6 +70,7 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
     voluntaryEdits: compactions.filter((edit) => !edit.forced_tokens).length,
     cost: costs(data.simulated, frame, session.isPriced),
     fullCost: costs(data.append_only, frame, session.isPriced),
+    ownCost: (data.sent?.own?.cost ?? 0) * (session.isPriced ? frame.card.prices.input_usd / 1e6 : 1),
     reportedCost: data.reported ? reportedCosts(data.reported, frame, session.isPriced) : null,
     recordedCost: data.recorded ? reportedCosts(data.recorded, frame, session.isPriced) : null,
     billedCost: data.reported ?? data.recorded ? reportedCosts(data.reported ?? data.recorded, frame, session.isPriced) : null,
@@ -121,11 +122,14 @@ function totalsOf(session) {
   const total = (pick) => sum(calls.map(pick));
   const sent = calls.filter((call) => !call.isError);
   const cost = total((call) => call.cost.total), full = total((call) => call.fullCost.total);
+  const own = total((call) => call.ownCost);
   return {
     calls: calls.length,
     errors: calls.length - sent.length,
-    cost, full,
-    ratio: full ? cost / full : 1,
+    cost, full, own,
+    ratio: full ? (cost + own) / full : 1,
+    ownCalls: total((call) => call.data.sent?.own?.calls ?? 0),
+    ownTokens: total((call) => (call.data.sent?.own?.input_tokens ?? 0) + (call.data.sent?.own?.output_tokens ?? 0)),
     share: sum(sent.map((call) => call.tokens)) / (sum(sent.map((call) => call.everything)) || 1),
     read: total((call) => call.cost.read),
     written: total((call) => call.cost.written),

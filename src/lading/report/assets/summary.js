@@ -32,7 +32,6 @@ function verdict(session) {
 
 function figures(session) {
   const { totals, frame } = session;
-  const own = ["summarised", "digested"].some((kind) => session.edits.some((edit) => edit.kind === kind));
   const off = totals.errorsOfCount.map(Math.abs).sort((one, other) => one - other);
   return h("dl.figures",
     figure("cost of input", money(totals.cost, session), `append-only ${money(totals.full, session)}; simulated at ${session.isPriced ? "list prices" : "relative prices, in base input tokens"}`),
@@ -40,7 +39,9 @@ function figures(session) {
       ["cached read", totals.read, totals.readTokens], ["cache write", totals.written, totals.writtenTokens], ["uncached", totals.fresh, totals.freshTokens],
     ].filter(([name, , tokens]) => tokens || name !== "uncached").map(([name, cost, tokens]) => h("tr", h("th", { scope: "row" }, name), h("td", money(cost, session)), h("td", `${short(tokens)} tok`)))
       .concat(totals.extra ? h("tr", h("th", { scope: "row" }, "of it to restore, retry"), h("td", money(totals.extraCost, session)), h("td", plural(totals.extra, "call"))) : [])
-      .concat(h("tr", h("th", { scope: "row" }, "compaction's own"), h("td", { colspan: "2", title: "what models were paid for compacting" }, own ? "not recorded" : "none"))))),
+      .concat(h("tr", h("th", { scope: "row" }, "compaction's own"), ...(totals.ownCalls
+        ? [h("td", { title: "what models were paid for compacting, beside the cost of input" }, money(totals.own, session)), h("td", `${short(totals.ownTokens)} tok`)]
+        : [h("td", { colspan: "2", title: "what models were paid for compacting" }, "none")]))))),
     totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only`) : null,
     figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; append-only ${short(totals.everything)}`),
     figure("edits", number(totals.forcedEdits + totals.voluntaryEdits), h("span",
