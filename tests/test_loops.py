@@ -1,0 +1,117 @@
+"""Loop detection: what repeats, what does not, and what is done about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lading.compaction.clearing import clear
+from lading.errors import InputError
+from lading.history import History
+from lading.loops import DEFAULTS, Loop, LoopDetection, Verdict, judge, repeated, warning
+from lading.messages import Message, Text, ToolCall, user_text
+from tests.histories import answered, said
+from tests.views import admitted, pressure
+
+CALL = '{"path": "a.py"}'
+
+
+def calling(*arguments: str, name: str = "read", text: str = "") -> list[Message]:
+    """One answer with these calls, and their results of some length."""
+    calls = tuple(ToolCall(f"c{position}", name, given) for position, given in enumerate(arguments))
+    texts = (Text(text),) if text else ()
+    return [Message("assistant", (*texts, *calls)), *(answered(call.id, "word " * 200) for call in calls)]
+
+
+def log(*answers: list[Message]) -> History:
+    """The log of a task and these answers."""
+    return admitted([user_text("Do it."), *(message for answer in answers for message in answer)])
+
+
+def test_the_defaults_are_those_described() -> None:
+    assert LoopDetection(3, 4, "warn") == DEFAULTS
+
+
+def test_three_equal_calls_in_a_row_are_a_loop() -> None:
+    assert repeated(log(calling(CALL), calling(CALL)).view) is None
+    assert repeated(log(*[calling(CALL)] * 3).view) == Loop("calls", 3, 1, 5, 'read {"path":"a.py"}')
+    assert repeated(log(calling(CALL), calling("{}"), calling(CALL), calling(CALL)).view) is None
+
+
+def test_the_window_bounds_what_is_counted_and_holds_the_repetitions_at_least() -> None:
+    view = log(*[calling(CALL)] * 9).view
+    assert [loop.times for loop in (repeated(view), repeated(view, options=LoopDetection(6, 4))) if loop] == [4, 6]
+
+
+def test_the_order_of_calls_and_of_keys_does_not_matter_and_broken_arguments_are_compared_as_they_came() -> None:
+    one = calling('{"a": {"x": 1, "y": 2}, "b": 3}', '{"c": 1}')
+    other = calling('{"c":1}', '{"b":3,"a":{"y":2,"x":1}}')
+    assert repeated(log(one, other, one).view) is not None
+    assert repeated(log(*[calling("{broken")] * 3).view) is not None
+    assert repeated(log(*[calling("{broken")] * 2, calling("{broke")).view) is None
+    assert repeated(log(*[calling("")] * 2, calling("{}")).view) is not None
+
+
+def test_words_are_compared_without_their_spaces_and_beside_calls_too() -> None:
+    talk = admitted(
+        [user_text("hi"), said("I am  stuck.\n"), user_text("go"), said(" I am stuck."), user_text("go")]
+    )
+    talk.append(said("I am stuck."), call=1)
+    assert repeated(talk.view) == Loop("text", 3, 1, 5, "I am stuck.")
+    varied = [calling(f'{{"n": {number}}}', text="Looking.") for number in range(3)]
+    assert repeated(log(*varied).view) == Loop("text", 3, 1, 5, "Looking.")
+    assert repeated(log(*varied, calling(CALL)).view) is None
+    assert repeated(admitted([user_text("hi")]).view) is None
+
+
+@pytest.mark.parametrize("cleared", [2, 4])
+def test_a_repeated_call_whose_earlier_result_left_the_view_is_no_loop(cleared: int) -> None:
+    history = log(*[calling(CALL)] * 3)
+    assert repeated(history.view) is not None
+    items = [item for item in history.view.items if item.entry == cleared]
+    (draft,) = clear(history.view, items, reason="it was used", pressure=pressure())
+    history.apply(draft, call=1, room_tokens=10**6)
+    assert repeated(history.view) is None
+
+
+def test_calls_that_were_cut_away_are_no_loop() -> None:
+    history = log(*[calling(CALL)] * 3)
+    history.withdraw(3, call=1, pointer="p")
+    assert repeated(history.view) is None
+    history = log(*[calling(CALL)] * 3)
+    history.view.items[3:5] = []
+    history.view._entries[3:5] = []
+    assert repeated(history.view) is None
+
+
+def test_a_warning_comes_first_and_the_end_when_the_next_answer_repeats_again() -> None:
+    first = judge(log(*[calling(CALL)] * 3).view)
+    assert first.loop is not None
+    assert (first.action, first.warning) == ("inject", warning(first.loop))
+    assert judge(log(*[calling(CALL)] * 4).view, first).action == "terminate"
+    recovered = judge(log(*[calling(CALL)] * 3, calling("{}")).view, first)
+    assert recovered == Verdict()
+    assert judge(log(calling("{}"), *[calling(CALL)] * 3).view, recovered).action == "inject"
+
+
+def test_a_loop_may_end_the_run_at_once_or_be_left_to_a_function() -> None:
+    view = log(*[calling(CALL)] * 3).view
+    assert judge(view, options=LoopDetection(on_loop_detected="terminate")).action == "terminate"
+    seen: list[Loop] = []
+
+    def decide(loop: Loop) -> str:
+        seen.append(loop)
+        return "continue"
+
+    verdict = judge(view, options=LoopDetection(on_loop_detected=decide))  # type: ignore[arg-type]
+    assert (verdict.action, verdict.warning) == ("continue", None)
+    assert [loop.times for loop in seen] == [3]
+
+
+def test_the_warning_says_what_repeats() -> None:
+    assert "made the same tool calls 3 times" in warning(Loop("calls", 3, 0, 4, "")).text
+    assert "said the same 4 times" in warning(Loop("text", 4, 0, 4, "")).text
+
+
+def test_one_repetition_is_none() -> None:
+    with pytest.raises(InputError):
+        LoopDetection(max_repetitions=1)
