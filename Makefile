@@ -46,8 +46,8 @@ coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when the
 
 demo: $(installed) ## replay the example sessions with two strategies side by side and verify every manifest
 	@rm -rf $(demo)
-	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy basic --strategy append-only --store $(demo)
-	$(bin)/lading verify $(demo)/basic
+	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy priced --strategy append-only --store $(demo) --report $(demo).html
+	$(bin)/lading verify $(demo)/priced
 	$(bin)/lading verify $(demo)/append-only
 
 bench: $(installed) ## print the numbers that the README quotes
@@ -64,4 +64,4 @@ test-all-pythons: ## run the tests on each interpreter of PYTHONS that exists he
 	@MAKE='$(MAKE)' scripts/test_pythons.sh $(PYTHONS)
 
 clean: ## remove environments, stores and caches
-	rm -rf .venv .venv-* $(demo) .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* $(demo) $(demo).html .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -7,7 +7,20 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from bench import calibration, durability, footprint, inspect_logs, report, sessions, store, warm_pack, wrapped
+from bench import (
+    calibration,
+    chains,
+    durability,
+    footprint,
+    inspect_logs,
+    price_rule,
+    report,
+    sessions,
+    shrinkers,
+    store,
+    warm_pack,
+    wrapped,
+)
 from bench.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
@@ -20,6 +33,9 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "inspect-logs": inspect_logs.run,
     "footprint": footprint.run,
     "calibration": calibration.run,
+    "price-rule": price_rule.run,
+    "chains": chains.run,
+    "shrinkers": shrinkers.run,
 }
 
 

@@ -35,7 +35,7 @@ def run() -> list[Figure]:
 def _own(path: Path) -> list[Figure]:
     figures = []
     for recording in _recordings(path):
-        for strategy in ("append-only", "basic"):
+        for strategy in ("append-only", "basic", "priced"):
             options = Options(window_tokens=32_000, counter="cl100k", rates=RATES, strategy=strategy)
             calls = _calls(recording, options)
             result = tally([(call, RATES) for call in calls])

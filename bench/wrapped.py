@@ -15,6 +15,7 @@ from bench.histories import head, rounds
 from lading import jsonbytes
 from lading.clients.conversations import Conversations, Wrapping
 from lading.clients.transport import Transport
+from lading.compaction import DEFAULT
 from lading.messages import Conversation, Message, Tool
 from lading.models.catalog import find_card
 from lading.stores.sqlite import open_sqlite
@@ -43,7 +44,7 @@ def _added(wire: str, durability: Any) -> list[float]:
     transport, and what the client under it takes is taken off."""
     inner = httpx2.Client(transport=httpx2.MockTransport(_answer))
     with tempfile.TemporaryDirectory() as folder, open_sqlite(folder, durability=durability) as store:
-        conversations = Conversations(store, Wrapping(1_000_000, "basic", None, True, False), clock=time.time)
+        conversations = Conversations(store, Wrapping(1_000_000, DEFAULT, None, True, False), clock=time.time)
         transport = Transport(inner, httpx2, conversations)
         added: list[float] = []
         for number, request in zip(range(CALLS + 1), map(_request, _histories(wire)), strict=False):

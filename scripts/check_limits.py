@@ -36,13 +36,13 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LOWER_FLOORS_LINES = 12_000
-SOURCE_LINES = 24_000
+LOWER_FLOORS_LINES = 23_000
+SOURCE_LINES = 38_000
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
-GUARDS: dict[str, str] = {"src/lading/engine.py:_guarded": "a strategy may be a user's own code"}
+GUARDS: dict[str, str] = {"src/lading/asking.py:attempted": "strategies and summarizers may be users' own code"}
 """The one function, as ``path:name``, that may catch everything around user callables, and why."""
 
 BANNED_NAMES = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import typing
 
 import lading
 
@@ -19,3 +20,9 @@ def test_exported_names_are_exactly_the_public_names() -> None:
         and not isinstance(getattr(lading, name), types.ModuleType)
     }
     assert public - exported == set()
+
+
+def test_every_event_that_a_caller_gets_is_offered() -> None:
+    events = typing.get_args(lading.Event)
+    assert {event.__name__ for event in events} <= set(lading.__all__)
+    assert all(getattr(lading, event.__name__) is event for event in events)

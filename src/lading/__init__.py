@@ -9,8 +9,9 @@ import importlib
 import typing
 
 from lading.budget import Budget, allocate
-from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Draft, Past, Pressure, Strategy
 from lading.economics import PrefixCache, Rates, Usage, edit_price
+from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import (
     AddressError,
@@ -25,10 +26,28 @@ from lading.errors import (
     SourceError,
     StoreError,
     StoreFormatError,
+    SummaryFailed,
     TamperedError,
     UnknownName,
     WindowExceeded,
     WireError,
+)
+from lading.events import (
+    Compacted,
+    CompactionApplied,
+    Event,
+    Forked,
+    ModelChanged,
+    NoProgress,
+    PackingFailed,
+    Repaired,
+    ReplyLost,
+    Restored,
+    StrategyOverruled,
+    SummaryRejected,
+    ToolsReduced,
+    UnknownModel,
+    UsageMissing,
 )
 from lading.manifest import Manifest
 from lading.messages import (
@@ -47,10 +66,11 @@ from lading.messages import (
 )
 from lading.models.card import Card
 from lading.models.catalog import find_card, load_cards
+from lading.opening import SessionOptions
 from lading.pack import Pack
 from lading.pointers import resolve
 from lading.replay import Outcome, rebuild_body, verify
-from lading.session import Session, SessionOptions
+from lading.session import Session
 from lading.settings import Settings, settings_for
 from lading.stores import SessionStore, open_store
 from lading.wire import Wire, check, encode, find_wire
@@ -67,29 +87,40 @@ __all__ = [
     "AsyncSession",
     "Budget",
     "Card",
+    "Compacted",
     "Compaction",
+    "CompactionApplied",
     "ContextOverflow",
     "Conversation",
     "Draft",
     "Engine",
+    "Event",
     "File",
+    "Forked",
     "IllegalRequest",
     "Image",
     "InputError",
     "LadingError",
     "Manifest",
     "Message",
+    "ModelChanged",
     "ModelError",
+    "NoProgress",
     "Opaque",
     "Outcome",
     "Pack",
     "PackError",
+    "PackingFailed",
+    "Past",
     "PastChanged",
     "PrefixCache",
     "Pressure",
     "Rates",
     "Reasoning",
+    "Repaired",
     "Reply",
+    "ReplyLost",
+    "Restored",
     "Rule",
     "Session",
     "SessionBusy",
@@ -100,13 +131,22 @@ __all__ = [
     "StoreError",
     "StoreFormatError",
     "Strategy",
+    "StrategyOverruled",
+    "Summarizer",
+    "Summary",
+    "SummaryFailed",
+    "SummaryRejected",
+    "SummaryRequest",
     "TamperedError",
     "Text",
     "Tool",
     "ToolCall",
     "ToolResult",
+    "ToolsReduced",
+    "UnknownModel",
     "UnknownName",
     "Usage",
+    "UsageMissing",
     "Violation",
     "WindowExceeded",
     "Wire",

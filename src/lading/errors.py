@@ -12,6 +12,7 @@
     │   ├── WindowExceeded      it does not fit; names the layer that cannot shrink
     │   ├── ContextOverflow     the provider found it too long, and so the smaller one after it
     │   └── IllegalRequest      it breaks a provider rule; carries the violations
+    ├── SummaryFailed           a step that asked for a summary is not given one; thrown into it
     └── StoreError              the store cannot be used
         ├── SessionBusy         somebody else holds the session's lease
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
@@ -99,6 +100,10 @@ class IllegalRequest(PackError):
     def __init__(self, text: str = "", *, violations: tuple[Any, ...] = ()) -> None:
         super().__init__(text)
         self.violations = violations
+
+
+class SummaryFailed(LadingError):
+    """There is no summary to be had."""
 
 
 class StoreError(LadingError):
