@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -110,5 +110,12 @@ def _took(seconds: float) -> Figure:
     return plain("seconds", f"{seconds:,.0f}")
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Print the figures of the chains asked for. Returns the exit code: 1 when a chain has a fault."""
+    figures = run(*map(int, arguments[:2]))
+    Console(width=None if sys.stdout.isatty() else 120).print(table("chains", figures))
+    return 1 if any(figure.met is False for figure in figures) else 0
+
+
 if __name__ == "__main__":
-    Console(width=None if sys.stdout.isatty() else 120).print(table("chains", run(*map(int, sys.argv[1:3]))))
+    sys.exit(main(sys.argv[1:]))
