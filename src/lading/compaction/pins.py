@@ -16,6 +16,7 @@ from lading.messages import Message, user_text
 MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""
 RESTATED = "[Standing instructions of the user from messages that left the view, verbatim]"
+_BLANK_LINES = re.compile(r"\n\s*\n")
 _STANDING = re.compile(
     r"\b(?:always|never|must(?: not|n't)?|under no circumstances|without exception|from now on|at all times"
     r"|in (?:all|every) cases?|forbidden|prohibited|not allowed|no matter what|as a rule"
@@ -63,15 +64,16 @@ def restated(
 
 def _lines(text: str) -> Iterator[str]:
     """The lines of a text; those of one sentence together, since half a rule says another thing."""
-    whole = ""
-    for line in map(str.strip, text.splitlines()):
-        goes_on = line[:1].islower() and whole[-1:] not in ("", ".", "!", "?", ":", ";")
-        if goes_on and len(whole) + len(line) < MOST_RULE_CHARS:
-            whole += f"\n{line}"
-        else:
-            yield whole
-            whole = line
-    yield whole
+    for paragraph in _BLANK_LINES.split(text):
+        whole = ""
+        for line in map(str.strip, paragraph.splitlines()):
+            goes_on = line[:1].islower() and whole[-1:] not in ("", ".", "!", "?", ":", ";")
+            if goes_on and len(whole) + len(line) < MOST_RULE_CHARS:
+                whole += f"\n{line}"
+            else:
+                yield whole
+                whole = line
+        yield whole
 
 
 def _states(sentence: str) -> bool:
