@@ -146,4 +146,4 @@ def test_hostile_texts_are_read_in_little_time(name: str) -> None:
     started = time.process_time()
     for message in (user_text(HOSTILE[name]), Message("assistant", (ToolCall("c", "read", HOSTILE[name]),))):
         assert len(list(mentions(message))) <= 2 * MOST_PIECE_CHARS
-    assert time.process_time() - started < 8.0
+    assert time.process_time() - started < 1.0

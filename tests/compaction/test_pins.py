@@ -141,4 +141,4 @@ def test_rules_of_hostile_texts_are_found_in_little_time(name: str) -> None:
     started = time.process_time()
     found = restated([user_text(HOSTILE[name])], most_tokens=500, count=count)
     assert found is None or count(found) <= 500
-    assert time.process_time() - started < 8.0
+    assert time.process_time() - started < 1.0
