@@ -31,15 +31,15 @@ STRATEGIES: dict[str, str] = {
     "compact": "lading.compaction.open_multi_agent.presets:COMPACT",
     "compress-tool-results": "lading.compaction.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
     "priced": "lading.compaction.priced:STRATEGY",
-    "reactive": "lading.compaction.reactive:STRATEGY",
-    "session_compaction": "lading.compaction.session_boundary:STRATEGY",
-    "compact_tool_results": "lading.compaction.tool_results:STRATEGY",
-    "agentrail": "lading.compaction.agentrail:STRATEGY",
-    "progressive": "lading.compaction.progressive:STRATEGY",
-    "scored": "lading.compaction.scored:STRATEGY",
+    "reactive": "lading.compaction.agentrail.reactive:STRATEGY",
+    "session_compaction": "lading.compaction.agentrail.session_boundary:STRATEGY",
+    "compact_tool_results": "lading.compaction.agentrail.tool_results:STRATEGY",
+    "agentrail": "lading.compaction.agentrail.layers:STRATEGY",
+    "progressive": "lading.compaction.reactive_agents.progressive:STRATEGY",
+    "scored": "lading.compaction.reactive_agents.scored:STRATEGY",
     "sliding-window": "lading.compaction.open_multi_agent.presets:SLIDING_WINDOW",
     "summarize": "lading.compaction.open_multi_agent.presets:SUMMARIZE",
-    "synthesis-fast": "lading.compaction.synthesis:STRATEGY",
+    "synthesis-fast": "lading.compaction.reactive_agents.synthesis:STRATEGY",
 }
 
 

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction
-from lading.compaction.agentrail import summarizer
-from lading.compaction.reactive import compact, rounds
-from lading.compaction.session_boundary import DEFAULTS, Boundary, boundary
-from lading.compaction.session_boundary import compact as at_boundary
+from lading.compaction.agentrail.layers import summarizer
+from lading.compaction.agentrail.reactive import compact, rounds
+from lading.compaction.agentrail.session_boundary import DEFAULTS, Boundary, boundary
+from lading.compaction.agentrail.session_boundary import compact as at_boundary
 from lading.effects import Summarised, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, StoreError, SummaryFailed
@@ -25,7 +25,7 @@ from lading.session import Session
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
 from lading.wire.overflow import overflow
-from tests.compaction.test_reactive import apply, filled, two_requests, work
+from tests.compaction.agentrail.test_reactive import apply, filled, two_requests, work
 from tests.engines import TOOLS, Quarter, settings, template
 from tests.histories import answered, called, said
 from tests.views import admitted, pairing_faults, pressure

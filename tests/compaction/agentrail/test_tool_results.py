@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, strategy
-from lading.compaction.tool_results import DEFAULTS, ToolResults, compact, drafted
+from lading.compaction.agentrail.tool_results import DEFAULTS, ToolResults, compact, drafted
 from lading.errors import InputError
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Past, Pressure
-from lading.compaction.reactive import DEFAULTS, Reactive, compact, level, rounds, spans, strategy
+from lading.compaction.agentrail.reactive import DEFAULTS, Reactive, compact, level, rounds, spans, strategy
 from lading.engine import Engine, reopen
 from lading.errors import InputError, WindowExceeded
 from lading.events import Compacted

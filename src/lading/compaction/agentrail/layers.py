@@ -14,12 +14,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy, reactive, session_boundary, tool_results
+from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction.agentrail import reactive, session_boundary, tool_results
+from lading.compaction.agentrail.reactive import Reactive
+from lading.compaction.agentrail.session_boundary import Boundary
+from lading.compaction.agentrail.tool_results import ToolResults
 from lading.compaction.basic import admit
 from lading.compaction.deepening import saving, spare, told
-from lading.compaction.reactive import Reactive
-from lading.compaction.session_boundary import Boundary
-from lading.compaction.tool_results import ToolResults
 from lading.effects import Steps, Summarised, Summarizer
 from lading.errors import InputError
 from lading.messages import Message, user_text

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction.progressive import FRONTIER, LOCAL, MID, progressive
+from lading.compaction.reactive_agents.progressive import FRONTIER, LOCAL, MID, progressive
 from lading.engine import Engine
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import CONTEXT_PROFILES
@@ -18,7 +18,7 @@ from tests.engines import packs, run, settings
 from tests.histories import tool_loop
 from tests.views import admitted, decided, pressure
 
-HERE = "lading.compaction.progressive"
+HERE = "lading.compaction.reactive_agents.progressive"
 SAVING = progressive(own={"save": "file-write"})
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.levels import (
+from lading.compaction.reactive_agents.levels import (
     LINE_CHARS,
     Spans,
     clear_old_tool_results,
@@ -18,7 +18,7 @@ from lading.compaction.levels import (
     line,
     whole,
 )
-from lading.compaction.steps import Step
+from lading.compaction.reactive_agents.steps import Step
 from lading.models.profiles import CONTEXT_PROFILES, context_profile
 
 TEXTS = st.text(max_size=300) | st.sampled_from(["x" * 500, "\n\n", "[1", "{}", "[]", "a\u2028b", "\ud83d" * 200])

@@ -14,9 +14,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.steps import Step
+from lading.compaction.reactive_agents.observations import Category, categorize_tool_name, derive_result_kind
+from lading.compaction.reactive_agents.steps import Step
 from lading.models.profiles import Profile
-from lading.observations import Category, categorize_tool_name, derive_result_kind
 
 LINE_CHARS = 120
 """No line of a step is longer."""

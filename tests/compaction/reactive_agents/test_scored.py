@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction import Compaction
-from lading.compaction.scored import STRATEGY, scored
+from lading.compaction.reactive_agents.scored import STRATEGY, scored
 from lading.history import History
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import context_profile

@@ -2,7 +2,7 @@
 
 ``build_context`` is what the document describes, for callers who assemble prompts themselves; requests of a
 session keep their messages and are compacted by ``scored`` or ``progressive``. Everything that is given reaches
-the text or is counted in it as left out: steps are chosen by their score (``compaction.scoring``) within the
+the text or is counted in it as left out: steps are chosen by their score (``scoring``) within the
 history's share of the window.
 """
 
@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lading.compaction.levels import level_spans, line, whole
-from lading.compaction.scoring import MemoryItem, allocate_context_budget, relevant_memories
-from lading.compaction.steps import STEPS, Step
+from lading.compaction.reactive_agents.levels import level_spans, line, whole
+from lading.compaction.reactive_agents.scoring import MemoryItem, allocate_context_budget, relevant_memories
+from lading.compaction.reactive_agents.section_budget import allocate_budget, track_usage, would_exceed_budget
+from lading.compaction.reactive_agents.steps import STEPS, Step
 from lading.errors import InputError
 from lading.messages import Tool
 from lading.models.profiles import Profile, snake_case
-from lading.section_budget import allocate_budget, track_usage, would_exceed_budget
 
 MOST_FULL_TOOLS = 20
 """More tools are told in a line each."""
@@ -57,7 +57,7 @@ class ContextInput(Struct, frozen=True, kw_only=True):
     max_iterations: int = 0
     """0: the profile's."""
     steps: tuple[Step, ...] = ()
-    """``compaction.steps.steps_of`` reads them out of messages."""
+    """``compaction.reactive_agents.steps.steps_of`` reads them out of messages."""
     memory_items: tuple[MemoryItem, ...] = ()
     tool_schemas: str | tuple[Tool, ...] = ()
     """A reference as text stands as it is; tools are told by the profile's detail."""

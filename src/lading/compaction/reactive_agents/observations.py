@@ -68,7 +68,7 @@ def observation_result(
     tool_name: str, display_text: str, *, success: bool, own: Mapping[str, Category] | None = None
 ) -> ObservationResult:
     """The observation of a tool's answer. ``preserve_on_compaction`` says what can be said of it alone: whether
-    it failed; that it is the first write of a file is known from the steps around it (``compaction.steps``)."""
+    it failed; that it is the first write of a file is known from the steps around it (``steps``)."""
     category = categorize_tool_name(tool_name, own)
     kind = derive_result_kind(category, success)
     failed = kind == "error"

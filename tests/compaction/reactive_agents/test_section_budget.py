@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.errors import InputError
-from lading.models.card import Tier
-from lading.models.profiles import CONTEXT_PROFILES
-from lading.section_budget import (
+from lading.compaction.reactive_agents.section_budget import (
     RESERVE_OUTPUT,
     SHARES,
     Sections,
@@ -18,6 +15,9 @@ from lading.section_budget import (
     track_usage,
     would_exceed_budget,
 )
+from lading.errors import InputError
+from lading.models.card import Tier
+from lading.models.profiles import CONTEXT_PROFILES
 
 TIERS = st.sampled_from(sorted(CONTEXT_PROFILES))
 ITERATIONS = st.integers(0, 40)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from lading.compaction.ageing import said_by_user
-from lading.compaction.steps import STEPS, steps_of
+from lading.compaction.reactive_agents.ageing import said_by_user
+from lading.compaction.reactive_agents.observations import Category
+from lading.compaction.reactive_agents.steps import STEPS, steps_of
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.observations import Category
 from tests.histories import answered, said
 
 

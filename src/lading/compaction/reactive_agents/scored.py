@@ -1,6 +1,6 @@
 """The scored context of the Reactive Agents document: at each call the steps with the highest scores.
 
-As documented: every step is scored anew at each call (``compaction.scoring``), pinned ones first, then those of
+As documented: every step is scored anew at each call (``scoring``), pinned ones first, then those of
 the last ``full_detail_steps`` iterations, then the others by score, as far as the budget goes. So each call that
 does not fit as a whole opens an epoch; what comes back when its score rises supersedes what took it out.
 
@@ -19,12 +19,12 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
-from lading.compaction.ageing import said_by_user
-from lading.compaction.capping import admit_capped
 from lading.compaction.cutting import MOST_CARRIED_SHARE, plain
 from lading.compaction.pins import restated
-from lading.compaction.scoring import combined, relevance, task_words
-from lading.compaction.steps import StepReader, read
+from lading.compaction.reactive_agents.ageing import said_by_user
+from lading.compaction.reactive_agents.capping import admit_capped
+from lading.compaction.reactive_agents.scoring import combined, relevance, task_words
+from lading.compaction.reactive_agents.steps import StepReader, read
 from lading.messages import Message, user_text
 from lading.models.profiles import CONTEXT_PROFILES, Profile
 from lading.validity import legal_cuts

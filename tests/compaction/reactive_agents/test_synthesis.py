@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.steps import Step, StepKind
-from lading.compaction.synthesis import (
+from lading.compaction.reactive_agents.steps import Step, StepKind
+from lading.compaction.reactive_agents.synthesis import (
     FRONTIER,
     LARGE,
     LOCAL,

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lading.compaction.identifiers import leaves
+from lading.compaction.reactive_agents.observations import Category, categorize_tool_name, observation_result
 from lading.messages import Message, ToolCall, ToolResult
-from lading.observations import Category, categorize_tool_name, observation_result
 from lading.view import View
 
 StepKind: TypeAlias = Literal[

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.capping import capped
+from lading.compaction.reactive_agents.capping import capped
 from lading.messages import Image, Message, Text, ToolResult, user_text
 from lading.models.profiles import CONTEXT_PROFILES
 from tests.engines import packs, run, settings

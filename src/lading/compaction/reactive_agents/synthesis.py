@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.admission import admit
-from lading.compaction.ageing import KEPT_SHARE, aged_to, points_before, said_before
-from lading.compaction.levels import on_one_line, start_of
-from lading.compaction.steps import STEPS, Step, StepReader, read
+from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
+from lading.compaction.reactive_agents.levels import on_one_line, start_of
+from lading.compaction.reactive_agents.steps import STEPS, Step, StepReader, read
 from lading.messages import Message, Part, Reasoning, ToolCall, user_text
 from lading.models.card import Tier
 from lading.validity import newest_block

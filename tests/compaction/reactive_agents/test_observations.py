@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lading.observations import Category, categorize_tool_name, derive_result_kind, observation_result
+from lading.compaction.reactive_agents.observations import (
+    Category,
+    categorize_tool_name,
+    derive_result_kind,
+    observation_result,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.scoring import (
+from lading.compaction.reactive_agents.scoring import (
     KIND_WEIGHTS,
     STOP_WORDS,
     MemoryItem,
@@ -18,7 +18,7 @@ from lading.compaction.scoring import (
     score,
     task_words,
 )
-from lading.compaction.steps import Step, StepKind
+from lading.compaction.reactive_agents.steps import Step, StepKind
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
-from lading.compaction.ageing import KEPT_SHARE, aged_to, points_before, said_before
-from lading.compaction.capping import admit_capped
-from lading.compaction.levels import dropped, grouped, is_pressed, level_spans, line
-from lading.compaction.steps import STEPS, Step, StepReader, read
+from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
+from lading.compaction.reactive_agents.capping import admit_capped
+from lading.compaction.reactive_agents.levels import dropped, grouped, is_pressed, level_spans, line
+from lading.compaction.reactive_agents.observations import Category
+from lading.compaction.reactive_agents.steps import STEPS, Step, StepReader, read
 from lading.messages import user_text
 from lading.models.profiles import CONTEXT_PROFILES, Profile
-from lading.observations import Category
 from lading.view import View
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from lading.compaction.steps import Step, StepKind
+from lading.compaction.reactive_agents.steps import Step, StepKind
 
 RECENCY_WEIGHT, RELEVANCE_WEIGHT, KIND_WEIGHT = 0.5, 0.2, 0.3
 DECAY = 0.3

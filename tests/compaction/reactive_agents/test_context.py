@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.compaction.react_context import (
+from lading.compaction.reactive_agents.context import (
     BuiltContext,
     ContextInput,
     build_context,
@@ -14,12 +14,12 @@ from lading.compaction.react_context import (
     rules,
     tool_reference,
 )
-from lading.compaction.scoring import MemoryItem
-from lading.compaction.steps import Step, steps_of
+from lading.compaction.reactive_agents.scoring import MemoryItem
+from lading.compaction.reactive_agents.section_budget import allocate_budget, estimate_tokens
+from lading.compaction.reactive_agents.steps import Step, steps_of
 from lading.errors import InputError
 from lading.messages import Tool, user_text
 from lading.models.profiles import CONTEXT_PROFILES, context_profile
-from lading.section_budget import allocate_budget, estimate_tokens
 from tests.histories import answered, called, said
 
 MID = CONTEXT_PROFILES["mid"]

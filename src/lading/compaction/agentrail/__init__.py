@@ -1,0 +1,6 @@
+"""Agentrail's compaction, under its own names and with its own numbers.
+
+``layers.py`` is all three layers as one strategy, and reads the document's configuration; a layer alone has a
+file of its own: ``tool_results.py``, ``session_boundary.py``, ``reactive.py``. What differs from the document,
+and why, stands in ``docs/reference/presets/agentrail.md``.
+"""
