@@ -232,7 +232,7 @@ class Engine:
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 account = self._decide(self._pressure(room, at_s, refused=refused))
                 # A shorter list leaves more room: each message has a price of its own.
-                fits = self._rooms(tools_tokens, most_tokens)[self._changes_sent()]
+                fits = self._rooms(tools_tokens, most_tokens)[self._changes_sent() or detail != self._detail]
                 if self.history.view.tokens <= fits:
                     self._reduce(detail)
                     self._room = max(room, fits) + tools_tokens

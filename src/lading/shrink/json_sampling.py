@@ -10,7 +10,7 @@ from lading.shrink.json_columns import Block, blocks, text_of
 from lading.shrink.json_decoding import rows_of, value_of
 from lading.shrink.json_literals import minified, read, read_lines
 from lading.shrink.keeping import END, with_terms
-from lading.shrink.oddities import Column, Row, rows, sampled
+from lading.shrink.oddities import Row, column, rows, sampled
 
 _FEWEST_SUMMED_UP = 8
 
@@ -78,5 +78,5 @@ def _rows(block: Block, wish: Wish) -> list[Row]:
     if not block.rows:
         [rank] = with_terms([block.head], [END], terms=wish.terms)
         return [Row(block.head, rank, 1)]
-    columns = [Column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
+    columns = [column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
     return rows(block.head, columns, texts=block.rows, terms=wish.terms, fewest=_FEWEST_SUMMED_UP)

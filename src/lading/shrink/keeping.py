@@ -43,6 +43,7 @@ ALARMS = (
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERROR = re.compile("|".join((*ALARMS, r"fails?\b")))
 _WARNING = re.compile(r"warn|deprecat")
+_ALARM = re.compile(f"{_ERROR.pattern}|{_WARNING.pattern}")
 _LOOKED_AT_CHARS = 2_000
 
 
@@ -128,7 +129,9 @@ def ranked(
 def by_words(line: str) -> int:
     """ERROR, WARNING or REST, by the words of the line."""
     folded = line[:_LOOKED_AT_CHARS].lower()
-    return ERROR if _ERROR.search(folded) else WARNING if _WARNING.search(folded) else REST
+    if _ALARM.search(folded) is None:
+        return REST
+    return ERROR if _ERROR.search(folded) else WARNING
 
 
 def with_terms(lines: Sequence[str], ranks: Sequence[int], *, terms: Iterable[str]) -> list[int]:

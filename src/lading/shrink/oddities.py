@@ -15,6 +15,7 @@ from lading.shrink.keeping import HEAD, Lines, keep, ranked
 _NUMBER = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?")
 _FEWEST_ROWS = 8
 _ODD_SHARE = 0.01
+_NUMBERS_SHARE = 0.9
 _FEW_VALUES = 6
 _KIND_SHARE = 0.1
 """A column with fewer different values than this share of its rows is one of kinds."""
@@ -23,21 +24,31 @@ _FAR = 3.0
 
 
 class Column(Struct, frozen=True):
-    """A column of a table."""
+    """A column of a table; ``column`` makes it."""
 
     name: str
     cells: Sequence[str]
+    seen: Counter[str]
+    numbers: list[tuple[float, str]]
+    """Different cells that are numbers, from the least on; empty where less than nearly all of them are."""
+
+
+def column(name: str, cells: Sequence[str]) -> Column:
+    """A column of these cells."""
+    seen = Counter(cells)
+    numbers = [(float(cell), cell) for cell in seen if _NUMBER.fullmatch(cell)]
+    return Column(name, cells, seen, sorted(numbers) if len(numbers) >= _NUMBERS_SHARE * len(seen) else [])
 
 
 def odd_rows(columns: Iterable[Column]) -> set[int]:
     """Indices of rows with a rare value in a column of few, a gap in a full column, or a number far off."""
-    return {row for column in columns if len(column.cells) >= _FEWEST_ROWS for row in _odd(column.cells)}
+    return {row for column in columns if len(column.cells) >= _FEWEST_ROWS for row in _odd(column)}
 
 
 def summary(columns: Iterable[Column]) -> str:
     """What stands in each column: its few values with their counts, the span of its numbers, or how many
     different values there are; nothing of a column of words that are all different."""
-    said = [(column.name, _described(column.cells)) for column in columns]
+    said = [(column.name, _described(column)) for column in columns]
     return "; ".join([f"{name} {words}" for name, words in said if words])
 
 
@@ -62,13 +73,12 @@ def rows(
     return heads + [Row(text, rank, 1) for text, rank in zip(numbered, ranks, strict=True)]
 
 
-def sampled(text: str, found: Iterable[Row], *, wish: Wish, count: Count) -> str | None:
+def sampled(text: str, found: Sequence[Row], *, wish: Wish, count: Count) -> str | None:
     """As much of the rows as ``keeping.keep`` keeps of them."""
-    texts, ranks, sizes = zip(*found, strict=True)
     lines = Lines(
-        texts,
-        ranks,
-        sizes,
+        [row.text for row in found],
+        [row.rank for row in found],
+        [row.size for row in found],
         entries="headers",
         unnoted_from=0,
         most_chars=len(text),
@@ -77,30 +87,28 @@ def sampled(text: str, found: Iterable[Row], *, wish: Wish, count: Count) -> str
     return keep(text, lines, wish=wish, count=count)
 
 
-def _odd(cells: Sequence[str]) -> Iterable[int]:
-    seen = Counter(cells)
+def _odd(column: Column) -> Iterable[int]:
+    cells, seen = column.cells, column.seen
     rare = max(1, int(_ODD_SHARE * len(cells)))
     is_kinds = len(seen) <= max(3, _KIND_SHARE * len(cells))
     odd = {cell for cell, times in seen.items() if times <= rare and (is_kinds or cell in ("", "null"))}
     if not is_kinds:
-        odd |= _far_off(seen)
+        odd |= _far_off(column.numbers)
     return [row for row, cell in enumerate(cells) if cell in odd] if odd else ()
 
 
-def _far_off(seen: Counter[str]) -> set[str]:
-    numbers = sorted((float(cell), cell) for cell in seen if _NUMBER.fullmatch(cell))
-    if len(numbers) < max(_FEWEST_ROWS, 0.9 * len(seen)):
+def _far_off(numbers: Sequence[tuple[float, str]]) -> set[str]:
+    if len(numbers) < _FEWEST_ROWS:
         return set()
     low, high = numbers[len(numbers) // 4][0], numbers[3 * len(numbers) // 4][0]
     far = _FAR * (high - low)
     return {cell for number, cell in numbers if not low - far <= number <= high + far}
 
 
-def _described(cells: Sequence[str]) -> str:
-    seen = Counter(cells)
+def _described(column: Column) -> str:
+    cells, seen = column.cells, column.seen
     if len(seen) <= _FEW_VALUES and len(seen) < len(cells):
         return ", ".join([f"{cell or 'empty'} x{times:,}" for cell, times in seen.most_common()])
-    numbers = [cell for cell in seen if _NUMBER.fullmatch(cell)]
-    if numbers and len(numbers) >= 0.9 * len(seen):
-        return f"{min(numbers, key=float)}..{max(numbers, key=float)}"
+    if column.numbers:
+        return f"{column.numbers[0][1]}..{column.numbers[-1][1]}"
     return f"{len(seen):,} different" if len(seen) < len(cells) else ""

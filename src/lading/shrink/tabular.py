@@ -9,7 +9,7 @@ from typing import Final
 
 from lading.shrink import Count, Shrinker, Shrunk, Wish
 from lading.shrink.keeping import ranked
-from lading.shrink.oddities import Column, Row, rows, sampled
+from lading.shrink.oddities import Row, column, rows, sampled
 from lading.shrink.padding import with_padding, without_padding
 
 _MARKS = "\t|,;"
@@ -56,7 +56,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     width = Counter(map(len, records)).most_common(1)[0][0]
     start = next(at for at, cells in enumerate(records) if len(cells) == width)
     header, body = records[start], records[start + 1 :]
-    columns = [Column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)]
+    columns = [column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)]
     above = [mark.join(cells) for cells in records[:start]]
     told = [Row(text, rank, 0) for text, rank in zip(above, ranked(above, wish.terms), strict=True)]
     told += rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=wish.terms)
