@@ -44,6 +44,8 @@ def test_the_settings_that_applied_are_recorded(tmp_path: Path) -> None:
         "margin": 0,
         "ttl_s": 300.0,
     }
+    uncached = lading("replay", path, "--prices", "none", "--json").data["replays"][0]
+    assert uncached["settings"]["prices"] == "1/1"
     manifest = emitted(path, *given)[0]["manifest"]
     assert manifest["frame"]["budget"] == {"window_tokens": 9000, "output_reserve_tokens": 500, "margin_tokens": 0}
     assert (manifest["frame"]["counter"], manifest["frame"]["multiplier"]) == ("cl100k", 1.0)

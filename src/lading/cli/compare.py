@@ -13,10 +13,10 @@ import click
 from lading.cli import terminal
 from lading.cli.compare_output import facts_of, print_standings
 from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
 from lading.compaction import STRATEGIES
-from lading.economics import Rates
 from lading.errors import IllegalRequest
 from lading.evaluate.arms import ARMS
 from lading.evaluate.compare import Grid, Prices, compare, contestant
@@ -28,7 +28,6 @@ from lading.sources import Recording
 _AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 _MOST_TOKENS = 10**9
-_NO_CACHE = "none"
 
 _Option = Callable[[click.Context, click.Parameter, str], Any]
 
@@ -61,12 +60,7 @@ def _window(text: str) -> int:
 
 
 def _prices(text: str) -> Prices:
-    if text == _NO_CACHE:
-        return Prices(text, Rates(1.0, 1.0))
-    read, write = map(float, text.split("/"))
-    if not 0 <= read <= write < 1000:
-        raise ValueError(text)
-    return Prices(text, Rates(read, write))
+    return Prices(text, rates_of(text))
 
 
 def _name(text: str) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from lading.addresses import name_from
 from lading.cli import terminal
 from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Report, print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
@@ -42,14 +43,9 @@ def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: s
     if value is None:
         return None
     try:
-        read_price, write_price = map(float, value.split("/"))
+        return rates_of(value)
     except ValueError as error:
-        raise click.BadParameter("give two numbers such as .10/1.25: cached read / cache write") from error
-    if not 0 <= read_price <= write_price < 1000:
-        raise click.BadParameter(
-            "give two numbers such as .10/1.25, the read price not negative and not above the write price"
-        )
-    return Rates(read_price, write_price)
+        raise click.BadParameter(str(error)) from error
 
 
 def _parse_tokens(_context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -89,7 +85,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 @click.option(
     "--prices", callback=_parse_prices, metavar="R/W",
-    help="Cached read / cache write relative to base input, e.g. .10/1.25; default: the card's.",
+    help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
 )  # fmt: skip
 @click.option(
     "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The cache cools after S idle seconds."
