@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut, cut_points
+from lading.compaction.emergency import SPARE_SHARE
 from lading.compaction.folding import FOLD_TOKENS, fold
 from lading.compaction.summaries import summarised
 from lading.effects import Steps
@@ -73,25 +74,41 @@ def spare(view: View, drafts: Iterable[Draft], *, pressure: Pressure) -> int:
 
 
 def deepened(view: View, *, reason: str, pressure: Pressure) -> list[Draft]:
-    """One fold from the head to the first legal point after which the view fits; where none leaves room for its
-    state a cut; none where nothing helps."""
-    points = cut_points(view, pressure)
-    for point in points:
-        left = _left(view, point, pressure)
+    """One fold from the head to the first legal point that leaves room to spare, else to the first after which the
+    view fits; where none leaves room for its state a cut, likewise; none where nothing helps."""
+    room = pressure.room_tokens
+    for make in (_deep_fold, _deep_cut):
+        for most_tokens in (int(room * (1 - SPARE_SHARE)), room):
+            if drafts := make(view, reason, pressure, most_tokens=most_tokens):
+                return drafts
+    return []
+
+
+def _deep_fold(view: View, reason: str, pressure: Pressure, *, most_tokens: int) -> list[Draft]:
+    for point in cut_points(view, pressure):
+        left = _left(view, point, pressure, most_tokens=most_tokens)
         if left >= MOST_STUB_TOKENS:
             place = span(view, view.head, end=point)
             place = replace(place, most_tokens=min(place.most_tokens, left))
             drafts = folded(view, [place], reason=reason, pressure=pressure)
-            if drafts and spare(view, drafts, pressure=pressure) >= 0:
+            if drafts and spare(view, drafts, pressure=pressure) >= pressure.room_tokens - most_tokens:
                 return drafts
-    roomy = (point for point in points if _left(view, point, pressure) > 0)
-    cuts = (cut(view, point, reason=reason, pressure=pressure) for point in roomy)
-    return next(([draft] for draft in cuts if spare(view, [draft], pressure=pressure) >= 0), [])
+    return []
 
 
-def _left(view: View, point: int, pressure: Pressure) -> int:
-    """The room for what is to stand in the place of everything before that point, beside what must stay."""
-    left = pressure.room_tokens - view.tokens_before(view.head) - (view.tokens - view.tokens_before(point))
+def _deep_cut(view: View, reason: str, pressure: Pressure, *, most_tokens: int) -> list[Draft]:
+    for point in cut_points(view, pressure):
+        if _left(view, point, pressure, most_tokens=most_tokens) > 0:
+            draft = cut(view, point, reason=reason, pressure=pressure)
+            if spare(view, [draft], pressure=pressure) >= pressure.room_tokens - most_tokens:
+                return [draft]
+    return []
+
+
+def _left(view: View, point: int, pressure: Pressure, *, most_tokens: int) -> int:
+    """What a view of that many tokens leaves for what is to stand in the place of everything before that point,
+    beside what must stay."""
+    left = most_tokens - view.tokens_before(view.head) - (view.tokens - view.tokens_before(point))
     return left if left <= 0 else left - sum(map(pressure.count, carried(view, point, pressure=pressure)))
 
 
