@@ -97,6 +97,9 @@ def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
     assert kept(*HEAD, said("user", "see artifact://t/s/log/12_000"), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", "called read 1200x"), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", "0x1200x and 1200xy"), *LOG[5:]).invented == ("0x1200x", "1200xy")
+    beside = "[Tool result: read — 14580 chars, compacted] Kept at artifact://t/s/log/3"
+    assert kept(*HEAD, said("user", beside), *LOG[5:]).invented == ()
+    assert kept(*HEAD, said("user", f"{beside} 14581"), *LOG[5:]).invented == ("14581",)
     assert kept(*HEAD, said("user", "[src/made_up.py]"), *LOG[5:]).invented == ("src/made_up.py",)
 
 

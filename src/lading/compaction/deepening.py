@@ -141,7 +141,8 @@ def _titled(draft: Draft) -> Draft:
 
 
 def _title(reason: str) -> str:
-    return f"[{reason.partition(':')[0]} summary]"
+    """In words: what is written as an identifier would pass for a value of the log."""
+    return f"[{reason.partition(':')[0].replace('_', ' ')} summary]"
 
 
 def _title_tokens(reason: str, pressure: Pressure) -> int:

@@ -75,7 +75,7 @@ def test_the_summary_is_not_cut_off_by_the_load_budget() -> None:
     sent = ask(engine).request["messages"]
     # The head stays beside the summary: both messages of the user before the first answer.
     assert len(sent) == 41 + 2
-    assert "[session_compaction summary]" in sent[2]["content"]
+    assert "[session compaction summary]" in sent[2]["content"]
     assert all(f"{number:04} x" in json.dumps(sent) for number in range(20, 60))
 
 
@@ -188,7 +188,7 @@ def test_what_is_shown_to_the_summariser_is_bounded() -> None:
     (request,) = asked
     assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuilt(801, 0).tokens
     assert request.reason.startswith("reactive_full: ")
-    assert "[reactive_full summary]\n[Folded:" in pack.request["messages"][1]["content"]
+    assert "[reactive full summary]\n[Folded:" in pack.request["messages"][1]["content"]
     assert "Goal: do it" in pack.request["messages"][1]["content"]
 
 
@@ -239,7 +239,7 @@ def test_a_summary_of_summaries_is_drawn_from_what_was_said() -> None:
         for message in work(start, start + 8):
             history.append(message, call=call)
     shown = history.view.items[history.view.head].message.text
-    assert shown.startswith("[reactive_full summary]\n[Folded:")
+    assert shown.startswith("[reactive full summary]\n[Folded:")
     assert "artifact://t/s/log/1-" in shown
     assert "src/mod_0.py" in shown
 
