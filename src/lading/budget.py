@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.errors import InputError
 from lading.models.card import Card
 
 
-class Budget(Struct, frozen=True):
+class Budget(Struct, frozen=True, omit_defaults=True):
     """The sizes that every request of a session keeps to, in tokens."""
 
     window_tokens: int
     output_reserve_tokens: int
     margin_tokens: int
+    unused_tokens: int = 0
+    """Of the window, kept out of use (``within``)."""
+
+    @property
+    def limit_tokens(self) -> int:
+        """What a request may take by the provider's count."""
+        return self.window_tokens - self.unused_tokens - self.output_reserve_tokens
 
     @property
     def room_tokens(self) -> int:
         """What system, tools and messages may take together."""
-        return self.window_tokens - self.output_reserve_tokens - self.margin_tokens
+        return self.limit_tokens - self.margin_tokens
 
 
 def allocate(
@@ -44,3 +52,18 @@ def allocate(
             "no room for input. Give a larger window or a smaller reserve."
         )
     return budget
+
+
+def within(budget: Budget, percent: int) -> Budget:
+    """The budget in which a request and its reply use no more than this share of the window.
+
+    Raises InputError when nothing is left for input.
+    """
+    unused = budget.window_tokens - budget.window_tokens * percent // 100
+    if (shared := replace(budget, unused_tokens=unused)).room_tokens <= 0:
+        raise InputError(
+            f"{percent} % of a window of {budget.window_tokens} tokens, with an output reserve of "
+            f"{budget.output_reserve_tokens} and a margin of {budget.margin_tokens}, leave no room for input. "
+            "Give a larger share, a larger window or a smaller reserve."
+        )
+    return shared

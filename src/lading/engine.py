@@ -31,7 +31,7 @@ from lading.request import Request
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
-from lading.toolset import LADDER, Detail
+from lading.toolset import LADDER, Detail, least
 from lading.validity import newest_block
 from lading.view import View
 from lading.wire import find_wire
@@ -57,7 +57,7 @@ class Engine:
         self._asking = Asking(settings, self._count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
-        self._detail: Detail = "full"
+        self._detail: Detail = settings.tool_detail
         self._events: list[Event] = []
         self._receipts = Receipts(settings, store)
         self._account = 0.0
@@ -223,8 +223,8 @@ class Engine:
 
     def _fit(self, at_s: float | None, most_tokens: int | None, *, refused: bool) -> float:
         """Let the strategy decide; climb down the tool ladder while the view does not fit. The new account."""
-        mark, view = len(self.history.edits), self.history.view
-        rungs = LADDER[LADDER.index(self._detail) :] if self._strategy.changes_requests else (self._detail,)
+        mark, most = len(self.history.edits), least(self._detail, self.settings.tool_detail)
+        rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
             tools_tokens = self._offer.tokens(detail)
             kept, repacked = self._rooms(tools_tokens, most_tokens)

@@ -65,7 +65,8 @@ class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
-    """Tool schemas are sent with less detail from this call on, because nothing else could give way."""
+    """Tool schemas are sent with less detail from this call on: nothing else could give way, or a profile was
+    chosen that says so."""
 
     call: int
     detail: str

@@ -16,8 +16,9 @@ from lading.events import Event, ModelChanged
 from lading.intake import MARK, plain
 from lading.messages import Template, Tool
 from lading.models.card import Card, same_model
+from lading.models.profiles import Profile
 from lading.replay import offered
-from lading.settings import Settings, settings_for
+from lading.settings import Settings, profiled, settings_for
 from lading.stores import SessionStore
 from lading.wire import Wire
 
@@ -39,6 +40,8 @@ class SessionOptions(Struct, frozen=True):
     """Raise where a strategy fails instead of overruling it."""
     summarizer: Summarizer | None = None
     """Whom a strategy may ask for summaries; None: rules alone say what older rounds came to."""
+    profile: Profile | None = None
+    """The context profile that requests keep to (``models.profiles.context_profile``); None: the card alone."""
 
 
 DEFAULTS = SessionOptions()
@@ -64,13 +67,14 @@ def line_settings(
         session=name,
         counter=options.counter,
     )
-    return replace(
+    settings = replace(
         settings,
         tenant=options.tenant,
         cache_ttl_s=float(card.cache.ttl_s),
         strict=options.strict,
         summarizer=options.summarizer,
     )
+    return profiled(settings, options.profile) if options.profile else settings
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) -> Template:

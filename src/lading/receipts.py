@@ -192,8 +192,7 @@ class Receipts:
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
-        limit_tokens = budget.window_tokens - budget.output_reserve_tokens
-        return Past(reported, limit_tokens, refused, history.edits)
+        return Past(reported, budget.limit_tokens, refused, history.edits)
 
     def shortened(self, items: int) -> None:
         """Of what the last request showed no more than so many items are shown still."""
@@ -212,7 +211,7 @@ class Receipts:
         """What a request of so many items may count when it extends the last one, and when it goes another
         way; never more than ``most_tokens``."""
         budget = self._settings.budget
-        limit, margin = budget.window_tokens - budget.output_reserve_tokens, budget.margin_tokens
+        limit, margin = budget.limit_tokens, budget.margin_tokens
         kept, repacked = (
             self.calibration.room(limit, initial_margin_tokens=margin, messages=items, kept=is_kept)
             for is_kept in (self._extends_learned, False)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
 
-from lading.budget import Budget, allocate
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.budget import Budget, allocate, within
 from lading.compaction import DEFAULT, Strategy
+from lading.compaction import strategy as named
 from lading.economics import Rates, rates_for
 from lading.effects import Summarizer
 from lading.jsonbytes import CANONICAL_FORM
 from lading.manifest import Frame
 from lading.models.card import Card
+from lading.models.profiles import Profile, ToolSchemaDetail
 from lading.request import ENCODER
 from lading.tokens import counter as counter_named
 from lading.tokens.meter import Meter, meter
+from lading.toolset import Detail
+
+DETAILS: Mapping[ToolSchemaDetail, Detail] = {"names-only": "names", "names-and-types": "types", "full": "full"}
+"""The detail of tools, as a profile names it."""
 
 
 class Settings(Struct, frozen=True):
@@ -34,6 +43,8 @@ class Settings(Struct, frozen=True):
     """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
     summarizer: Summarizer | None = None
     """Whom a strategy may ask for summaries; None: nobody."""
+    tool_detail: Detail = "full"
+    """The most of each tool that a request tells."""
 
     @property
     def strategy_name(self) -> str:
@@ -70,6 +81,22 @@ def settings_for(
         wire=wire,
         strategy=strategy,
         session=session,
+    )
+
+
+def profiled(settings: Settings, profile: Profile) -> Settings:
+    """The settings by a context profile: its tier in place of the card's, its share of the window, its detail of
+    tools, and its numbers where the strategy goes by some.
+
+    Raises InputError when its share leaves no room for input, UnknownName for a strategy that does not exist.
+    """
+    chosen = named(settings.strategy).with_profile
+    return replace(
+        settings,
+        card=replace(settings.card, tier=profile.tier),
+        budget=within(settings.budget, profile.context_budget_percent),
+        strategy=chosen(profile) if chosen else settings.strategy,
+        tool_detail=DETAILS[profile.tool_schema_detail],
     )
 
 

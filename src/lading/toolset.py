@@ -20,6 +20,11 @@ _SCHEMA_LISTS = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf"})
 _SCHEMA_MAPS = frozenset({"properties", "$defs", "definitions"})
 
 
+def least(*details: Detail) -> Detail:
+    """The one that tells least."""
+    return max(details, key=LADDER.index)
+
+
 def reduce_tools(tools: tuple[Tool, ...], detail: Detail) -> tuple[Tool, ...]:
     """The tools at a level of detail. A provider's own tool (no schema) stays as it is."""
     return tools if detail == "full" else tuple(_reduced(tool, detail) for tool in tools)

@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import InputError
 from lading.events import UnknownModel
-from lading.models.profiles import CONTEXT_PROFILES, Profile, context_profile, detect_tier
+from lading.models.profiles import CONTEXT_PROFILES, Profile, context_profile, detect_tier, tier_by_quality
 
 
 def test_every_tier_has_the_numbers_of_the_documents() -> None:
@@ -58,6 +58,25 @@ def test_every_tier_has_the_numbers_of_the_documents() -> None:
 )
 def test_the_words_of_the_documents_name_the_tier(model: str, tier: str) -> None:
     assert detect_tier(model) == (tier, ())
+
+
+@pytest.mark.parametrize(
+    ("model", "tier"),
+    [("gpt-5", "frontier"), ("gpt-4-turbo", "large"), ("gemma3:27b", "local"), ("deepseek-chat", "large")],
+)
+def test_names_of_its_code_alone_go_by_their_card(model: str, tier: str) -> None:
+    assert detect_tier(model) == (tier, ())
+
+
+@pytest.mark.parametrize(
+    ("score", "tier"),
+    [
+        *((1.0, "frontier"), (0.9, "frontier"), (0.89, "large"), (0.75, "large")),
+        *((0.74, "mid"), (0.6, "mid"), (0.59, "local"), (0.0, "local")),
+    ],
+)
+def test_a_quality_score_names_a_tier(score: float, tier: str) -> None:
+    assert tier_by_quality(score) == tier
 
 
 def test_mini_is_not_found_in_gemini() -> None:

@@ -21,6 +21,7 @@ from lading.events import Event, NoProgress, SummaryRejected
 from lading.log import NO_COMPACTIONS, Edit, EditKind
 from lading.messages import Message
 from lading.models.card import Tier
+from lading.models.profiles import Profile
 from lading.tables import lookup
 from lading.validity import Invariant
 from lading.view import Item, View
@@ -55,7 +56,7 @@ class Past(Struct, frozen=True):
     reported_tokens: int | None = None
     """Input that the provider reported of the last request, cached tokens included; None: it did not say."""
     limit_tokens: int = 0
-    """What a request may take by the provider's count: the window less the output reserve."""
+    """What a request may take by the provider's count: what may be used of the window, less the output reserve."""
     is_refused: bool = False
     """The provider found the last request too long."""
     edits: Sequence[Edit] = ()
@@ -136,6 +137,8 @@ class Strategy(Struct, frozen=True):
     """A draft for a message that was never sent, and for its entry only, before anything else is decided."""
     changes_requests: bool = True
     """False: the strategy never changes anything, so the tool ladder must not either."""
+    with_profile: Callable[[Profile], Strategy] | None = None
+    """This strategy with the numbers of a profile; None: it goes by none, or by one of its own."""
 
 
 def strategy(name: str | Strategy) -> Strategy:

@@ -59,6 +59,7 @@ _WORDS: tuple[tuple[Tier, tuple[str, ...]], ...] = (
     ("mid", ("haiku", "mini", "flash")),
     ("large", ("sonnet", "gpt-4o")),
 )
+_QUALITY: tuple[tuple[Tier, float], ...] = (("frontier", 0.9), ("large", 0.75), ("mid", 0.6))
 _CAMEL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
@@ -74,6 +75,11 @@ def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
             return tier, ()
     card, events = find_card(model)
     return card.tier, events
+
+
+def tier_by_quality(score: float) -> Tier:
+    """The tier of a model of which only a quality score is known, from 0 to 1."""
+    return next((tier for tier, least in _QUALITY if score >= least), "local")
 
 
 def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None) -> Profile:

@@ -8,6 +8,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lading import Session, SessionOptions
 from lading.compaction import Compaction, Draft, Past, Pressure
 from lading.compaction.agentrail.reactive import DEFAULTS, Reactive, compact, level, rounds, spans, strategy
 from lading.engine import Engine, reopen
@@ -21,6 +22,7 @@ from lading.stores import open_store
 from lading.wire import WIRES
 from tests.engines import TOOLS, request, settings, template
 from tests.histories import answered, histories
+from tests.replies import messages_reply
 from tests.views import admitted, pressure
 
 WINDOW = 200_000
@@ -248,3 +250,24 @@ def test_a_call_without_usage_or_with_more_than_the_window_is_measured_by_our_co
     engine.append([user_text("And this.")])
     ask(engine)
     assert len(engine.history.edits) == decided_once == 1
+
+
+@pytest.mark.parametrize(
+    ("usage", "edits"),
+    [
+        ({"input_tokens": 84_999}, 0),
+        ({"input_tokens": 5_000, "cache_read_input_tokens": 76_000, "cache_creation_input_tokens": 3_999}, 0),
+        ({"input_tokens": 5_000, "cache_read_input_tokens": 76_000, "cache_creation_input_tokens": 4_000}, 1),
+    ],
+)
+def test_usage_is_what_was_sent_and_what_the_cache_read_and_wrote(usage: dict[str, int], edits: int) -> None:
+    options = SessionOptions(strict=True)
+    with Session(
+        "claude-sonnet-4-5", strategy="reactive", window=100_000, output_reserve=0, options=options
+    ) as session:
+        session.add([user_text("Do it."), *work(0, 8)])
+        session.pack()
+        call = {"type": "tool_use", "id": "c8", "name": "read", "input": {}}
+        session.reply(messages_reply(call) | {"usage": {**usage, "output_tokens": 9}})
+        session.add(answered("c8", "value_8 is set"))
+        assert len(session.pack().manifest.decisions) == edits

@@ -63,6 +63,16 @@ def test_a_summary_takes_the_place_of_the_older_half_and_the_task_stays() -> Non
     assert asked[0].model == "small-one"
 
 
+def test_the_heading_of_a_summary_is_that_of_any_fold_and_names_the_whole() -> None:
+    (draft,) = decided(summarize(), admitted(long(6)), answer=Summary("Done: read six files")).drafts
+    heading = draft.replacement[0].text.splitlines()[0]
+    assert heading.startswith("[Folded: 6 messages, ")
+    assert heading.endswith(" Whole: artifact://t/s/log/1-6]")
+    for answer in (Summary(""), SummaryFailed("the server is down")):
+        (draft,) = decided(summarize(), admitted(long(6)), answer=answer).drafts
+        assert draft.replacement[0].text.splitlines()[0] == heading
+
+
 def test_without_a_summary_model_the_request_names_none() -> None:
     asked = list[SummaryRequest]()
     options: dict[str, object] = {"contextStrategy": {"type": "summarize", "maxTokens": 1}}

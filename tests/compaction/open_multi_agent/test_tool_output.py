@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,26 @@ def test_the_smallest_excerpt_beside_a_mark() -> None:
 def test_an_excerpt_is_never_longer_than_its_cap(text: str, most: int) -> None:
     assert len(excerpt(text, most)) <= max(most, 0)
     assert (excerpt(text, most) == text) == (len(text) <= most)
+
+
+@given(size=st.integers(1, 3_000), most=st.integers(1, 3_000))
+def test_an_excerpt_has_seven_tenths_of_what_the_mark_leaves_from_the_start_and_the_rest_from_the_end(
+    size: int, most: int
+) -> None:
+    text = "".join(chr(0x4E00 + at) for at in range(size))
+    available = most - (33 + len(str(size)))
+    shown = excerpt(text, most)
+    if size <= most:
+        assert shown == text
+    elif available <= 0:
+        assert shown == text[:most]
+    else:
+        head = math.floor(0.7 * available)
+        cut, mark, tail = shown.partition(f"\n\n[...truncated {size - available} characters...]\n\n")
+        assert (len(cut), len(tail)) == (head, available - head)
+        assert mark
+        assert text.startswith(cut)
+        assert text.endswith(tail)
 
 
 def test_a_result_is_capped_when_it_comes_in_and_says_where_the_whole_is() -> None:

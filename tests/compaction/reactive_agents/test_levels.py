@@ -114,6 +114,30 @@ def test_what_an_observation_came_to(text: str, failed: bool, expected: str) -> 
     assert finding(observed(text, failed=failed)) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x" * 100, "x" * 100),
+        ("x" * 101, "x" * 101),
+        ("y " * 50 + "\nmore", ("y " * 50).strip()),
+        ("ten chars.\neleven char\n" + "z" * 100, "eleven char"),
+        ("1\n" * 50, ("1\n" * 50).strip()),
+        ("1\n" * 51, "[file-read: data received, 102 chars]"),
+        ("{" + ", ".join(f'"k{n}": {n}' for n in range(20)) + "}", "k0=0, k1=1, k2=2"),
+        ("[" + ", ".join(map(str, range(50))) + "]", "50 items, first: 0"),
+    ],
+)
+def test_up_to_100_characters_a_result_is_its_own_finding_else_its_first_line_of_more_than_ten(
+    text: str, expected: str
+) -> None:
+    assert finding(observed(text)) == expected
+
+
+@pytest.mark.parametrize("marker", ["I will", "I'll", "Let me", "The answer is"])
+def test_each_marker_of_a_decision_is_known(marker: str) -> None:
+    assert line(Step("thought", f"First. {marker} now. Last.")) == f"{marker} now"
+
+
 def test_a_line_says_what_was_asked_and_whether_it_worked() -> None:
     assert line(observed("hello")) == "Observation: file-read('a.md') ✓ hello"
     assert line(observed("no such file", failed=True)) == "Observation: file-read('a.md') ✗ no such file"

@@ -29,6 +29,8 @@ ITERATIONS = st.integers(0, 40)
         (128_000, "mid", 3, 10, 15_360, 87_040, Sections(6_963, 8_704, 12_185, 41_779, 4_352)),
         (128_000, "mid", 9, 10, 15_360, 87_040, Sections(6_963, 6_963, 10_444, 45_260, 4_352)),
         (32_768, "local", 0, 8, 4_587, 18_350, Sections(917, 917, 1_835, 10_092, 917)),
+        (100_000, "large", 0, 12, 12_750, 72_250, Sections(7_225, 8_670, 13_005, 30_345, 2_167)),
+        (100_000, "large", 11, 12, 12_750, 72_250, Sections(7_225, 7_225, 10_837, 33_957, 2_167)),
         (200_000, "frontier", 14, 15, 21_600, 158_400, Sections(15_840, 20_592, 26_928, 71_280, 4_752)),
     ],
 )
@@ -38,6 +40,37 @@ def test_golden_budgets(
     budget = allocate_budget(total, CONTEXT_PROFILES[tier], iteration=iteration, max_iterations=limit)
     assert (budget.reserve_output, budget.available, budget.allocated) == (reserve, available, sections)
     assert budget.remaining == available
+
+
+def test_the_table_of_shares() -> None:
+    shares = {
+        tier: tuple(getattr(row, name) for name in Sections.__struct_fields__) for tier, row in SHARES.items()
+    }
+    assert shares == {
+        "local": (5, 5, 10, 55, 5),
+        "mid": (8, 10, 15, 47, 5),
+        "large": (10, 12, 18, 42, 3),
+        "frontier": (10, 15, 20, 40, 3),
+    }
+    assert RESERVE_OUTPUT == {"local": 20, "mid": 15, "large": 15, "frontier": 12}
+
+
+def test_points_move_to_the_history_as_a_run_goes_on() -> None:
+    def points(iteration: int, limit: int) -> tuple[int, int, int]:
+        # 10,000 available tokens of the tier: a point is 100 of them.
+        found = allocate_budget(14_706, CONTEXT_PROFILES["mid"], iteration=iteration, max_iterations=limit)
+        assert 9_990 <= found.available <= 10_010
+        return tuple(  # type: ignore[return-value]
+            round(tokens / 100)
+            for tokens in (found.allocated.tool_schemas, found.allocated.memory, found.allocated.step_history)
+        )
+
+    # With 11 iterations a tenth of the way is half a point, and half of the boost, rounded down, is the tools'.
+    moved = [points(iteration, 11) for iteration in range(0, 11, 2)]
+    assert moved == [(10, 15, 47), (10, 14, 48), (9, 14, 49), (9, 13, 50), (8, 13, 51), (8, 12, 52)]
+    assert points(3, 11) == points(2, 11)
+    # A run of one iteration makes no progress.
+    assert points(0, 1) == points(7, 1) == points(7, 0) == (10, 15, 47)
 
 
 def test_the_share_that_belongs_to_no_section_is_told() -> None:

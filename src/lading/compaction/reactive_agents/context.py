@@ -19,6 +19,7 @@ from lading.compaction.reactive_agents.levels import level_spans, line, whole
 from lading.compaction.reactive_agents.scoring import MemoryItem, allocate_context_budget, relevant_memories
 from lading.compaction.reactive_agents.section_budget import allocate_budget, track_usage, would_exceed_budget
 from lading.compaction.reactive_agents.steps import STEPS, Step
+from lading.compaction.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
 from lading.errors import InputError
 from lading.messages import Tool
 from lading.models.profiles import Profile, snake_case
@@ -43,7 +44,7 @@ _STORED = (
 )
 _ON_MEMORIES = "Memories are background: what a result of this run shows goes before them."
 _ON_STEPS = "An earlier step stands on one line; call its tool again only where its result is needed whole."
-_STATIC = frozenset({"tools", "examples", "task", "rules"})
+_STATIC = frozenset({"system", "tools", "examples", "task", "rules"})
 _DETAILED = "Hand work that needs a context of its own to a sub-agent, with all that it must know."
 
 
@@ -68,6 +69,9 @@ class ContextInput(Struct, frozen=True, kw_only=True):
     """A plan or a critique, from elsewhere."""
     total_tokens: int = 128_000
     """The model's window; the history takes its share of it (``allocate_budget``)."""
+    templates: tuple[PromptTemplate, ...] = ()
+    """``templates.TEMPLATES``, or your own: then a system prompt stands first, with the rules where it has a place
+    for them, and the iteration is told as a thought. Empty: neither."""
 
 
 class BuiltContext(Struct, frozen=True):
@@ -107,9 +111,13 @@ def context_input(options: Mapping[str, Any]) -> ContextInput:
 
 
 def build_context(given: ContextInput) -> BuiltContext:
-    """The prompt of one iteration. Raises InputError for an iteration below 0."""
+    """The prompt of one iteration. Raises InputError for an iteration below 0, and for templates of which none
+    fits or one needs a value that is not known here."""
     profile = given.profile
+    told = rules(profile, given.required_tools)
+    system = _templated(given, REACT_SYSTEM, {"rules": told})
     sections = (
+        ("system", system),
         ("tools", tool_reference(given.tool_schemas, profile=profile)),
         ("examples", "\n\n".join(given.examples[: profile.few_shot_example_count])),
         ("prior context", given.prior_context),
@@ -119,7 +127,7 @@ def build_context(given: ContextInput) -> BuiltContext:
         ("required tools", _required(given)),
         ("iteration", _iteration(given)),
         ("task", f"Task: {given.task}"),
-        ("rules", rules(profile, given.required_tools)),
+        ("rules", "" if told in system else told),
     )
     return BuiltContext(tuple((name, text) for name, text in sections if text))
 
@@ -217,9 +225,23 @@ def _required(given: ContextInput) -> str:
 def _iteration(given: ContextInput) -> str:
     limit = _max_iterations(given)
     left = limit - given.iteration
-    told = f"[Iteration {given.iteration + 1}/{limit}]"
+    listed = given.tool_schemas
+    values = {
+        "task": given.task,
+        "iteration": given.iteration + 1,
+        "max_iterations": limit,
+        "tools": listed if isinstance(listed, str) else ", ".join(tool.name for tool in listed),
+    }
+    told = _templated(given, REACT_THOUGHT, values) or f"[Iteration {given.iteration + 1}/{limit}]"
     advice = next((said for percent, said in _ADVICE if left <= -(-percent * limit // 100)), None)
     return f"{told} {advice[given.profile.prompt_verbosity != 'minimal']}" if advice else told
+
+
+def _templated(given: ContextInput, wanted: str, values: Mapping[str, object]) -> str:
+    """What a template says for the tier; nothing without templates."""
+    if not given.templates:
+        return ""
+    return template_for(wanted, tier=given.profile.tier, templates=given.templates).filled(values)
 
 
 def _max_iterations(given: ContextInput) -> int:

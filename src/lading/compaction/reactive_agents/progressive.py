@@ -45,7 +45,10 @@ def progressive(
         draft = _drafted(view, pressure, read(view, reader), chosen)
         return Compaction((draft,)) if draft else Compaction()
 
-    return Strategy(name, compact, admit=partial(admit_capped, profile=profile))
+    admit = partial(admit_capped, profile=profile)
+    return Strategy(
+        name, compact, admit, with_profile=None if profile else partial(progressive, own=own, name=name)
+    )
 
 
 class Region(Struct, frozen=True):

@@ -23,7 +23,7 @@ from lading.compaction.cutting import MOST_CARRIED_SHARE, plain
 from lading.compaction.pins import restated
 from lading.compaction.reactive_agents.ageing import said_by_user
 from lading.compaction.reactive_agents.capping import admit_capped
-from lading.compaction.reactive_agents.scoring import combined, relevance, task_words
+from lading.compaction.reactive_agents.scoring import best_of_entries, relevance, task_words
 from lading.compaction.reactive_agents.steps import StepReader, read
 from lading.messages import Message, user_text
 from lading.models.profiles import CONTEXT_PROFILES, Profile
@@ -71,12 +71,10 @@ class Known:
         if words != self._words:
             self._words, self._relevances = words, []
         self._relevances += [relevance(words, step.content) for step in steps[len(self._relevances) :]]
-        ranks: dict[int, Rank] = {}
-        for step, relevant in zip(steps, self._relevances, strict=True):
-            ago = self.reader.iteration - step.iteration
-            rank = step.pinned, ago < full_detail_steps, combined(step, iterations_ago=ago, relevant=relevant)
-            ranks[step.entry] = max(ranks.get(step.entry, LOWEST), rank)
-        return ranks
+        now = self.reader.iteration
+        recent = {step.entry for step in steps if now - step.iteration < full_detail_steps}
+        best = best_of_entries(steps, self._relevances, iteration=now)
+        return {entry: (found.is_pinned, entry in recent, found.score) for entry, found in best.items()}
 
 
 def scored(profile: Profile | None = None, *, name: str = "scored") -> Strategy:
@@ -92,7 +90,9 @@ def scored(profile: Profile | None = None, *, name: str = "scored") -> Strategy:
         segments = list(_segments(view, pressure, known, ranks))
         return Compaction(tuple(_drafts(view, pressure, segments)))
 
-    return Strategy(name, compact, admit=partial(admit_capped, profile=profile))
+    admit = partial(admit_capped, profile=profile)
+    with_profile = None if profile else partial(scored, name=name)
+    return Strategy(name, compact, admit, with_profile=with_profile)
 
 
 def _segments(view: View, pressure: Pressure, known: Known, ranks: dict[int, Rank]) -> Iterator[Segment]:

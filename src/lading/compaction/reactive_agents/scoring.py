@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.compaction.reactive_agents.steps import Step, StepKind
+from lading.compaction.reactive_agents.steps import Step, StepKind, StepReader, read
+from lading.view import View
 
 RECENCY_WEIGHT, RELEVANCE_WEIGHT, KIND_WEIGHT = 0.5, 0.2, 0.3
 DECAY = 0.3
@@ -67,6 +69,20 @@ class MemoryItem(Struct, frozen=True):
     relevance: float
 
 
+class Signals(Struct, frozen=True, order=True):
+    """A score and what it is made of. Of two, the greater is shown sooner."""
+
+    is_pinned: bool
+    score: float
+    """From 0 to 1."""
+    recency: float
+    relevance: float
+    weight: float
+    """Of the step's kind."""
+    urgency: float
+    """By which the weighted sum of the three was multiplied."""
+
+
 class Split(Struct, frozen=True):
     """Positions of steps by why they are shown."""
 
@@ -95,28 +111,51 @@ def relevance(words: Sequence[str], content: str) -> float:
     return sum(word in found for word in words) / len(words) if words else 0.0
 
 
-def combined(step: Step, *, iterations_ago: int, relevant: float) -> float:
-    """A step's score, from 0 to 1: 1 when it is pinned, else the weighted signals times the urgency."""
-    if step.pinned:
-        return 1.0
-    total = (
-        RECENCY_WEIGHT * recency(iterations_ago)
-        + RELEVANCE_WEIGHT * relevant
-        + KIND_WEIGHT * KIND_WEIGHTS.get(step.kind, OTHER_WEIGHT)
-    )
-    return min(total * (URGENCY if step.failed and step.kind == "observation" else 1.0), 1.0)
+def signals(step: Step, *, iterations_ago: int, relevant: float) -> Signals:
+    """A step's signals: it scores 1 when it is pinned, else the weighted signals times the urgency, at most 1."""
+    recent, weight = recency(iterations_ago), KIND_WEIGHTS.get(step.kind, OTHER_WEIGHT)
+    urgency = URGENCY if step.failed and step.kind == "observation" else 1.0
+    total = RECENCY_WEIGHT * recent + RELEVANCE_WEIGHT * relevant + KIND_WEIGHT * weight
+    score = 1.0 if step.pinned else min(total * urgency, 1.0)
+    return Signals(step.pinned, score, recent, relevant, weight, urgency)
 
 
 def score(step: Step, *, task: str, iteration: int) -> float:
     """The score of a step at an iteration, for a task."""
     relevant = relevance(task_words(task), step.content)
-    return combined(step, iterations_ago=iteration - step.iteration, relevant=relevant)
+    return signals(step, iterations_ago=iteration - step.iteration, relevant=relevant).score
+
+
+def best_of_entries(steps: Sequence[Step], relevances: Sequence[float], *, iteration: int) -> dict[int, Signals]:
+    """The signals of each log entry: those of its best step. ``relevances``: of the steps, in order."""
+    best: dict[int, Signals] = {}
+    for step, relevant in zip(steps, relevances, strict=True):
+        found = signals(step, iterations_ago=iteration - step.iteration, relevant=relevant)
+        best[step.entry] = max(best.get(step.entry, found), found)
+    return best
+
+
+def scores(view: View, *, task: str | None = None) -> dict[int, Signals]:
+    """What each log entry behind the head is worth showing again at the next call, whether it is shown now or
+    not: advice for a strategy or a caller. It decides nothing.
+
+    ``task``: what relevance is measured against; None: what the user asked last. An entry in which nothing is
+    said or called has no score.
+    """
+    asked = view.newest_request[1].text if view.newest_request else ""
+    words, reader = task_words(asked if task is None else task), StepReader()
+    steps = read(view, reader)
+    found = best_of_entries(steps, [relevance(words, step.content) for step in steps], iteration=reader.iteration)
+    for entry, signal in found.items():
+        if any(view.pinned_between(entry, entry)):
+            found[entry] = replace(signal, is_pinned=True, score=1.0)
+    return found
 
 
 def allocate_context_budget(steps: Sequence[Step], *, task: str, iteration: int, full_detail_steps: int) -> Split:
     """Steps by why they are shown: pinned, of the last ``full_detail_steps`` iterations, or by their score."""
     words = task_words(task)
-    scores: dict[int, float] = {}
+    worth: dict[int, float] = {}
     pinned: list[int] = []
     recent: list[int] = []
     for position, step in enumerate(steps):
@@ -127,8 +166,8 @@ def allocate_context_budget(steps: Sequence[Step], *, task: str, iteration: int,
             recent.append(position)
         else:
             relevant = relevance(words, step.content)
-            scores[position] = combined(step, iterations_ago=ago, relevant=relevant)
-    ranked = sorted(scores, key=lambda position: (scores[position], position), reverse=True)
+            worth[position] = signals(step, iterations_ago=ago, relevant=relevant).score
+    ranked = sorted(worth, key=lambda position: (worth[position], position), reverse=True)
     return Split(tuple(pinned), tuple(recent), tuple(ranked))
 
 
