@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from msgspec.structs import fields
 
 import lading
 from lading.compaction import STRATEGIES, strategy
@@ -132,22 +129,3 @@ def test_a_session_takes_a_strategy_as_it_is_and_its_manifests_name_it() -> None
         assert [frame.strategy for frame in frames] == ["sliding-window(max_turns=2)"]
         with session.fork("Hello, you.") as fork:
             assert fork.settings.strategy == session.settings.strategy
-
-
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "presets" / "open-multi-agent.md"
-
-
-def test_every_test_that_the_reference_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", PAGE.read_text(encoding="utf-8")))
-    written = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
-    assert len(named) > 30
-    assert [name for name in sorted(named) if f"def {name}(" not in written] == []
-
-
-def test_every_option_is_named_in_the_reference() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    of_config = [field.name for field in fields(AgentConfig) if field.name not in ("name", "model", "provider")]
-    of_others = [
-        field.name for one in (SlidingWindow, Summarize, Compact, Custom, MinChars) for field in fields(one)
-    ]
-    assert [name for name in [*of_config, *of_others] if f"`{name}`" not in page and f".{name}`" not in page] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,17 +43,26 @@ def test_golden_budgets(
     assert budget.remaining == available
 
 
-def test_the_table_of_shares() -> None:
-    shares = {
-        tier: tuple(getattr(row, name) for name in Sections.__struct_fields__) for tier, row in SHARES.items()
-    }
-    assert shares == {
-        "local": (5, 5, 10, 55, 5),
-        "mid": (8, 10, 15, 47, 5),
-        "large": (10, 12, 18, 42, 3),
-        "frontier": (10, 15, 20, 40, 3),
-    }
-    assert RESERVE_OUTPUT == {"local": 20, "mid": 15, "large": 15, "frontier": 12}
+@pytest.mark.parametrize(
+    ("tier", "shares", "reserve"),
+    [
+        ("local", Sections(5, 5, 10, 55, 5), 20),
+        ("mid", Sections(8, 10, 15, 47, 5), 15),
+        ("large", Sections(10, 12, 18, 42, 3), 15),
+        ("frontier", Sections(10, 15, 20, 40, 3), 12),
+    ],
+)
+def test_golden_shares(tier: Tier, shares: Sections, reserve: int) -> None:
+    """At the last iteration the history has five points more, of which tools gave two and memory three."""
+    profile = msgspec.structs.replace(CONTEXT_PROFILES[tier], context_budget_percent=100)
+    first, last = (allocate_budget(10_000, profile, iteration=at, max_iterations=10) for at in (0, 9))
+    assert first.reserve_output == last.reserve_output == reserve * 100
+    per_cent = first.available // 100
+    assert first.allocated == Sections(*(share * per_cent for share in msgspec.structs.astuple(shares)))
+    moved = Sections(
+        shares.system, shares.tool_schemas - 2, shares.memory - 3, shares.step_history + 5, shares.rules
+    )
+    assert last.allocated == Sections(*(share * per_cent for share in msgspec.structs.astuple(moved)))
 
 
 def test_points_move_to_the_history_as_a_run_goes_on() -> None:
@@ -71,6 +81,13 @@ def test_points_move_to_the_history_as_a_run_goes_on() -> None:
     assert points(3, 11) == points(2, 11)
     # A run of one iteration makes no progress.
     assert points(0, 1) == points(7, 1) == points(7, 0) == (10, 15, 47)
+
+
+def test_tools_keep_2_points_and_memory_5_however_small_a_share_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHARES, "local", Sections(0, 3, 6, 80, 0))
+    budget = allocate_budget(10_000, CONTEXT_PROFILES["local"], iteration=9, max_iterations=10)
+    per_cent = budget.available // 100
+    assert (budget.allocated.tool_schemas, budget.allocated.memory) == (2 * per_cent, 5 * per_cent)
 
 
 def test_the_share_that_belongs_to_no_section_is_told() -> None:
