@@ -13,11 +13,13 @@ import httpx2
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading import jsonbytes
-from lading.clients.conversations import Conversations, Wrapping
+from lading.clients.conversations import Conversations
 from lading.clients.transport import Transport
+from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT
 from lading.messages import Conversation, Message, Tool
 from lading.models.catalog import find_card
+from lading.opening import SessionOptions
 from lading.stores.sqlite import open_sqlite
 from lading.tokens import counter
 from lading.tokens.meter import Meter
@@ -44,7 +46,9 @@ def _added(wire: str, durability: Any) -> list[float]:
     transport, and what the client under it takes is taken off."""
     inner = httpx2.Client(transport=httpx2.MockTransport(_answer))
     with tempfile.TemporaryDirectory() as folder, open_sqlite(folder, durability=durability) as store:
-        conversations = Conversations(store, Wrapping(1_000_000, DEFAULT, None, True, False), clock=time.time)
+        conversations = Conversations(
+            store, Wrapping(1_000_000, DEFAULT, None, SessionOptions(), False), clock=time.time
+        )
         transport = Transport(inner, httpx2, conversations)
         added: list[float] = []
         for number, request in zip(range(CALLS + 1), map(_request, _histories(wire)), strict=False):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lading.compaction.clearing import clear
+from lading.compaction.pins import rules_of
 from lading.errors import InputError
 from lading.history import History
 from lading.loops import DEFAULTS, Loop, LoopDetection, Verdict, judge, repeated, warning
-from lading.messages import Message, Text, ToolCall, user_text
+from lading.messages import Message, Text, ToolCall, is_own, own_words, user_text
 from tests.histories import answered, said
 from tests.views import admitted, pressure
 
@@ -63,14 +66,15 @@ def test_words_are_compared_without_their_spaces_and_beside_calls_too() -> None:
     assert repeated(admitted([user_text("hi")]).view) is None
 
 
-@pytest.mark.parametrize("cleared", [2, 4])
-def test_a_repeated_call_whose_earlier_result_left_the_view_is_no_loop(cleared: int) -> None:
+@pytest.mark.parametrize(("cleared", "is_loop"), [(2, True), (4, False)])
+def test_a_repeated_call_whose_earlier_result_left_the_view_is_no_loop(cleared: int, is_loop: bool) -> None:
+    """What left after the model had read it, and had called for it again all the same, hides no loop."""
     history = log(*[calling(CALL)] * 3)
     assert repeated(history.view) is not None
     items = [item for item in history.view.items if item.entry == cleared]
     (draft,) = clear(history.view, items, reason="it was used", pressure=pressure())
     history.apply(draft, call=1, room_tokens=10**6)
-    assert repeated(history.view) is None
+    assert (repeated(history.view) is not None) == is_loop
 
 
 def test_calls_that_were_cut_away_are_no_loop() -> None:
@@ -84,13 +88,30 @@ def test_calls_that_were_cut_away_are_no_loop() -> None:
 
 
 def test_a_warning_comes_first_and_the_end_when_the_next_answer_repeats_again() -> None:
-    first = judge(log(*[calling(CALL)] * 3).view)
+    loop = [calling(CALL)] * 3
+    first = judge(log(*loop).view)
     assert first.loop is not None
+    assert first.warning is not None
     assert (first.action, first.warning) == ("inject", warning(first.loop))
-    assert judge(log(*[calling(CALL)] * 4).view, first).action == "terminate"
-    recovered = judge(log(*[calling(CALL)] * 3, calling("{}")).view, first)
-    assert recovered == Verdict()
-    assert judge(log(calling("{}"), *[calling(CALL)] * 3).view, recovered).action == "inject"
+    warned = [*loop, [first.warning]]
+    assert judge(log(*warned).view) == Verdict()
+    assert judge(log(*warned, calling(CALL)).view).action == "terminate"
+    assert judge(log(*warned, calling("{}")).view) == Verdict()
+    assert judge(log(*warned, calling("{}"), *loop).view).action == "inject"
+
+
+def test_nothing_is_judged_before_a_call_is_answered_or_once_somebody_speaks() -> None:
+    loop = [message for _ in range(3) for message in calling(CALL, "{}")]
+    assert judge(log(loop).view).action == "inject"
+    assert judge(log(loop[:-1]).view) == Verdict()
+    assert judge(log([*loop, user_text("Go on.")]).view) == Verdict()
+    assert judge(admitted([user_text("hi")]).view) == Verdict()
+
+
+def test_an_answer_in_between_ends_a_run() -> None:
+    assert repeated(log(calling(CALL), [said("well")], calling(CALL), calling(CALL)).view) is None
+    alternating = [calling(CALL), calling("{}")] * 3
+    assert repeated(log(*alternating).view) is None
 
 
 def test_a_loop_may_end_the_run_at_once_or_be_left_to_a_function() -> None:
@@ -107,6 +128,17 @@ def test_a_loop_may_end_the_run_at_once_or_be_left_to_a_function() -> None:
     assert [loop.times for loop in seen] == [3]
 
 
+def test_a_function_that_fails_is_told_of_and_the_model_is_warned() -> None:
+    def failing(loop: Loop) -> str:
+        raise RuntimeError(f"{loop.times} are too many")
+
+    view = log(*[calling(CALL)] * 3).view
+    verdict = judge(view, options=LoopDetection(on_loop_detected=failing))  # type: ignore[arg-type]
+    assert (verdict.action, verdict.failed) == ("inject", "RuntimeError: 3 are too many")
+    verdict = judge(view, options=LoopDetection(on_loop_detected=lambda _: "stop"))  # type: ignore[arg-type,return-value]
+    assert (verdict.action, verdict.failed) == ("inject", "it gave 'stop'")
+
+
 def test_the_warning_says_what_repeats() -> None:
     assert "made the same tool calls 3 times" in warning(Loop("calls", 3, 0, 4, "")).text
     assert "said the same 4 times" in warning(Loop("text", 4, 0, 4, "")).text
@@ -115,3 +147,17 @@ def test_the_warning_says_what_repeats() -> None:
 def test_one_repetition_is_none() -> None:
     with pytest.raises(InputError):
         LoopDetection(max_repetitions=1)
+    with pytest.raises(InputError, match="on_loop_detected"):
+        LoopDetection(on_loop_detected="stop")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["calls", "text"])
+def test_a_warning_is_nobody_s_rule_or_request(kind: Any) -> None:
+    warned = warning(Loop(kind, 3, 0, 4, "x"))
+    assert is_own(warned)
+    assert list(rules_of(warned)) == []
+    assert list(rules_of(own_words("Never stop. Always call read."))) == []
+    assert not is_own(user_text("Never stop."))
+    history = log(calling(CALL), [warned])
+    assert history.view.newest_request == (0, user_text("Do it."))
+    assert history.entries[-1].turn == 1

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lading.messages import Image, Message, Text, user_text
+import pytest
+from msgspec.structs import replace
+
+from lading import SessionOptions, resolve, verify
+from lading.events import StrategyOverruled
+from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
 from lading.providers import (
     RequestContext,
     compose_transform_contexts,
     create_transform_context,
+    transforming,
     with_context,
 )
 from lading.session import Session
+from lading.stores.memory import MemoryStore
+from tests.engines import TOOLS
 from tests.histories import answered, called, said
 
 
@@ -97,3 +105,98 @@ def test_the_prefix_of_a_session_stays_while_what_providers_tell_changes() -> No
     assert "It is 3 o'clock." in str(after[-1])
     in_front = [{"role": "user", "content": "It is 3 o'clock."}, *before]
     assert in_front[: len(before)] != before
+
+
+# A transform over what was sent before, as a strategy.
+
+SECRET = "sk-4711"
+WIRES = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-5"}
+
+
+def redacting(messages: Sequence[Message]) -> Sequence[Message]:
+    """Shows no secret; a message without one stays the same object."""
+
+    def shown(part: Part) -> Part:
+        if isinstance(part, Text):
+            return replace(part, text=part.text.replace(SECRET, "[redacted]"))
+        if isinstance(part, ToolResult):
+            return replace(part, parts=(Text(part.text.replace(SECRET, "[redacted]")),))
+        return part
+
+    return [
+        message.with_parts(tuple(map(shown, message.parts))) if SECRET in str(message) else message
+        for message in messages
+    ]
+
+
+def newest_six(messages: Sequence[Message]) -> Sequence[Message]:
+    return [*messages[:1], *messages[-6:]] if len(messages) > 7 else messages
+
+
+def step(number: int) -> list[Message]:
+    call = ToolCall(f"c{number}", "read", f'{{"n": {number}}}')
+    return [Message("assistant", (call,)), answered(f"c{number}", f"result-{number} holds {SECRET}")]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_transform_over_what_was_sent_is_a_strategy(wire: str) -> None:
+    store = MemoryStore()
+    both = transforming(compose_transform_contexts([redacting, None, newest_six]), name="mine")
+    with Session(WIRES[wire], store=store, strategy=both, options=SessionOptions(strict=True)) as session:
+        session.add("Find the key.")
+        session.pack(TOOLS)
+        for number in range(8):
+            session.add(step(number))
+            pack = session.pack(TOOLS)
+            assert pack.violations == ()
+            assert SECRET not in pack.body.decode()
+            assert f"result-{number} holds [redacted]" in pack.body.decode()
+        shown = pack.body.decode()
+        assert "Find the key." in shown
+        assert "result-1 " not in shown
+        assert "result-5 " in shown
+        assert "shown as mine gave them" in shown
+        assert [SECRET in str(entry.message) for entry in session.entries[2::2]] == [True] * 8
+        pointers = {pointer for edit in session._engine.history.edits for pointer in edit.pointers}
+        assert any("result-1 holds sk-4711" in str(resolve(store, pointer)) for pointer in pointers)
+    assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == [""] * 9
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_transform_that_changes_nothing_makes_no_edit_and_one_that_settled_makes_no_more(wire: str) -> None:
+    with Session(WIRES[wire], strategy=transforming(lambda messages: list(messages))) as session:
+        session.add([user_text("Find the key."), *step(0), *step(1)])
+        assert session.pack(TOOLS).manifest.decisions == ()
+    with Session(WIRES[wire], strategy=transforming(redacting)) as session:
+        session.add([user_text("Find the key."), *step(0), *step(1)])
+        assert session.pack(TOOLS).manifest.decisions
+        session.add(said("Found."))
+        session.add("Thanks.")
+        assert session.pack(TOOLS).manifest.decisions == ()
+
+
+def test_what_the_user_said_is_transformed_where_it_is_carried_on_and_the_head_stays_as_it_was_added() -> None:
+    with Session("gpt-4o", strategy=transforming(compose_transform_contexts([redacting, newest_six]))) as session:
+        session.add([user_text(f"The key is {SECRET}."), said("Which one?"), user_text(f"Use {SECRET}, always.")])
+        session.pack(TOOLS)
+        for number in range(6):
+            session.add(step(number))
+            pack = session.pack(TOOLS)
+        first, *rest = pack.request["messages"]
+        assert first["content"] == f"The key is {SECRET}."
+        assert "Use [redacted], always." in str(rest)
+        assert SECRET not in str(rest)
+
+
+def test_a_transform_that_fails_or_gives_nothing_decides_nothing_and_is_told_of() -> None:
+    def failing(messages: Sequence[Message]) -> Sequence[Message]:
+        if len(messages) > 1:
+            raise RuntimeError("no idea")
+        return messages
+
+    for transform, why in ((failing, "no idea"), (lambda _: [], "transform gave no messages")):
+        with Session("gpt-4o", strategy=transforming(transform)) as session:
+            session.add([user_text("Find the key."), *step(0), *step(1)])
+            pack = session.pack(TOOLS)
+            assert [event for event in pack.events if isinstance(event, StrategyOverruled) and why in event.why]
+            assert len(pack.request["messages"]) == 5

@@ -19,6 +19,7 @@ from lading.errors import (
     IllegalRequest,
     InputError,
     LadingError,
+    LoopStopped,
     ModelError,
     PackError,
     PastChanged,
@@ -37,6 +38,7 @@ from lading.events import (
     CompactionApplied,
     Event,
     Forked,
+    LoopDetected,
     ModelChanged,
     NoProgress,
     PackingFailed,
@@ -49,6 +51,7 @@ from lading.events import (
     UnknownModel,
     UsageMissing,
 )
+from lading.loops import LoopDetection
 from lading.manifest import Manifest
 from lading.messages import (
     Conversation,
@@ -101,6 +104,9 @@ __all__ = [
     "Image",
     "InputError",
     "LadingError",
+    "LoopDetected",
+    "LoopDetection",
+    "LoopStopped",
     "Manifest",
     "Message",
     "ModelChanged",

@@ -44,7 +44,7 @@ class AsyncSession:
         at_s: float | None = None,
     ) -> Pack:
         """See ``Session.pack``."""
-        return await _asking(partial(self.session.pack, tools, fields=fields, at_s=at_s))
+        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s))
 
     async def reply(self, response: object) -> Reply:
         """See ``Session.reply``; the stream may be an asynchronous one."""
@@ -58,7 +58,7 @@ class AsyncSession:
 
     async def retry(self, error: object) -> Pack:
         """See ``Session.retry``."""
-        return await _asking(partial(self.session.retry, error))
+        return await in_thread(partial(self.session.retry, error))
 
     async def why(self, text: str, *, call: int | None = None) -> Answer:
         """See ``Session.why``."""
@@ -77,7 +77,7 @@ class AsyncSession:
         await self.close()
 
 
-async def _asking(step: Callable[[], Result]) -> Result:
+async def in_thread(step: Callable[[], Result]) -> Result:
     """A step in a thread, which may await on this loop what it has to ask."""
     loop, asked = get_running_loop(), list[Future[Summarised]]()
     is_given_up = False

@@ -11,7 +11,8 @@
     ├── PackError               the request cannot be built
     │   ├── WindowExceeded      it does not fit; names the layer that cannot shrink
     │   ├── ContextOverflow     the provider found it too long, and so the smaller one after it
-    │   └── IllegalRequest      it breaks a provider rule; carries the violations
+    │   ├── IllegalRequest      it breaks a provider rule; carries the violations
+    │   └── LoopStopped         the model repeats itself, and it was to be stopped then
     ├── SummaryFailed           a step that asked for a summary is not given one; thrown into it
     └── StoreError              the store cannot be used
         ├── SessionBusy         somebody else holds the session's lease
@@ -100,6 +101,22 @@ class IllegalRequest(PackError):
     def __init__(self, text: str = "", *, violations: tuple[Any, ...] = ()) -> None:
         super().__init__(text)
         self.violations = violations
+
+
+class LoopStopped(PackError):
+    """The model repeats itself, and no request is made."""
+
+    def __init__(self, text: str = "", *, kind: str, times: int) -> None:
+        what = "made the same tool calls" if kind == "calls" else "said the same"
+        super().__init__(
+            text
+            or f"The model {what} {times} times in a row, and loop_detection says to stop it: no request is made. "
+            "End the run, or add() what the user says to it now and pack() again."
+        )
+        self.kind = kind
+        """What it repeats: calls or text."""
+        self.times = times
+        """How often, the newest included."""
 
 
 class SummaryFailed(LadingError):

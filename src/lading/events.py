@@ -64,6 +64,17 @@ class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
     reason: str
 
 
+class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
+    """The model repeats itself: it is warned (``inject``), stopped (``terminate``) or let go on (``continue``)."""
+
+    call: int
+    kind: str
+    times: int
+    action: str
+    failed: str = ""
+    """Why the function that was to decide did not; then the action is that of ``warn``."""
+
+
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
     """Tool schemas are sent with less detail from this call on: nothing else could give way, or a profile was
     chosen that says so."""
@@ -128,6 +139,7 @@ Event: TypeAlias = (
     | StrategyOverruled
     | NoProgress
     | SummaryRejected
+    | LoopDetected
     | ToolsReduced
     | Forked
     | Restored

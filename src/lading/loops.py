@@ -1,32 +1,39 @@
 """Loop detection: whether a model says or calls the same over and over, and what is done about it.
 
-A call that is made again because its result left the view is no loop: whoever clears results makes models fetch
-them again. Only repetitions whose earlier answer the model still sees count.
+An answer repeats the one before it when the model still saw that one and its results: a call that is made again
+because its result left the view is no loop. Whether a model was warned is read from the log, where the warning
+stands, so nothing is forgotten when a session is reopened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import Literal, TypeAlias
+from functools import partial
+from itertools import islice, takewhile
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.errors import InputError
-from lading.messages import Message, ToolCall, user_text
+from lading.asking import attempted
+from lading.errors import InputError, LoopStopped
+from lading.events import Event, LoopDetected
+from lading.history import History
+from lading.messages import Message, ToolCall, is_own, own_words
 from lading.view import View
 
 _GONE = frozenset({"cleared", "digested", "summarised", "dropped"})
 """Kinds of edits under which the model does not see what was there."""
+_REASON_CHARS = 400
 
 Action: TypeAlias = Literal["continue", "inject", "terminate"]
+Kind: TypeAlias = Literal["calls", "text"]
 
 
 class Loop(Struct, frozen=True):
     """The same, several times in a row."""
 
-    kind: Literal["calls", "text"]
+    kind: Kind
     times: int
     """How often, the newest included."""
     first: int
@@ -41,7 +48,8 @@ OnLoop: TypeAlias = Literal["warn", "terminate"] | Callable[[Loop], Action]
 
 
 class LoopDetection(Struct, frozen=True):
-    """The document's options, with its defaults. Raises InputError for fewer than two repetitions."""
+    """The documents' options, with their defaults. Raises InputError for fewer than two repetitions, and for
+    another word in place of ``on_loop_detected``."""
 
     max_repetitions: int = 3
     loop_detection_window: int = 4
@@ -51,77 +59,130 @@ class LoopDetection(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.max_repetitions < 2:
             raise InputError("What is said once repeats nothing: max_repetitions starts at 2.")
+        if not callable(self.on_loop_detected) and self.on_loop_detected not in ("warn", "terminate"):
+            raise InputError('on_loop_detected is "warn", "terminate", or a function that says what to do.')
 
 
 DEFAULTS = LoopDetection()
 
 
 class Verdict(Struct, frozen=True):
-    """What to do after an answer; the next one is judged with the verdict before it."""
+    """What to do after an answer."""
 
     action: Action = "continue"
     loop: Loop | None = None
     warning: Message | None = None
     """With ``inject``: to be added behind the results of the answer."""
+    failed: str = ""
+    """Why the function that was to decide did not; then ``warn`` decides."""
 
 
-def judge(view: View, before: Verdict | None = None, *, options: LoopDetection = DEFAULTS) -> Verdict:
-    """What to do after the newest answer. ``before``: the verdict on the one before it; an answer that repeats
-    nothing forgets it."""
-    loop = repeated(view, options=options)
+def judge(view: View, *, options: LoopDetection = DEFAULTS) -> Verdict:
+    """What to do where the newest in the log is an answer with the results of all its calls; nothing elsewhere.
+
+    An answer that repeats nothing resets: the next loop is warned of again.
+    """
+    loop = repeated(view, options=options) if _is_answered(view) else None
     if loop is None:
         return Verdict()
+    action: Action = "terminate" if options.on_loop_detected == "terminate" or _is_warned(view, loop) else "inject"
+    failed = ""
     if callable(options.on_loop_detected):
-        action = options.on_loop_detected(loop)
-    else:
-        is_again = before is not None and before.loop is not None
-        action = "terminate" if is_again or options.on_loop_detected == "terminate" else "inject"
-    return Verdict(action, loop, warning(loop) if action == "inject" else None)
+        decided: object = attempted(partial(options.on_loop_detected, loop))
+        if decided in get_args(Action):
+            action = decided  # type: ignore[assignment]
+        else:
+            is_error = isinstance(decided, Exception)
+            failed = f"{type(decided).__name__}: {decided}" if is_error else f"it gave {decided!r}"
+    return Verdict(action, loop, warning(loop) if action == "inject" else None, failed[:_REASON_CHARS])
+
+
+class LoopWatch:
+    """Judges each answer of a session once."""
+
+    def __init__(self, options: LoopDetection | None, *, stops: list[Event]) -> None:
+        """``options`` None: nothing is looked for. ``stops`` takes what is told where no request is made."""
+        self._options = options
+        self._stops = stops
+        self._judged = -1
+        self._untold: list[Event] = []
+
+    def look(self, history: History, *, call: int) -> Message | None:
+        """The warning that is to be added before this call. Raises LoopStopped where the model is to be stopped."""
+        if self._options is None or self._judged == len(history.entries):
+            return None
+        verdict = judge(history.view, options=self._options)
+        if (loop := verdict.loop) is None:
+            self._judged = len(history.entries)
+            return None
+        event = LoopDetected(call, loop.kind, loop.times, verdict.action, verdict.failed)
+        if verdict.action == "terminate":
+            self._stops += [event] if event not in self._stops else []
+            raise LoopStopped(kind=loop.kind, times=loop.times)
+        self._judged = len(history.entries)
+        self._untold.append(event)
+        return verdict.warning
+
+    def told(self) -> list[Event]:
+        """What the request that is made has to tell; once."""
+        untold, self._untold = self._untold, []
+        return untold
 
 
 def repeated(view: View, *, options: LoopDetection = DEFAULTS) -> Loop | None:
     """The loop that the newest answer is part of; None while it has not gone on for ``max_repetitions``."""
     window = max(options.loop_detection_window, options.max_repetitions)
-    kinds: tuple[Literal["calls", "text"], ...] = ("calls", "text")
+    answers = list(islice(_answers(view), window))
+    if len(answers) > 1 and not _is_shown(view, answers[1][0]):
+        # What is further back was read before it left: it stood behind all else when the next answer was given.
+        return None
+    kinds: tuple[Kind, ...] = get_args(Kind)
     for kind in kinds:
-        found: list[tuple[int, str]] = []
-        for entry, message in _answers(view, kind):
-            said = _said(message, kind)
-            if found and (said != found[0][1] or not _is_shown(view, entry)):
-                break
-            found.append((entry, said))
-            if len(found) == window:
-                break
-        if len(found) >= options.max_repetitions:
-            return Loop(kind, len(found), found[-1][0], found[0][0], found[0][1])
+        said = _said(answers[0][1], kind) if answers else ""
+        alike = list(takewhile(lambda answer: _said(answer[1], kind) == said, answers)) if said else []  # noqa: B023
+        if len(alike) >= options.max_repetitions:
+            return Loop(kind, len(alike), alike[-1][0], alike[0][0], said)
     return None
 
 
 def warning(loop: Loop) -> Message:
     """What a model is told that repeats itself."""
     what = "made the same tool calls" if loop.kind == "calls" else "said the same"
-    return user_text(
-        f"[Loop: you {what} {loop.times} times in a row, and nothing new came of it. Do something else: other "
-        "arguments, another tool, or say what is in the way.]"
+    return own_words(
+        f"you {what} {loop.times} times in a row, and nothing new came of it. Do something else: other "
+        "arguments, another tool, or say what is in the way."
     )
 
 
-def _answers(view: View, kind: str) -> Iterator[tuple[int, Message]]:
-    """The messages of the assistant that call, or that say something, the newest first, each with its entry. Only
-    what the newest answer has is looked for."""
-    newest = True
+def _newest_first(view: View) -> Iterator[tuple[int, Message]]:
     for entry in range(view.last_entry(len(view)), -1, -1):
-        for _, message in view.raw_between(entry, entry):
-            if message.role != "assistant":
-                continue
-            if message.calls if kind == "calls" else message.text.strip():
-                yield entry, message
-            elif newest:
-                return
-            newest = False
+        yield from view.raw_between(entry, entry)
 
 
-def _said(message: Message, kind: str) -> str:
+def _answers(view: View) -> Iterator[tuple[int, Message]]:
+    """The messages of the assistant, the newest first, each with its entry."""
+    return ((entry, message) for entry, message in _newest_first(view) if message.role == "assistant")
+
+
+def _is_answered(view: View) -> bool:
+    """Whether nothing but the results of all its calls stands behind the newest answer."""
+    answered: set[str] = set()
+    for _, message in _newest_first(view):
+        if message.role == "assistant":
+            return answered.issuperset(call.id for call in message.calls)
+        if not message.results:
+            return False
+        answered.update(result.call_id for result in message.results)
+    return False
+
+
+def _is_warned(view: View, loop: Loop) -> bool:
+    """Whether a warning stands before the newest answer of a loop, behind the one before."""
+    before = (message for entry, message in _newest_first(view) if entry < loop.last)
+    return any(map(is_own, takewhile(lambda message: message.role != "assistant", before)))
+
+
+def _said(message: Message, kind: Kind) -> str:
     if kind == "text":
         return " ".join(message.text.split())
     return "\n".join(sorted(f"{call.name} {_arguments(call)}" for call in message.calls))
@@ -131,18 +192,18 @@ def _arguments(call: ToolCall) -> str:
     """The arguments with their keys in order, as they came where they are no JSON."""
     try:
         return jsonbytes.canonical(jsonbytes.load(call.arguments or "{}")).decode()
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments
 
 
 def _is_shown(view: View, entry: int) -> bool:
     """Whether an answer and the results of its calls stand in the view, as they were first sent."""
-    start, _ = view.span(entry, entry)
-    if start == len(view) or view.items[start].entry != entry or view.items[start].kind in _GONE:
+    position, _ = view.span(entry, entry)
+    if position == len(view) or view.items[position].entry != entry or view.items[position].kind in _GONE:
         return False
-    for item in islice(view.items, start + 1, None):
-        if not item.message.results:
-            break
-        if item.kind in _GONE:
+    position += 1
+    while position < len(view) and view.items[position].message.results:
+        if view.items[position].kind in _GONE:
             return False
+        position += 1
     return True

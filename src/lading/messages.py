@@ -17,6 +17,9 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+OWN = "[Lading: "
+"""Starts what Lading itself says."""
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Template: TypeAlias = dict[str, Any]
@@ -156,6 +159,16 @@ class Conversation(Struct, frozen=True, omit_defaults=True):
 def user_text(text: str) -> Message:
     """A user message made here, not by a person or a provider."""
     return Message("user", (Text(text),))
+
+
+def own_words(text: str) -> Message:
+    """What Lading itself says to a model, in the user's place because no wire has another: ``is_own`` knows it."""
+    return user_text(f"{OWN}{text}]")
+
+
+def is_own(message: Message) -> bool:
+    """Whether Lading itself said this to the model, and nobody asked it."""
+    return message.role == "user" and not message.results and message.text.startswith(OWN)
 
 
 def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:

@@ -14,6 +14,7 @@ from lading.effects import Summarizer
 from lading.engine import Engine
 from lading.events import Event, ModelChanged
 from lading.intake import MARK, plain
+from lading.loops import LoopDetection
 from lading.messages import Template, Tool
 from lading.models.card import Card, same_model
 from lading.models.profiles import Profile
@@ -42,6 +43,8 @@ class SessionOptions(Struct, frozen=True):
     """Whom a strategy may ask for summaries; None: rules alone say what older rounds came to."""
     profile: Profile | None = None
     """The context profile that requests keep to (``models.profiles.context_profile``); None: the card alone."""
+    loop_detection: LoopDetection | None = None
+    """When a model repeats itself and what is done then; None: it is never looked for."""
 
 
 DEFAULTS = SessionOptions()

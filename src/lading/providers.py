@@ -9,12 +9,16 @@ session like any other, so it stays what it was when it was sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.fencing import fenced
 from lading.messages import File, Image, Message, Part, Text
+from lading.view import View
 
 TransformContext: TypeAlias = Callable[[Sequence[Message]], Sequence[Message]]
 """Gives other messages for those it is given, which it leaves as they are."""
@@ -73,6 +77,64 @@ def with_context(messages: Sequence[Message], injected: Iterable[Message]) -> li
     else:
         told.append(Message("user", tuple(parts)))
     return told
+
+
+def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:
+    """A strategy that shows at each call what the transform makes of the messages, system prompts left out.
+
+    The log keeps them raw. What the transform changes becomes an edit with a pointer, so it is given what it gave
+    before; what is new is shown by itself as the transform shows it, where it is still the same call or result. The
+    head, all before the first answer, stays as it was added: transform that before it is added.
+    """
+    return Strategy(
+        name,
+        partial(_transformed, transform=transform, name=name),
+        admit=partial(_arrived, transform=transform, name=name),
+    )
+
+
+def _transformed(view: View, pressure: Pressure, *, transform: TransformContext, name: str) -> Compaction:
+    head = _spoken(view, view.head)
+
+    def rewrite(given: list[Message]) -> object:
+        answer: object = transform(given)
+        of_head = list(transform(head)) if head else []
+        if of_head and isinstance(answer, Sequence) and list(answer[: len(of_head)]) == of_head:
+            return [*head, *answer[len(of_head) :]]
+        return answer
+
+    def carry(message: Message) -> Message:
+        alone = transform([message])
+        return alone[0] if len(alone) == 1 else message
+
+    draft = rewritten_by_caller(view, view.messages, rewrite=rewrite, name=name, pressure=pressure, carry=carry)
+    return Compaction((draft,) if draft else ())
+
+
+def _arrived(arrival: Arrival, pressure: Pressure, *, transform: TransformContext, name: str) -> Draft | None:
+    """What is new behind the newest answer, and that answer: no edit of several messages may change these."""
+    view, said, entry = arrival.view, arrival.item.message, arrival.item.entry
+    start, end = view.span(entry, entry)
+    behind = range(end, len(view))
+    if start < view.head or end - start > 1 or any(view.items[at].message.role == "assistant" for at in behind):
+        return None
+    shown = transform(_spoken(view, end))
+    if not shown or shown[-1] == said or _form(shown[-1]) != _form(said):
+        return None
+    return Draft("clipped", entry, entry, (shown[-1],), f"{name} changed it", (pressure.address(str(entry)),))
+
+
+def _spoken(view: View, end: int) -> list[Message]:
+    """The messages before a position, without the system prompts at the start."""
+    messages = [item.message for item in view.items[:end]]
+    head = min(view.head, end)
+    return [*(message for message in messages[:head] if message.role != "system"), *messages[head:]]
+
+
+def _form(message: Message) -> tuple[object, ...]:
+    """What of a message must stay for it to stand in the same place."""
+    ids = ([call.id for call in message.calls], [result.call_id for result in message.results])
+    return message.role, *ids
 
 
 def _fenced(message: Message) -> list[Part]:

@@ -105,6 +105,36 @@ def answer(
         return ToolResult(call.id, (Text(str(refused)),), is_error=True, name=RESTORE)
 
 
+def answers(
+    calls: Sequence[ToolCall],
+    entries: Sequence[Entry],
+    *,
+    session: tuple[str, str],
+    count: Callable[[Message], int],
+    room_tokens: int,
+    shows_pictures: bool,
+) -> list[Message]:
+    """The results of all calls of the tool in one reply. ``count``: tokens of a message; ``room_tokens``: what the
+    conversation may take."""
+    # What was restored is not taken away again before it is read: it has to leave room for the rest.
+    most_tokens = min(ANSWER_TOKENS, room_tokens // 4 // max(len(calls), 1))
+
+    def tokens(part: Text | Image | File) -> int:
+        return count(Message("tool", (ToolResult("", (part,)),)))
+
+    def result(call: ToolCall) -> ToolResult:
+        return answer(
+            call,
+            entries,
+            session=session,
+            count=lambda text: tokens(Text(text)),
+            most_tokens=most_tokens,
+            show=tokens if shows_pictures else None,
+        )
+
+    return [Message("tool", (result(call),)) for call in calls]
+
+
 def _asked(call: ToolCall) -> Asked:
     try:
         given = jsonbytes.load(call.arguments or "{}")

@@ -24,13 +24,14 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged, S
 from lading.events import Event, Forked, UsageMissing
 from lading.intake import Handed, error_text, is_stream, messages_from, reply_from, tools_from
 from lading.log import Entry, Reported
+from lading.loops import LoopWatch
 from lading.manifest import Cause
-from lading.messages import File, Image, Message, Template, Text, Tool, ToolCall, ToolResult
+from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.opening import DEFAULTS, SessionOptions, body_fields, line_settings, offered_last, usage_advice
 from lading.pack import Pack
-from lading.restore import ANSWER_TOKENS, SCHEMA, answer
+from lading.restore import SCHEMA, answers
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.stores.sharing import Shared
@@ -117,6 +118,7 @@ class Session:
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
         self._handed = Handed()
         self._last: Pack | None = None
+        self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
         self._retried = False
 
     @property
@@ -267,7 +269,7 @@ class Session:
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
         (temperature ...). None: those of the last call. The tool ``restore`` is added to tools that are
-        given, where the strategy can remove anything. Raises like ``Engine.pack``.
+        given, where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
         """
         with self._lock:
             chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
@@ -291,10 +293,12 @@ class Session:
         cause: Cause = "",
         refused_tokens: int | None = None,
     ) -> Pack:
-        """The request for the next call, with what was offered last. Raises like ``Engine.pack``."""
+        """The request for the next call, with what was offered last. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            self._last = self._engine.pack(
+            if not cause and (warning := self._loops.look(self._engine.history, call=self._engine.call)):
+                self.extend([warning], known_as=[""])
+            pack = self._engine.pack(
                 tools=tools,
                 template=self._fields,
                 at_s=at_s,
@@ -302,6 +306,7 @@ class Session:
                 cause=cause,
                 refused_tokens=refused_tokens,
             )
+            self._last = replace(pack, events=(*self._loops.told(), *pack.events))
             self._retried = cause == "retry"
             return self._last
 
@@ -339,11 +344,16 @@ class Session:
         message = reply.message if isinstance(reply, Reply) else reply
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
-            # What was restored is not taken away again before it is read: it has to leave room for the rest.
-            most = min(ANSWER_TOKENS, self._engine.room_tokens // 4 // max(len(calls), 1))
-            entries = self.entries[:]
+            entries, room_tokens = self.entries[:], self._engine.room_tokens
         # A search may take a while, and needs nothing that changes.
-        return [Message("tool", (self._restored(call, entries, most),)) for call in calls]
+        return answers(
+            calls,
+            entries,
+            session=(self.settings.tenant, self.settings.session),
+            count=self._engine.count,
+            room_tokens=room_tokens,
+            shows_pictures=self.wire.shows_in_results,
+        )
 
     def retry(self, error: object) -> Pack:
         """The request once more and strictly smaller, after the provider found it too long.
@@ -385,16 +395,3 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _restored(self, call: ToolCall, entries: Sequence[Entry], most_tokens: int) -> ToolResult:
-        def count(part: Text | Image | File) -> int:
-            return self._engine.count(Message("tool", (ToolResult("", (part,)),)))
-
-        return answer(
-            call,
-            entries,
-            session=(self.settings.tenant, self.settings.session),
-            count=lambda text: count(Text(text)),
-            most_tokens=most_tokens,
-            show=count if self.wire.shows_in_results else None,
-        )

@@ -8,16 +8,19 @@ comes to one there, and because there the bytes are ours.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lading.addresses import check_name
-from lading.clients.conversations import Conversations, Wrapping
+from lading.clients.conversations import Conversations
 from lading.clients.transport import SESSION_HEADER, carried_by
+from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy
-from lading.errors import InputError
+from lading.errors import InputError, LoopStopped
 from lading.events import Event
+from lading.opening import DEFAULTS, SessionOptions
 from lading.session import Session
 from lading.stores import SessionStore
 
@@ -49,7 +52,7 @@ def wrap(
     window: int | None = None,
     strategy: str | Strategy = DEFAULT,
     output_reserve: int | None = None,
-    restore: bool = True,
+    options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
     on_event: Callable[[Event], None] | None = None,
 ) -> C:
@@ -58,10 +61,11 @@ def wrap(
     by its connections, and closing either closes them.
 
     A conversation is recognised by what its history starts with; ``client.lading.session(name)`` gives a client
-    for one of them by name. ``store``, ``window``, ``strategy``, ``output_reserve``: as for ``Session``; with
-    ``restore`` the model may read again what left its view. When a request cannot be packed it goes out as
-    the caller made it and ``on_event`` is told so; with ``fail_open=False`` the error is raised instead. Raises
-    InputError for a client of another kind, or one that is wrapped already; StoreError.
+    for one of them by name. ``store``, ``window``, ``strategy``, ``output_reserve``, ``options``: as for
+    ``Session``. When a request cannot be packed it goes out as the caller made it and ``on_event`` is told so; with
+    ``fail_open=False`` the error is raised instead. LoopStopped is raised to the caller in any case, where
+    ``loop_detection`` is set. Raises InputError for a client of another kind, or one that is wrapped already;
+    StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -73,7 +77,7 @@ def wrap(
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
-    wrapping = Wrapping(window, strategy, output_reserve, restore, fail_open)
+    wrapping = Wrapping(window, strategy, output_reserve, options, fail_open, _stopped(kind))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     wrapped: Any = client.copy(http_client=carried_by(http_client, conversations))  # type: ignore[attr-defined]
     # The SDKs copy a client by calling its class: what belongs to it must be found there.
@@ -86,5 +90,9 @@ def wrap(
     return result
 
 
-def _lading(client: Any) -> Lading:
-    return Lading(client, client._client._transport.conversations)
+def _stopped(kind: type[Any]) -> type[LoopStopped]:
+    """LoopStopped as an SDK passes it on: Anthropic's takes what is no error of its own for a lost connection, and
+    tries again."""
+    packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    own = getattr(sys.modules.get("anthropic"), "AnthropicError", None) if "anthropic" in packages else None
+    return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {})

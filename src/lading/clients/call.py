@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
-from lading.clients.conversations import Conversations, Given, guarded
-from lading.errors import LadingError, WireError
-from lading.events import PackingFailed, ReplyLost, Restored
+from lading.clients.conversations import Conversations
+from lading.clients.wrapping import Given, guarded
+from lading.errors import LadingError, LoopStopped, WireError
+from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
 from lading.pack import Pack
 from lading.restore import address_asked
@@ -247,7 +248,11 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
     session = conversation.session
     with ExitStack() as undo:
         undo.callback(lease.release)
-        pack = session.request(at_s=conversations.clock())
+        try:
+            pack = session.request(at_s=conversations.clock())
+        except LoopStopped as stopped:
+            conversations.tell(next(event for event in reversed(session.events) if isinstance(event, LoopDetected)))
+            raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
         for event in pack.events:
             conversations.tell(event)
         undo.pop_all()

@@ -13,21 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import takewhile
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
-
-from msgspec import Struct
 
 from lading.addresses import is_numbered, numbered
 from lading.clients.history import History, role_of
-from lading.compaction import Strategy
+from lading.clients.wrapping import Wrapping, guarded
 from lading.errors import SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost
 from lading.intake import MARK
 from lading.messages import Message, Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card
-from lading.opening import SessionOptions
 from lading.session import Session
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
@@ -41,19 +38,6 @@ _MOST_OPEN = 256
 _MOST_TRIED = 64
 """Stored conversations that start alike which are opened to find the one a history goes on with."""
 _FORCING = frozenset({"required", "any", "tool"})
-
-
-Given = TypeVar("Given")
-
-
-class Wrapping(Struct, frozen=True):
-    """How a client's calls are packed; see ``wrap``."""
-
-    window: int | None
-    strategy: str | Strategy
-    output_reserve: int | None
-    restore: bool
-    fail_open: bool
 
 
 class Conversation:
@@ -300,7 +284,7 @@ class Conversations:
         """A new session of that name or, where it is taken, of that name with a number."""
         with self._lock:
             known = set(self._open)
-        known.update(session for _, session in self._store.sessions())
+        known.update(self._stored_names())
         names = (wanted if number == 1 else numbered(wanted, number) for number in range(1, 2**31))
         for name in names:
             if name not in known:
@@ -330,13 +314,16 @@ class Conversations:
         if not name and not history.has_replies:
             return
         wanted = name or f"c-{history.head[:16]}"
-        stored = [session for _, session in self._store.sessions() if is_numbered(session, wanted)]
+        stored = [session for session in self._stored_names() if is_numbered(session, wanted)]
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
             if session not in self._open:
                 try:
                     yield Conversation(self._session(body, wire, session), history.head)
                 except SessionBusy:
                     continue
+
+    def _stored_names(self) -> Iterator[str]:
+        return (session for tenant, session in self._store.sessions() if tenant == self.wrapping.options.tenant)
 
     def _session(self, body: Mapping[str, Any], wire: Wire, name: str) -> Session:
         model = str(body.get("model", ""))
@@ -349,7 +336,7 @@ class Conversations:
             window=wrapping.window,
             output_reserve=_reserve(body, model, wrapping),
             wire=wire.name,
-            options=SessionOptions(restore=wrapping.restore),
+            options=wrapping.options,
         )
 
     def _close_oldest(self) -> None:
@@ -360,17 +347,6 @@ class Conversations:
             closed = self._open.pop(oldest)
             closed.is_closed = True
             closed.session.close()
-
-
-def guarded(step: Callable[[], Given], failed: Callable[[str], Given], *, fail_open: bool) -> Given:
-    """What a step gives. An agent must not stop because packing does: where that is wanted, what a failure of
-    any kind gives instead."""
-    try:
-        return step()
-    except Exception as error:
-        if not fail_open:
-            raise
-        return failed(f"{type(error).__name__}: {error}")
 
 
 def _forces(body: Mapping[str, Any]) -> bool:

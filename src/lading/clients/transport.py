@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncGenerator, Generator
+from functools import partial
 from typing import Any
 
 from lading import jsonbytes
+from lading.async_session import in_thread
 from lading.clients.call import Call, begin, wire_name
 from lading.clients.conversations import Conversations
 from lading.wire import find_wire
@@ -135,14 +137,14 @@ class AsyncTransport:
         call = None
         if wire:
             sent = await request.aread()
-            call = await asyncio.to_thread(begin, self.conversations, sent, wire=find_wire(wire), name=name)
+            call = await in_thread(partial(begin, self.conversations, sent, wire=find_wire(wire), name=name))
         if call is None:
             return await self._inner.send(request, stream=True)
         with _Held(call) as held:
             response = await self._send(request, call.body)
             if not response.is_success:
                 text = (await response.aread()).decode("utf-8", "replace")
-                smaller = await asyncio.to_thread(call.retry, response.status_code, text)
+                smaller = await in_thread(partial(call.retry, response.status_code, text))
                 response = response if smaller is None else await self._send(request, smaller)
             if not response.is_success:
                 return _whole(self._http, response, await response.aread())
@@ -150,12 +152,12 @@ class AsyncTransport:
                 held.keep()
                 call.stream()
                 return self._streamed(request, call, response)
-            shown, again = await asyncio.to_thread(call.take, await response.aread())
+            shown, again = await in_thread(partial(call.take, await response.aread()))
             while again is not None:
                 response = await self._send(request, again)
                 if not response.is_success:
                     return _whole(self._http, response, await response.aread())
-                shown, again = await asyncio.to_thread(call.take, await response.aread())
+                shown, again = await in_thread(partial(call.take, await response.aread()))
             return _whole(self._http, response, shown)
 
     async def _send(self, request: Any, body: bytes) -> Any:
@@ -180,7 +182,7 @@ class AsyncTransport:
                 async for chunk in response.aiter_bytes():
                     yield call.feed(chunk)
                 await response.aclose()
-                rest, again = await asyncio.to_thread(call.end)
+                rest, again = await in_thread(call.end)
                 yield rest
                 if again is None:
                     return

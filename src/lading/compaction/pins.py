@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
-from lading.messages import Message, user_text
+from lading.messages import Message, is_own, user_text
 
 MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""
@@ -36,7 +36,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 def rules_of(message: Message) -> Iterator[str]:
     """The sentences of a user's message that state rules, verbatim, in order; questions are none."""
-    if message.role != "user":
+    if message.role != "user" or is_own(message):
         return
     for line in _lines(message.text):
         for sentence in _SENTENCE_END.split(line):

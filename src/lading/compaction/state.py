@@ -17,7 +17,7 @@ from msgspec import Struct
 from lading.compaction.clearing import MOST_NAME_CHARS
 from lading.compaction.identifiers import leaves, mentions
 from lading.compaction.ledger import Ledger
-from lading.messages import Message, ToolCall
+from lading.messages import Message, ToolCall, is_own
 
 QUOTED_CHARS = 160
 """Of each turn, sentence and error so much is quoted."""
@@ -71,6 +71,8 @@ class State:
     def add(self, entry: int, message: Message) -> None:
         """Take in a message that leaves the view; entries come in order."""
         self.upto = entry
+        if is_own(message):
+            return
         if message.role == "user" and message.text.strip():
             self._quote("Asked", str(entry), entry, message.text)
         elif message.role == "assistant":

@@ -2,13 +2,12 @@
 
 Where a rule of it would break a promise of ours, the numbers and words stay and the promise holds; the differences
 are listed in ``docs/reference/presets/open-multi-agent.md``. ``AgentConfig`` holds the options, ``agent_config``
-reads them in either spelling, ``strategy_for`` makes the strategy to hand to a session; ``repetition`` sees when an
-agent repeats itself.
+reads them in either spelling, ``strategy_for`` makes the strategy to hand to a session; ``lading.loops`` sees
+when an agent repeats itself.
 """
 
 from __future__ import annotations
 
-from lading.compaction.open_multi_agent.loops import Repetition, repetition
 from lading.compaction.open_multi_agent.options import (
     AgentConfig,
     Compact,
@@ -27,10 +26,8 @@ __all__ = [
     "Compress",
     "Custom",
     "MinChars",
-    "Repetition",
     "SlidingWindow",
     "Summarize",
     "agent_config",
-    "repetition",
     "strategy_for",
 ]

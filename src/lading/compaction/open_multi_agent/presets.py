@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
-from lading.compaction.open_multi_agent.callers import compressed_by_caller
+from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.open_multi_agent.options import (
     AgentConfig,
     Compact,
+    Compress,
     Custom,
     SlidingWindow,
     Summarize,
@@ -54,7 +56,8 @@ def _compact(view: View, pressure: Pressure, *, config: AgentConfig) -> Steps[Co
     if isinstance(chosen, SlidingWindow):
         decided = _one(cut_to_window(view, chosen.max_turns, pressure=pressure))
     elif isinstance(chosen, Custom):
-        decided = _one(compressed_by_caller(view, messages, compress=chosen.compress, pressure=pressure))
+        rewrite = partial(_compressed, compress=chosen.compress)
+        decided = _one(rewritten_by_caller(view, messages, rewrite=rewrite, name="compress", pressure=pressure))
     elif isinstance(chosen, Summarize) and _presses(messages, chosen, view, pressure):
         decided = yield from half_summarised(view, chosen, pressure=pressure)
     elif isinstance(chosen, Compact) and _presses(messages, chosen, view, pressure):
@@ -63,6 +66,10 @@ def _compact(view: View, pressure: Pressure, *, config: AgentConfig) -> Steps[Co
     left = {position: one for position, one in shorter.items() if view.items[position].entry not in gone}
     others = drafts(view, left, pressure=pressure)
     return Compaction((*decided.drafts, *others), rejected=decided.rejected)
+
+
+def _compressed(messages: list[Message], *, compress: Compress) -> Sequence[Message]:
+    return compress(messages, estimated_tokens(messages))
 
 
 def _one(draft: Draft | None) -> Compaction:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import cut_points, plain
 from lading.compaction.pins import restated
-from lading.messages import Message, Part, Text, ToolResult, user_text
+from lading.messages import Message, Part, Text, ToolResult, is_own, user_text
 from lading.view import View
 
 KEPT_SHARE = 0.25
@@ -55,7 +55,7 @@ def aged_to(
 
 def said_by_user(message: Message) -> Message | None:
     """What the user says in a message, without tool results beside it; None when that is nothing."""
-    if message.role != "user" or not message.text.strip():
+    if message.role != "user" or not message.text.strip() or is_own(message):
         return None
     kept = tuple(part for part in message.parts if not _is_silent(part))
     return message.with_parts(kept) if len(kept) < len(message.parts) else message

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from lading.compaction.identifiers import leaves
 from lading.compaction.reactive_agents.observations import Category, categorize_tool_name, observation_result
-from lading.messages import Message, ToolCall, ToolResult
+from lading.messages import Message, ToolCall, ToolResult, is_own
 from lading.view import View
 
 StepKind: TypeAlias = Literal[
@@ -77,7 +77,7 @@ class StepReader:
         """Take in a message; entries come in order."""
         self.upto = entry
         self.iteration += message.role == "assistant"
-        if message.role in ("user", "assistant") and message.text.strip():
+        if message.role in ("user", "assistant") and message.text.strip() and not is_own(message):
             by_user = message.role == "user"
             kind: StepKind = "user" if by_user else "thought"
             self.steps.append(Step(kind, message.text, self._now, pinned=by_user, entry=entry))

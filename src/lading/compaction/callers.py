@@ -1,14 +1,12 @@
-"""``custom``: a function of the caller's says what is shown; what it changes becomes one edit."""
+"""A function of the caller's says what is shown; what it changes becomes one edit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import carried, cut_points
-from lading.compaction.open_multi_agent.options import Compress
-from lading.compaction.open_multi_agent.sizes import estimated_tokens
 from lading.compaction.pins import RESTATED
 from lading.log import EditKind
 from lading.messages import Message, user_text
@@ -16,29 +14,38 @@ from lading.validity import blocks, newest_block
 from lading.view import View
 
 
-def compressed_by_caller(
-    view: View, messages: Sequence[Message], *, compress: Compress, pressure: Pressure
+def rewritten_by_caller(
+    view: View,
+    messages: Sequence[Message],
+    *,
+    rewrite: Callable[[list[Message]], object],
+    name: str,
+    pressure: Pressure,
+    carry: Callable[[Message], Message] = lambda message: message,
 ) -> Draft | None:
-    """The draft for the blocks that ``compress`` shows otherwise; None where it changes nothing.
+    """The draft for the blocks that ``rewrite`` shows otherwise; None where it changes nothing. ``messages``: those
+    of the view, or what other decisions of this call make of them; ``name``: what edits and errors call it;
+    ``carry`` says how what must stay of a user is shown.
 
     It is given the messages without the system prompt. The head stays whether it gives it back or not. Raises
     ValueError when it gives nothing, or changes the newest block; TypeError when it gives anything but messages.
     """
     head = messages[: view.head]
-    given = [*(message for message in head if message.role != "system"), *messages[view.head :]]
-    answer: object = compress(given, estimated_tokens(given))
+    answer = rewrite([*(message for message in head if message.role != "system"), *messages[view.head :]])
     if not isinstance(answer, Sequence) or not all(isinstance(message, Message) for message in answer):
-        raise TypeError("compress must give a list of messages")
+        raise TypeError(f"{name} must give a list of messages")
     if not answer:
-        raise ValueError("compress gave no messages; at least one must stay")
+        raise ValueError(f"{name} gave no messages; at least one must stay")
     wanted = list(dropwhile(lambda message: message in head, answer))
     if wanted == messages[view.head :]:
         return None
-    start, end, kept = _changed(view, messages, wanted, pressure)
+    start, end, behind = _changed(view, messages, wanted, pressure)
     if end > newest_block(messages):
-        raise ValueError("compress changed what must stay whole: what the model has not answered yet")
-    shown = list(_paired(wanted[start - view.head : len(wanted) - kept]))
-    return _draft(view, (start, end), shown, pressure=pressure)
+        raise ValueError(f"{name} changed what must stay whole: what the model has not answered yet")
+    shown = list(_paired(wanted[start - view.head : len(wanted) - behind]))
+    stays = map(carry, carried(view, end, start=start, pressure=pressure))
+    kept = [message for message in stays if not _is_told(message, shown)]
+    return _draft(view, (start, end), shown, kept=kept, name=name, pressure=pressure)
 
 
 def _changed(
@@ -77,15 +84,21 @@ def _paired(shown: Sequence[Message]) -> Iterator[Message]:
             yield from shown[start:end]
 
 
-def _draft(view: View, span: tuple[int, int], shown: Sequence[Message], *, pressure: Pressure) -> Draft:
+def _draft(
+    view: View,
+    span: tuple[int, int],
+    shown: Sequence[Message],
+    *,
+    kept: Sequence[Message],
+    name: str,
+    pressure: Pressure,
+) -> Draft:
     start, end = span
     first, last = view.items[start].entry, view.last_entry(end)
     pointer = pressure.address(f"{first}-{last}")
-    note = user_text(f"[{last - first + 1} messages are shown as compress gave them. As they were: {pointer}]")
-    stays = carried(view, end, start=start, pressure=pressure)
-    kept = [message for message in stays if not _is_told(message, shown)]
+    note = user_text(f"[{last - first + 1} messages are shown as {name} gave them. As they were: {pointer}]")
     kind: EditKind = "summarised" if shown else "dropped"
-    return Draft(kind, first, last, (note, *kept, *shown), "custom: compress changed it", (pointer,))
+    return Draft(kind, first, last, (note, *kept, *shown), f"{name} changed it", (pointer,))
 
 
 def _is_told(message: Message, shown: Sequence[Message]) -> bool:
