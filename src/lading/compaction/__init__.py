@@ -30,6 +30,7 @@ STRATEGIES: dict[str, str] = {
     "append-only": "lading.compaction.append_only:STRATEGY",
     "basic": "lading.compaction.basic:STRATEGY",
     "compact": "lading.compaction.open_multi_agent.presets:COMPACT",
+    "conversation-tail": "lading.compaction.aether_frame.tail:STRATEGY",
     "compress-tool-results": "lading.compaction.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
     "priced": "lading.compaction.priced:STRATEGY",
     "reactive": "lading.compaction.agentrail.reactive:STRATEGY",

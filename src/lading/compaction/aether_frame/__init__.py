@@ -1,0 +1,6 @@
+"""What aether-frame says about history, under its own names and with its own numbers.
+
+``tail.py`` is the strategy ``conversation-tail``, ``overflow.py`` what it does in which order where a request does
+not fit, ``truncations.py`` reads decisions as the document's ``truncation_events``. What differs from the document,
+and why, stands in ``docs/reference/presets/aether-frame.md``.
+"""
