@@ -36,6 +36,7 @@ from lading.errors import (
 from lading.events import (
     Compacted,
     CompactionApplied,
+    ContextSynthesized,
     Event,
     Forked,
     LoopDetected,
@@ -94,6 +95,7 @@ __all__ = [
     "Compaction",
     "CompactionApplied",
     "ContextOverflow",
+    "ContextSynthesized",
     "Conversation",
     "Draft",
     "Engine",

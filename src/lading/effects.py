@@ -33,6 +33,10 @@ class SummaryRequest(Struct, frozen=True):
     """An answer of more tokens, by the session's counter, is not used."""
     model: str = ""
     """The model to ask, where the strategy names one; empty: whichever you choose."""
+    provider: str = ""
+    """Whose model that is, where the strategy says so."""
+    temperature: float | None = None
+    """To sample the answer at, where the strategy says so."""
 
     @property
     def prompt(self) -> str:

@@ -284,7 +284,7 @@ class Engine:
             position += 1 + len(view) - items
         decide = partial(compacted, self._strategy, view, pressure=pressure, run=self._asking.run)
         compaction = self._guarded(decide, Compaction())
-        self._events += [event for event in compaction.events(self.call) if event not in self._events]
+        self._events = compaction.events(self.call, self._events)
         for draft in compaction.drafts:
             self._apply(draft, pressure)
         if view.tokens > pressure.room_tokens and self._strategy.changes_requests:

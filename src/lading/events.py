@@ -75,6 +75,34 @@ class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
     """Why the function that was to decide did not; then the action is that of ``warn``."""
 
 
+class SynthesisSignals(Struct, frozen=True):
+    """What was known of a run when its history was synthesised."""
+
+    tier: str
+    iteration: int
+    required_tools: tuple[str, ...] = ()
+    tools_used: tuple[str, ...] = ()
+    last_errors: tuple[str, ...] = ()
+    """The newest failures, each on a line."""
+    entropy: float | None = None
+    trajectory_shape: str = ""
+
+
+class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
+    """A ``synthesis`` strategy decided how older turns are told."""
+
+    call: int
+    path: str
+    """``fast``, ``deep`` or ``custom``: what was done, which is ``fast`` where a model's answer was not had."""
+    reason: str
+    phase: str
+    estimated_tokens: int
+    """Of the messages with the strategy's edits: a quarter of their characters, and four for each."""
+    signals: SynthesisSignals
+    steering: str
+    """What to tell the model in this phase; it stands in no request unless you put it there."""
+
+
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
     """Tool schemas are sent with less detail from this call on: nothing else could give way, or a profile was
     chosen that says so."""
@@ -140,6 +168,7 @@ Event: TypeAlias = (
     | NoProgress
     | SummaryRejected
     | LoopDetected
+    | ContextSynthesized
     | ToolsReduced
     | Forked
     | Restored

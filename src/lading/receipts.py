@@ -192,7 +192,7 @@ class Receipts:
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
-        return Past(reported, budget.limit_tokens, refused, history.edits)
+        return Past(reported, budget.limit_tokens, refused, history.edits, self.last.call)
 
     def shortened(self, items: int) -> None:
         """Of what the last request showed no more than so many items are shown still."""

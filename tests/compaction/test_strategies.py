@@ -22,6 +22,7 @@ from lading.compaction import (
 )
 from lading.effects import Steps
 from lading.errors import UnknownName
+from lading.events import NoProgress, SummaryRejected
 from lading.messages import user_text
 from lading.view import View
 from tests import views
@@ -107,11 +108,21 @@ def test_what_is_wrong_with_a_draft_is_said(draft: Draft, fault: str) -> None:
         (Compaction((NOTHING,)), TypeError),
         (Compaction(rejected=(NOTHING,)), TypeError),
         (Compaction((drafted(reason=NOTHING),)), ValueError),
+        (Compaction(told=(NOTHING,)), TypeError),
+        (Compaction(told=(NoProgress(1, NOTHING),)), ValueError),
     ],
 )
 def test_what_is_no_compaction_is_refused(decision: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         decided(deciding(decision))
+
+
+def test_of_what_a_strategy_tells_the_last_of_its_kind_stands() -> None:
+    first, last, other = NoProgress(3, "first"), NoProgress(3, "last"), SummaryRejected(3, "no")
+    decision = Compaction(told=(last,), rejected=("no",))
+    assert decision.events(3, [other, first]) == [other, last]
+    assert Compaction().events(3, [other, first]) == [other, first]
+    assert decided(deciding(decision)) == decision
 
 
 def test_an_admission_touches_what_arrived_only() -> None:

@@ -41,7 +41,9 @@ STRATEGIES: dict[str, str] = {
     "scored": "lading.compaction.reactive_agents.scored:STRATEGY",
     "sliding-window": "lading.compaction.open_multi_agent.presets:SLIDING_WINDOW",
     "summarize": "lading.compaction.open_multi_agent.presets:SUMMARIZE",
-    "synthesis-fast": "lading.compaction.reactive_agents.synthesis:STRATEGY",
+    "synthesis": "lading.compaction.reactive_agents.synthesis:STRATEGY",
+    "synthesis-deep": "lading.compaction.reactive_agents.synthesis:DEEP",
+    "synthesis-fast": "lading.compaction.reactive_agents.synthesis:FAST",
 }
 
 
@@ -62,6 +64,8 @@ class Past(Struct, frozen=True):
     """The provider found the last request too long."""
     edits: Sequence[Edit] = ()
     """The decisions that stand, in order."""
+    calls: int = 0
+    """How many requests there were."""
 
 
 class Pressure(Struct, frozen=True):
@@ -109,11 +113,16 @@ class Compaction(Struct, frozen=True):
     """Why answers of a model that was asked are not used."""
     stuck: str = ""
     """Why an edit that is due cannot be made."""
+    told: tuple[Event, ...] = ()
+    """What the strategy tells of its decision itself; of each kind the last one at a call is told."""
 
-    def events(self, call: int) -> list[Event]:
-        """What is to be told of it at this call."""
+    def events(self, call: int, earlier: Sequence[Event] = ()) -> list[Event]:
+        """What is to be told at this call: what was told ``earlier``, and of this decision."""
         stuck = [NoProgress(call, self.stuck)] if self.stuck else []
-        return [*(SummaryRejected(call, why) for why in self.rejected), *stuck]
+        now = [*(SummaryRejected(call, why) for why in self.rejected), *stuck, *self.told]
+        kinds = {type(event) for event in self.told}
+        standing = [event for event in earlier if type(event) not in kinds]
+        return [*standing, *(event for event in now if event not in standing)]
 
 
 class Arrival(Struct, frozen=True):
@@ -178,6 +187,10 @@ def compacted(
         raise TypeError("what is rejected needs reasons in words")
     for draft in decided.drafts:
         _check_storable(draft)
+    for event in decided.told:
+        if not isinstance(event, Event):
+            raise TypeError(f"a {type(event).__name__} stands in place of an event")
+        jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
 
 

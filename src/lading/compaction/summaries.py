@@ -109,13 +109,26 @@ def _asked(view: View, drawn: Draft, most_tokens: int, pressure: Pressure) -> As
         keep=fenced("to be kept", "\n".join([*unresolved, *values])),
         most_tokens=most_tokens,
     )
-    said = [*head, *raw]
-    users = words_of(message.text for message in said if message.role == "user")
+    return judged(request, [*head, *raw], beside=earlier, values=values, unresolved=unresolved)
+
+
+def judged(
+    request: SummaryRequest,
+    said: Iterable[Message],
+    *,
+    beside: str = "",
+    values: tuple[str, ...] = (),
+    unresolved: tuple[str, ...] = (),
+) -> Asked:
+    """The request, and what its answer is checked against: what was ``said``, what is known ``beside`` that, and
+    the values and open ends that it must name."""
+    messages = list(said)
+    users = words_of(message.text for message in messages if message.role == "user")
     return Asked(
         request=request,
-        known="\n".join([*(piece for message in said for piece in _pieces(message)), earlier]).casefold(),
+        known="\n".join([*(piece for message in messages for piece in _pieces(message)), beside]).casefold(),
         user_words=users,
-        said_words=users | words_of(message.text for message in said if message.role == "assistant"),
+        said_words=users | words_of(message.text for message in messages if message.role == "assistant"),
         values=values,
         unresolved=unresolved,
     )

@@ -1,208 +1,225 @@
-"""Fast synthesis as requests show it: windows of turns, cut arguments, phases."""
+"""Synthesis as requests show it: which path is taken, off and custom, the event, steering."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from lading.compaction.reactive_agents.steps import Step, StepKind
-from lading.compaction.reactive_agents.synthesis import (
-    FRONTIER,
-    LARGE,
-    LOCAL,
-    MID,
-    STRATEGY,
-    WINDOWS,
-    Phase,
-    TurnWindow,
-    classify_task_phase,
-    cut_arguments,
-    steering,
+from lading.compaction.reactive_agents.synthesis import DEEP, STRATEGY, synthesis
+from lading.compaction.reactive_agents.synthesis_options import SynthesisConfig, SynthesisInput
+from lading.compaction.reactive_agents.synthesis_signals import Signals, steering_message
+from lading.engine import Engine
+from lading.events import ContextSynthesized, Event, StrategyOverruled, SynthesisSignals
+from lading.messages import Message, user_text
+from tests.compaction.reactive_agents.synthesised import (
+    LINES,
+    Model,
+    opened,
+    prior,
+    sent,
+    told,
+    turn,
+    turns,
 )
-from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
-from lading.pack import Pack
-from lading.view import View
-from tests.engines import packs, run, settings
+from tests.engines import settings
 from tests.histories import said
-from tests.views import admitted, decided, pressure
 
-KINDS: tuple[StepKind, ...] = ("action", "observation")
-POINTER = "artifact://t/s/log/3"
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=200)
-    | st.just("long " * 60)
-    | st.just(float("nan")),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=6),
-    max_leaves=6,
-)
+ERRORS = "entropy 0.9 is above 0.6"
+UNSURE = Signals(entropy=0.9)
 
 
-def turn(number: int, *, name: str = "read", content: str = "x", result: str = "") -> list[Message]:
-    """A call and its result."""
-    call = ToolCall(f"c{number}", name, json.dumps({"path": f"f{number}", "content": content}))
-    text = result or f"result {number} " + "word " * 40
-    return [Message("assistant", (call,)), Message("tool", (ToolResult(call.id, (Text(text),)),))]
-
-
-def session(*rounds: Sequence[Message]) -> list[Message]:
-    """A task, and these rounds."""
-    return [user_text("Do the task."), *(message for one in rounds for message in one)]
-
-
-def last(history: Sequence[Message], window: int = 8_000, wire: str = "openai_chat") -> Pack:
-    """The last request of a history."""
-    outcomes = run(settings(window, strategy="synthesis-fast", wire=wire), history)[1]
-    assert len(packs(outcomes)) == len(outcomes)
-    return packs(outcomes)[-1]
-
-
-def texts(pack: Pack) -> list[str]:
-    """What each message of a request says."""
-    return [str(message.get("content") or "") for message in pack.request["messages"]]
-
-
-def test_windows_have_the_numbers_of_the_documents() -> None:
-    assert {
-        "local": TurnWindow(2, 100),
-        "mid": TurnWindow(3, 200),
-        "large": TurnWindow(5, 400),
-        "frontier": TurnWindow(8, 600),
-    } == WINDOWS
-
-
-def test_the_last_turns_stay_whole_and_prior_work_is_one_message() -> None:
-    history = session(*(turn(number) for number in range(6)))
-    found = texts(last(history))
-    assert found[1].startswith("[Prior work: called read → result 0 word word")
-    assert found[1].count("called read") == 3
-    assert found[1].endswith(" Whole: artifact://default/session/log/1-6]")
-    assert [text for text in found if text.startswith("result")] == [
-        history[at].results[0].text for at in (8, 10, 12)
-    ]
-    assert all(len(piece) < 110 for piece in found[1].split(" | ")[:-1])
+# auto
 
 
 @pytest.mark.parametrize(
-    ("strategy", "turns"),
-    [(LOCAL, 2), (MID, 3), (LARGE, 5), (FRONTIER, 8), (STRATEGY, 3)],
-    ids=lambda it: str(it)[:30],
-)
-def test_each_tier_keeps_its_turns(strategy: Any, turns: int) -> None:
-    log = admitted(session(*(turn(number) for number in range(12))))
-    (draft,) = decided(strategy, log.view, pressure=pressure(8_000)).drafts
-    assert draft.last == len(log.entries) - 1 - 2 * turns
-
-
-def test_messages_of_the_user_and_answers_without_calls_are_not_lost() -> None:
-    rounds = [turn(number) for number in range(9)]
-    history = session(*rounds[:2], [said("An aside of mine."), user_text("Steer left.")], *rounds[2:])
-    found = texts(last(history))
-    assert "Steer left." in found
-    assert "said An aside of mine." in found[1]
-
-
-def test_prior_work_of_very_many_turns_is_bounded() -> None:
-    found = texts(last(session(*(turn(number) for number in range(80))), 1_200))
-    assert "earlier turns | called" in found[1]
-    assert len(found[1]) < 2_000
-
-
-def test_a_full_window_lets_turns_leave_early() -> None:
-    pack = last(session(*(turn(number, result="word " * 300) for number in range(4))), 900)
-    assert pack.tokens <= 900
-
-
-def test_long_arguments_of_answered_calls_are_cut_and_the_newest_are_not() -> None:
-    history = session(*(turn(number, name="file-write", content="Words of a report. " * 50) for number in range(3)))
-    pack = last(history)
-    calls = [call["function"]["arguments"] for m in pack.request["messages"] for call in m.get("tool_calls", [])]
-    assert [json.loads(text)["path"] for text in calls] == ["f0", "f1", "f2"]
-    assert (
-        json.loads(calls[0])["content"] == "Words of a report. Words of a report. Words of a report.... [950 chars]"
-    )
-    assert "artifact://default/session/log/1" in calls[0]
-    assert calls[2] == history[5].calls[0].arguments
-
-
-def test_arguments_beside_reasoning_stay_as_issued() -> None:
-    rounds = [turn(number, content="Words of a report. " * 50) for number in range(3)]
-    signed = [[call.with_parts((Reasoning("hm", "c2ln"), *call.parts)), result] for call, result in rounds]
-    assert "cut, whole" not in last(session(*signed), wire="anthropic").body.decode()
-
-
-@given(value=st.dictionaries(st.text(max_size=9), VALUES, max_size=12), most=st.sampled_from([100, 200, 600]))
-def test_cut_arguments_keep_to_their_budget_and_stay_json(value: dict[str, Any], most: int) -> None:
-    arguments = json.dumps(value)
-    cut = cut_arguments(arguments, most, pointer=POINTER)
-    assert len(cut) <= max(len(arguments), most)
-    if cut != arguments:
-        kept = json.loads(cut)
-        assert kept.pop("...") == f"cut, whole: {POINTER}"
-        assert len(json.dumps(kept)) <= most
-        assert set(kept) <= set(json.loads(arguments))
-
-
-def test_many_short_arguments_keep_to_the_budget_too() -> None:
-    arguments = json.dumps({f"key{number}": "short" for number in range(200)})
-    assert len(cut_arguments(arguments, 200, pointer=POINTER)) <= 200 + len(POINTER) + 30
-
-
-@pytest.mark.parametrize("arguments", ["{broken" + "x" * 500, "[" * 5_000, json.dumps(["x" * 500])])
-def test_arguments_that_are_no_object_are_told_by_their_size(arguments: str) -> None:
-    cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
-    assert cut == {"arguments": f"... [{len(arguments)} chars]", "...": f"cut, whole: {POINTER}"}
-
-
-def test_short_arguments_and_those_no_note_shortens_are_unchanged() -> None:
-    assert cut_arguments("{}", 100, pointer=POINTER) == "{}"
-    arguments = json.dumps({"a": "x" * 70, "b": "y" * 25})
-    assert cut_arguments(arguments, 100, pointer=POINTER) == arguments
-
-
-@pytest.mark.parametrize(
-    ("iteration", "used", "required", "available", "phase"),
+    ("signals", "path", "reason"),
     [
-        (0, [], [], [], "orient"),
-        (1, [], ["search"], ["search"], "orient"),
-        (2, [], ["search"], ["search"], "gather"),
-        (1, ["search"], ["search", "file-write"], [], "gather"),
-        (3, ["search", "file-write"], ["search"], [], "verify"),
-        (3, ["search"], ["search"], ["search"], "synthesize"),
-        (3, ["search"], ["search"], ["search", "file-write"], "produce"),
-        (3, ["search"], [], [], "produce"),
+        (Signals(), "fast", "nothing asks for more"),
+        (UNSURE, "deep", ERRORS),
+        (lambda: UNSURE, "deep", ERRORS),
+        (Signals(trajectory_shape="stalled"), "deep", "the trajectory is stalled"),
+        (Signals(required_tools=("x",), max_iterations=6), "deep", "tools are missing after 4 of 6 iterations"),
+        (Signals(required_tools=("x",)), "fast", "nothing asks for more"),
+        (replace(UNSURE, tier="local"), "fast", "a local model, and no model for synthesis is named"),
     ],
 )
-def test_phases(iteration: int, used: list[str], required: list[str], available: list[str], phase: Phase) -> None:
-    steps = [
-        step for tool in used for step in (Step("action", "", tool=tool), Step("observation", "ok", tool=tool))
+def test_auto_decides_by_signals(signals: Any, path: str, reason: str) -> None:
+    model = Model()
+    engine = opened(synthesis(SynthesisConfig(), signals), model)
+    (event,) = told(turns(engine, *range(4))[-1])
+    assert (event.path, event.reason) == (path, reason)
+    assert len(model.asked) == (path == "deep")
+
+
+def test_auto_asks_a_model_once_something_failed() -> None:
+    model = Model()
+    engine = opened(STRATEGY, model)
+    calm = turns(engine, *range(4))[-1]
+    assert [(event.path, event.reason) for event in told(calm)] == [("fast", "nothing asks for more")]
+    failed = turns(engine, 4, failed=True)[-1]
+    assert [(event.path, event.reason) for event in told(failed)] == [("deep", "there were errors")]
+    assert prior(failed)[1:] == LINES
+
+
+def test_a_model_that_is_named_is_asked_for_a_local_one_too() -> None:
+    model = Model()
+    engine = opened(synthesis(SynthesisConfig(model="small"), replace(UNSURE, tier="local")), model)
+    assert told(turns(engine, *range(3))[-1])[0].path == "deep"
+    assert model.asked[0].model == "small"
+
+
+def test_signals_that_come_and_go_ask_no_more_often() -> None:
+    model, entropy = Model(), [0.9]
+    engine = opened(synthesis(SynthesisConfig(), lambda: Signals(entropy=entropy[0])), model)
+    paths: list[str] = []
+    for number in range(9):
+        entropy[0] = 0.9 if number % 2 else 0.1
+        paths += [event.path for event in told(turns(engine, number)[0])]
+    assert paths == ["deep", "fast", "fast", "fast", "deep", "fast"]
+    assert len(model.asked) == 2
+
+
+# off and custom
+
+
+def test_off_synthesises_nothing() -> None:
+    off = synthesis(SynthesisConfig("off"))
+    pack = turns(opened(off), *range(12))[-1]
+    assert told(pack) == []
+    assert len(pack.request["messages"]) == 25
+    engine = opened(off, window=900)
+    full = turns(engine, *range(12))[-1]
+    assert "were taken out of view" in prior(full)[0]
+    assert {edit.reason for edit in engine.history.edits} == {"the window is full"}
+    assert not any(isinstance(event, StrategyOverruled | ContextSynthesized) for event in full.events)
+
+
+def test_custom_is_given_what_is_known_and_says_what_is_shown() -> None:
+    seen: list[SynthesisInput] = []
+
+    def mine(given: SynthesisInput) -> Sequence[Message]:
+        seen.append(given)
+        if len(given.messages) < 7:
+            return given.messages
+        return [given.messages[0], user_text("[what was done]"), *given.messages[-2:]]
+
+    config = SynthesisConfig("custom", synthesis_strategy=mine)
+    signals = Signals(required_tools=("read", "file-write"), available_tools=("read", "file-write"), entropy=0.2)
+    engine = opened(synthesis(config, signals))
+    pack = turns(engine, *range(3))[-1]
+    texts = [str(message.get("content") or "") for message in pack.request["messages"]]
+    assert "are shown as synthesis_strategy gave them. As they were: artifact://" in texts[1]
+    assert texts[2] == "[what was done]"
+    (event,) = told(pack)
+    assert (event.path, event.reason) == ("custom", "synthesis_strategy is set")
+    given = seen[-1]
+    assert given.task == "Read f9 last, then write the report."
+    assert (given.task_phase, given.max_iterations, given.synthesis_config) == ("gather", 10, config)
+    assert (given.signals, given.available_tools) == (event.signals, ("read", "file-write"))
+    assert 0 < given.token_budget < 8_000
+
+
+def test_before_the_first_reply_nothing_is_synthesised() -> None:
+    seen: list[SynthesisInput] = []
+
+    def mine(given: SynthesisInput) -> Sequence[Message]:
+        seen.append(given)
+        return given.messages
+
+    engine = opened(synthesis(SynthesisConfig("custom", synthesis_strategy=mine)))
+    assert seen == []
+    turns(engine, 0)
+    assert [given.signals.iteration for given in seen] == [1]
+
+
+def test_custom_that_changes_nothing_or_fails_leaves_the_history() -> None:
+    same = synthesis(SynthesisConfig("custom", synthesis_strategy=lambda given: given.messages))
+    assert told(turns(opened(same), *range(3))[-1]) == []
+    empty = synthesis(SynthesisConfig("custom", synthesis_strategy=lambda _given: []))
+    engine = Engine(settings(8_000, strategy=empty, strict=False))
+    engine.append([user_text("Go."), *turn(0)])
+    (event,) = [event for event in sent(engine).events if isinstance(event, StrategyOverruled)]
+    assert "synthesis_strategy gave no messages" in event.why
+
+
+# the event and steering
+
+
+def test_the_event_tells_what_was_known() -> None:
+    required = ("read", "file-write")
+    signals = Signals(required_tools=required, entropy=0.25, trajectory_shape="steady", max_iterations=5)
+    engine = opened(synthesis(SynthesisConfig(), signals))
+    turns(engine, 0, failed=True)
+    pack = turns(engine, 1, 2, 3)[-1]
+    (event,) = told(pack)
+    error = "read: result 0 word"
+    assert event.call == engine.call - 1 == 5
+    assert event.phase == "gather"
+    assert replace(event.signals, last_errors=()) == SynthesisSignals(
+        "mid", 4, ("read", "file-write"), ("read",), (), 0.25, "steady"
+    )
+    assert [line[: len(error)] for line in event.signals.last_errors] == [error]
+    assert event.steering.splitlines()[0] == "Completed: read ✓"
+    assert event.steering.splitlines()[-1] == "Call file-write next. Iterations left: 1."
+    assert event.steering not in pack.body.decode()
+    body = pack.request["messages"]
+    chars = [len(str(m.get("content") or "")) for m in body]
+    for at, message in enumerate(body):
+        chars[at] += sum(
+            len(c["function"]["name"] + c["function"]["arguments"]) for c in message.get("tool_calls", [])
+        )
+    assert event.estimated_tokens == sum(-(-number // 4) + 4 for number in chars)
+
+
+def test_the_event_is_told_once_a_call_and_reads_back() -> None:
+    for pack in turns(opened(DEEP, Model("no"), window=700), *range(9)):
+        events = told(pack)
+        assert len(events) <= 1
+        for event in events:
+            assert isinstance(event, get_args(Event))
+            read: object = msgspec.json.decode(msgspec.json.encode(event), type=Event)
+            assert read == event
+
+
+def test_an_event_that_cannot_be_stored_overrules_the_strategy() -> None:
+    chosen = synthesis(SynthesisConfig(), Signals(entropy=float("nan")))
+    engine = Engine(settings(8_000, strategy=chosen, strict=False))
+    engine.append([user_text("Go."), *(message for number in range(5) for message in turn(number))])
+    pack = sent(engine)
+    assert told(pack) == []
+    assert [event.why[:22] for event in pack.events if isinstance(event, StrategyOverruled)] == [
+        "it failed: ValueError:"
     ]
-    found = classify_task_phase(steps, iteration=iteration, required_tools=required, available_tools=available)
-    assert found == phase
 
 
-def test_a_write_that_failed_is_not_verified() -> None:
-    steps = [Step("action", "", tool="file-write"), Step("observation", "no", tool="file-write", failed=True)]
-    assert classify_task_phase(steps, iteration=3) == "produce"
+def test_steering_that_was_added_leaves_with_the_turns_around_it() -> None:
+    engine = opened(STRATEGY)
+    history = [user_text("Read f9.")]
+    for number in range(6):
+        history += turn(number)
+        engine.append(turn(number))
+        message = steering_message(history, Signals(required_tools=("read", f"tool-{number}")))
+        engine.append([message])
+        pack = sent(engine)
+        assert pack.request["messages"][-1]["content"] == message.text
+    body = pack.body.decode()
+    assert [number for number in range(6) if f"Call tool-{number} next" in body] == [3, 4, 5]
 
 
-def test_steering_names_what_is_done_what_failed_and_the_first_missing_tool() -> None:
-    steps = [Step("action", "", tool="a"), Step("observation", "ok", tool="a")]
-    steps += [Step("observation", f"failure {number}", tool="b", failed=True) for number in range(5)]
-    assert steering("gather", steps, required_tools=("a", "c", "d")).splitlines() == [
-        "Completed: a ✓",
-        *(f"Failed: b: failure {number}" for number in (2, 3, 4)),
-        "Call c next.",
-    ]
-    assert steering("orient", []) == "Look at what the task needs, then begin."
-
-
-def test_an_empty_view_asks_for_nothing() -> None:
-    assert decided(STRATEGY, View(), pressure=pressure(10)).drafts == ()
+def test_the_task_is_what_the_user_asked_last_and_no_steering() -> None:
+    model = Model()
+    engine = opened(DEEP, model)
+    engine.append([said("Yes."), user_text("Read f8 first.")])
+    for number in range(4):
+        engine.append([*turn(number), user_text("[Steering] Call read next.")])
+        sent(engine)
+    (asked,) = model.asked
+    assert "Read f8 first." in asked.context
+    assert "Steering" not in asked.context
+    other = opened(synthesis(SynthesisConfig("deep"), Signals(task="Mine.")), model)
+    turns(other, *range(4))
+    assert "Mine." in model.asked[-1].context

@@ -1,20 +1,13 @@
-"""Fast context synthesis of the Reactive Agents document: the last turns whole, prior work in one message.
+"""Intelligent Context Synthesis of the Reactive Agents document, as strategies.
 
-As documented: by tier the last 2, 3, 5 or 8 turns (a call message with its results) stay, what is older becomes
-``[Prior work: ...]`` with 80 characters of each result, and arguments of calls above 100, 200, 400 or 600
-characters are cut. It needs no model; the document's ``deep`` mode does.
-
-Different here: what the user says between turns and what the assistant says without a call is not lost; cut
-arguments keep to their budget however many they are, and stay valid JSON; pointers name what left; a turn that is
-not answered yet, or holds reasoning, keeps its arguments.
+``fast`` and ``deep`` show the last turns whole and what is older as prior work; ``deep`` lets a model say where
+the task stands; ``auto`` decides between the two at each call; ``custom`` asks a function of the caller's; ``off``
+leaves the history as it is. What differs from the document, and why: docs/reference/presets/reactive-agents.md.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -22,188 +15,205 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.admission import admit
-from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
-from lading.compaction.reactive_agents.levels import on_one_line, start_of
-from lading.compaction.reactive_agents.steps import STEPS, Step, StepReader, read
-from lading.messages import Message, Part, Reasoning, ToolCall, user_text
+from lading.compaction.basic import admit as cut_at_ends
+from lading.compaction.callers import rewritten_by_caller
+from lading.compaction.emergency import emergency
+from lading.compaction.reactive_agents.section_budget import estimate_tokens
+from lading.compaction.reactive_agents.steps import StepReader, read
+from lading.compaction.reactive_agents.synthesis_deep import (
+    asked_upto,
+    is_due,
+    lined,
+    standing_lines,
+    task,
+    told_by_model,
+)
+from lading.compaction.reactive_agents.synthesis_fast import WINDOWS, Prior, TurnWindow, folded, shortened
+from lading.compaction.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
+from lading.compaction.reactive_agents.synthesis_paths import Choice, auto_path
+from lading.compaction.reactive_agents.synthesis_signals import (
+    NOTHING_SAID,
+    Signals,
+    SignalsNow,
+    Situation,
+    situation,
+)
+from lading.effects import Steps
+from lading.errors import SummaryFailed
+from lading.events import ContextSynthesized
+from lading.messages import Message
 from lading.models.card import Tier
-from lading.validity import newest_block
-from lading.view import Item, View
+from lading.view import View
 
-Phase: TypeAlias = Literal["orient", "gather", "produce", "synthesize", "verify"]
-RESULT_CHARS = 80
-"""Of each result of prior work."""
-LONG_CHARS, KEPT_CHARS = 80, 60
-"""A text in cut arguments that is longer keeps so many characters."""
+MESSAGE_TOKENS = 4
+"""Of each message, beside its characters, where ``estimated_tokens`` are told."""
+CUSTOM = "synthesis_strategy"
 
 
-class TurnWindow(Struct, frozen=True):
-    """What a tier is shown."""
+class Call(Struct, frozen=True):
+    """What is decided on at one call."""
 
-    full_turns: int
-    argument_chars: int
-
-
-WINDOWS: Mapping[Tier, TurnWindow] = {
-    "local": TurnWindow(2, 100),
-    "mid": TurnWindow(3, 200),
-    "large": TurnWindow(5, 400),
-    "frontier": TurnWindow(8, 600),
-}
-"""The window of each tier."""
-
-STEERING: Mapping[Phase, str] = {
-    "orient": "Look at what the task needs, then begin.",
-    "gather": "Call {tool} next.",
-    "produce": "The data is there: produce what the task asks for.",
-    "synthesize": "All required tools were called: give the final summary.",
-    "verify": "The output exists: confirm it and sum up the result.",
-}
-"""What a phase asks for."""
+    view: View
+    pressure: Pressure
+    now: Situation
+    config: SynthesisConfig
+    window: TurnWindow
 
 
-def classify_task_phase(
-    steps: Sequence[Step],
+def synthesis(
+    config: SynthesisConfig = AUTO,
+    signals: SignalsNow = NOTHING_SAID,
     *,
-    iteration: int,
-    required_tools: Sequence[str] = (),
-    available_tools: Sequence[str] = (),
-) -> Phase:
-    """The phase of a task by its steps so far; the iteration counts from 0.
-
-    With required tools ``produce`` is reached where a tool that writes is available and was not used; the
-    document's code never reaches it then.
-    """
-    used = {step.tool for step in steps if step.kind == "action"}
-    if iteration <= 1 and not used:
-        return "orient"
-    if any(tool not in used for tool in required_tools):
-        return "gather"
-    if any(step.kind == "observation" and not step.failed and "write" in step.tool for step in steps):
-        return "verify"
-    return "synthesize" if required_tools and not any("write" in tool for tool in available_tools) else "produce"
-
-
-def steering(phase: Phase, steps: Sequence[Step], *, required_tools: Sequence[str] = ()) -> str:
-    """What to tell the model in a phase: what is done, the last three failures, what to do next."""
-    done = dict.fromkeys(step.tool for step in steps if step.kind == "observation" and not step.failed)
-    used = {step.tool for step in steps if step.kind == "action"}
-    failures = [step for step in steps if step.kind == "observation" and step.failed][-3:]
-    missing = next((tool for tool in required_tools if tool not in used), "a tool")
-    told = [f"Completed: {', '.join(f'{tool} ✓' for tool in done)}"] if done else []
-    told += [f"Failed: {step.tool}: {on_one_line(step.content, RESULT_CHARS)}" for step in failures]
-    return "\n".join([*told, STEERING[phase].format(tool=missing)])
-
-
-def synthesis(window: TurnWindow | None = None, *, name: str = "synthesis-fast") -> Strategy:
-    """The strategy with the numbers given; without them, with those of the model's tier."""
+    window: TurnWindow | None = None,
+    name: str = "",
+) -> Strategy:
+    """The strategy that a configuration describes; ``window``: numbers in place of those of the tier."""
+    name = name or ("synthesis" if config.mode == "auto" else f"synthesis-{config.mode}")
+    if config.mode == "off":
+        return Strategy(name, _plain, admit=cut_at_ends)
     readers: WeakKeyDictionary[View, StepReader] = WeakKeyDictionary()
 
-    def compact(view: View, pressure: Pressure) -> Compaction:
-        chosen = window or WINDOWS[pressure.tier]
-        steps = read(view, readers.setdefault(view, StepReader()))
-        aged = _aged(view, pressure, steps, full_turns=chosen.full_turns)
-        start = view.span(0, aged.last)[1] if aged else view.head
-        drafts = _shorter(view, pressure, start, most_chars=chosen.argument_chars)
-        return Compaction((*((aged,) if aged else ()), *drafts))
+    def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
+        reader = readers.setdefault(view, StepReader())
+        steps = read(view, reader)
+        if reader.iteration < 0:
+            # Synthesis begins behind the first reply.
+            return Compaction()
+        now = situation(steps, iteration=reader.iteration + 1, signals=signals, tier=pressure.tier)
+        call = Call(view, pressure, now, config, window or WINDOWS[now.tier])
+        return _by_caller(call) if config.mode == "custom" else _by_rules_or_model(call)
 
     return Strategy(name, compact, admit=admit)
 
 
-def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
-    """The arguments in ``most_chars`` characters and a note with the pointer, as JSON: long texts by their start,
-    values that do not fit left out. Unchanged where they are short enough, or the note would make them longer."""
-    if len(arguments) <= most_chars:
-        return arguments
+def _plain(view: View, pressure: Pressure) -> Compaction:
+    """The history as it is; of one that does not fit the oldest part goes."""
+    if view.tokens <= pressure.room_tokens:
+        return Compaction()
+    cut = emergency(view, pressure)
+    return Compaction((replace(cut, reason="the window is full"),) if cut else ())
+
+
+def _by_caller(call: Call) -> Compaction:
+    now, ask = call.now, call.config.synthesis_strategy
+    assert ask is not None
+
+    def rewrite(given: Sequence[Message]) -> object:
+        return ask(
+            SynthesisInput(
+                messages=given,
+                task=task(call.view, now),
+                task_phase=now.phase,
+                signals=now.signals,
+                available_tools=tuple(now.given.available_tools),
+                max_iterations=now.max_iterations,
+                token_budget=call.pressure.room_tokens,
+                synthesis_config=call.config,
+            )
+        )
+
+    view, pressure = call.view, call.pressure
+    draft = rewritten_by_caller(view, view.messages, rewrite=rewrite, name=CUSTOM, pressure=pressure)
+    return _told(call, Choice("custom", f"{CUSTOM} is set"), (draft,) if draft else ())
+
+
+def _by_rules_or_model(call: Call) -> Compaction | Steps[Compaction]:
+    view, pressure, full_turns = call.view, call.pressure, call.window.full_turns
+    choice, prior = _choice(call), folded(view, pressure, steps=call.now.steps, full_turns=full_turns)
+    if prior is None:
+        return _decided(call, choice)
+    asked, lines = asked_upto(view, pressure), standing_lines(view)
+    if choice.path == "fast":
+        return _decided(call, choice, lined(prior, (), asked=asked, pressure=pressure))
+    if pressure.output_price is None:
+        return _decided(call, _fast(choice, "there is no summarizer"), prior.draft)
+    if is_due(call.now, asked=asked, full_turns=full_turns):
+        return _asking(call, choice, prior)
+    if lines:
+        choice = Choice("deep", f"{choice.reason}; what a model said stands for {full_turns} turns")
+    else:
+        choice = _fast(choice, f"a model was asked less than {full_turns} turns ago")
+    return _decided(call, choice, lined(prior, lines, asked=asked, pressure=pressure))
+
+
+def _asking(call: Call, choice: Choice, prior: Prior) -> Steps[Compaction]:
+    lines: tuple[str, ...] | None = ()
+    rejected: tuple[str, ...] = ()
     try:
-        value = json.loads(arguments, parse_constant=str)
-        values = _cut(value) if isinstance(value, dict) else {"arguments": _cut(arguments)}
-        pieces = [(key, item, len(json.dumps({key: item}))) for key, item in values.items()]
-    except (ValueError, RecursionError):
-        pieces = [("arguments", _cut(arguments), KEPT_CHARS)]
-    kept: dict[str, Any] = {}
-    for key, item, chars in pieces:
-        if chars <= most_chars:
-            most_chars -= chars
-            kept[key] = item
-    cut = json.dumps({**kept, "...": f"cut, whole: {pointer}"})
-    return cut if len(cut) < len(arguments) else arguments
+        lines = yield from told_by_model(call.view, call.now, config=call.config, pressure=call.pressure)
+    except SummaryFailed as failure:
+        rejected = (str(failure),)
+    if lines is None:
+        return _decided(call, _fast(choice, "there is no summarizer"), prior.draft)
+    if not lines:
+        choice = _fast(choice, "what the model said is not used")
+    asked = call.view.last_entry(len(call.view))
+    draft = lined(prior, lines, asked=asked, pressure=call.pressure)
+    return _decided(call, choice, draft, rejected=rejected)
 
 
-def _cut(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONG_CHARS:
-        return f"{start_of(value, KEPT_CHARS)}... [{len(value)} chars]"
-    if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+def _choice(call: Call) -> Choice:
+    mode, now = call.config.mode, call.now
+    if mode in ("fast", "deep"):
+        return Choice(mode, f"synthesis is {mode}")
+    has_model = bool(call.config.model)
+    return auto_path(now.signals, phase=now.phase, max_iterations=now.max_iterations, has_model=has_model)
 
 
-def _aged(view: View, pressure: Pressure, steps: Sequence[Step], *, full_turns: int) -> Draft | None:
-    turns = [item for item in view.items[view.head :] if item.message.calls]
-    entry = turns[-full_turns].entry if len(turns) > full_turns > 0 else -1
-    found: Draft | None = None
-    for point in points_before(view, pressure, entry=entry):
-        last = view.last_entry(point)
-        told = _prior_work([step for step in steps if step.entry <= last and step.kind in STEPS], pressure)
-        reason = f"more than {full_turns} turns"
-        said = said_before(view, point, pressure=pressure)
-        aged = aged_to(view, point, told=[told], said=said, reason=reason, pressure=pressure)
-        found = aged.draft or found
-        if aged.remaining >= 0:
-            break
-    return found
+def _fast(choice: Choice, why: str) -> Choice:
+    """Fast, where the choice was deep."""
+    return Choice("fast", f"{choice.reason}; fast all the same: {why}")
 
 
-def _prior_work(steps: Sequence[Step], pressure: Pressure) -> str:
-    left = int(pressure.room_tokens * KEPT_SHARE)
-    turns = [_turn(list(group)) for _, group in groupby(steps, key=lambda step: step.iteration)]
-    told: list[str] = []
-    for turn in reversed(turns):
-        left -= pressure.count(user_text(turn))
-        if left < 0:
-            told.append(f"{len(turns) - len(told)} earlier turns")
-            break
-        told.append(turn)
-    return f"[Prior work: {' | '.join(reversed(told))}"
+def _decided(
+    call: Call, choice: Choice, draft: Draft | None = None, *, rejected: tuple[str, ...] = ()
+) -> Compaction:
+    """Prior work, where there is new, and shorter arguments behind it."""
+    view, start = call.view, call.view.head
+    if draft is not None:
+        start = view.span(0, draft.last)[1]
+    shorter = shortened(view, call.pressure, start=start, most_chars=call.window.argument_chars)
+    return _told(call, choice, (*((draft,) if draft else ()), *shorter), rejected=rejected)
 
 
-def _turn(steps: Sequence[Step]) -> str:
-    tools = ", ".join(step.tool[:40] for step in steps if step.kind == "action")
-    results = "; ".join(on_one_line(step.content, RESULT_CHARS) for step in steps if step.kind == "observation")
-    if tools:
-        return f"called {tools} → {results}"
-    return "; ".join(f"said {on_one_line(step.content, RESULT_CHARS)}" for step in steps)
+def _told(call: Call, choice: Choice, drafts: tuple[Draft, ...], *, rejected: tuple[str, ...] = ()) -> Compaction:
+    """These drafts, and the event that tells of them."""
+    if not drafts:
+        return Compaction(rejected=rejected)
+    event = ContextSynthesized(
+        call=call.pressure.past.calls + 1,
+        path=choice.path,
+        reason=choice.reason,
+        phase=call.now.phase,
+        estimated_tokens=sum(map(_estimated_tokens, _shown(call.view, drafts))),
+        signals=call.now.signals,
+        steering=call.now.steering,
+    )
+    return Compaction(drafts, rejected=rejected, told=(event,))
 
 
-def _shorter(view: View, pressure: Pressure, start: int, *, most_chars: int) -> Iterator[Draft]:
-    """Drafts for calls from position ``start`` on that were answered and have longer arguments."""
-    for item in view.items[start : newest_block(view.messages)]:
-        message = _with_cut_arguments(item, most_chars, pressure)
-        if message is item.message or pressure.count(message) >= item.tokens:
-            continue
-        first, end = view.span(item.entry, item.entry)
-        shown = tuple(message if sibling is item else sibling.message for sibling in view.items[first:end])
-        reason = f"arguments above {most_chars} characters"
-        yield Draft("clipped", item.entry, item.entry, shown, reason, (pressure.address(str(item.entry)),))
+def _shown(view: View, drafts: Sequence[Draft]) -> Iterator[Message]:
+    """The messages as these drafts, none of which touches another's entries, show them."""
+    messages, position = view.messages, 0
+    for draft in sorted(drafts, key=lambda draft: draft.first):
+        start, end = view.span(draft.first, draft.last)
+        yield from messages[position:start]
+        yield from draft.replacement
+        position = end
+    yield from messages[position:]
 
 
-def _with_cut_arguments(item: Item, most_chars: int, pressure: Pressure) -> Message:
-    message = item.message
-    is_new = item.kind in (None, "repaired") and any(len(call.arguments) > most_chars for call in message.calls)
-    if not is_new or any(isinstance(part, Reasoning) for part in message.parts):
-        return message
-    pointer = pressure.address(str(item.entry))
-    parts: list[Part] = [
-        replace(part, arguments=cut_arguments(part.arguments, most_chars, pointer=pointer))
-        if isinstance(part, ToolCall)
-        else part
-        for part in message.parts
-    ]
-    return message.with_parts(tuple(parts))
+def _estimated_tokens(message: Message) -> int:
+    said = [message.text, *(result.text for result in message.results)]
+    called = [piece for call in message.calls for piece in (call.name, call.arguments)]
+    return estimate_tokens("".join([*said, *called])) + MESSAGE_TOKENS
+
+
+def _fast_of(tier: Tier) -> Strategy:
+    return synthesis(SynthesisConfig("fast"), Signals(tier=tier), name=f"synthesis-fast-{tier}")
 
 
 STRATEGY = synthesis()
-LOCAL = synthesis(WINDOWS["local"], name="synthesis-fast-local")
-MID = synthesis(WINDOWS["mid"], name="synthesis-fast-mid")
-LARGE = synthesis(WINDOWS["large"], name="synthesis-fast-large")
-FRONTIER = synthesis(WINDOWS["frontier"], name="synthesis-fast-frontier")
+DEEP = synthesis(SynthesisConfig("deep"))
+FAST = synthesis(SynthesisConfig("fast"))
+LOCAL, MID, LARGE, FRONTIER = _fast_of("local"), _fast_of("mid"), _fast_of("large"), _fast_of("frontier")

@@ -1,0 +1,124 @@
+"""What is known of a run when its history is synthesised: what the caller says, and what the log tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from lading.compaction.reactive_agents.phases import (
+    Phase,
+    classify_task_phase,
+    last_errors,
+    missing_tools,
+    steering,
+    tools_used,
+)
+from lading.compaction.reactive_agents.steps import Step, steps_of
+from lading.events import SynthesisSignals
+from lading.messages import Message, user_text
+from lading.models.card import Tier
+from lading.models.profiles import CONTEXT_PROFILES
+
+STEERS = "[Steering] "
+"""By this a message of ``steering_message`` is known: an older one is not kept when what stands around it ages."""
+
+
+class Signals(Struct, frozen=True, kw_only=True):
+    """What the log does not tell."""
+
+    task: str = ""
+    """Empty: what the user asked last."""
+    required_tools: tuple[str, ...] = ()
+    available_tools: tuple[str, ...] = ()
+    max_iterations: int | None = None
+    """None: those of the tier's profile."""
+    entropy: float | None = None
+    """How unsure the model is, from 0 to 1; None: not known."""
+    trajectory_shape: str = ""
+    """Where the run is heading: ``stalled`` and ``oscillating`` count; empty: not known."""
+    tier: Tier | None = None
+    """None: that of the session's model."""
+
+
+NOTHING_SAID = Signals()
+SignalsNow: TypeAlias = Signals | Callable[[], Signals]
+"""Signals that stay, or a function that is asked at each call."""
+
+
+class Situation(Struct, frozen=True):
+    """What is known at one call."""
+
+    given: Signals
+    tier: Tier
+    steps: Sequence[Step]
+    """All of the session: it is one run."""
+    iteration: int
+    """How many replies of the model there were."""
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the task is in."""
+        return classify_task_phase(
+            self.steps,
+            iteration=self.iteration,
+            required_tools=self.given.required_tools,
+            available_tools=self.given.available_tools,
+        )
+
+    @property
+    def max_iterations(self) -> int:
+        """How many replies the run may have."""
+        given = self.given.max_iterations
+        return CONTEXT_PROFILES[self.tier].max_iterations if given is None else given
+
+    @property
+    def missing_tools(self) -> tuple[str, ...]:
+        """The required tools that were not called yet."""
+        return missing_tools(self.steps, self.given.required_tools)
+
+    @property
+    def steering(self) -> str:
+        """What to tell the model now."""
+        return steering(
+            self.phase,
+            self.steps,
+            required_tools=self.given.required_tools,
+            iteration=self.iteration,
+            max_iterations=self.max_iterations,
+        )
+
+    @property
+    def signals(self) -> SynthesisSignals:
+        """What decides how to synthesise, as the event tells it."""
+        given = self.given
+        return SynthesisSignals(
+            tier=self.tier,
+            iteration=self.iteration,
+            required_tools=tuple(given.required_tools),
+            tools_used=tools_used(self.steps),
+            last_errors=last_errors(self.steps),
+            entropy=given.entropy,
+            trajectory_shape=given.trajectory_shape,
+        )
+
+
+def situation(steps: Sequence[Step], *, iteration: int, signals: SignalsNow, tier: Tier) -> Situation:
+    """What is known now, of a model of that tier where the signals name no other."""
+    given = signals if isinstance(signals, Signals) else signals()
+    return Situation(given, given.tier or tier, steps, iteration)
+
+
+def steering_message(
+    messages: Iterable[Message], signals: SignalsNow = NOTHING_SAID, *, tier: Tier = "mid"
+) -> Message:
+    """What to tell the model after these messages, as one of the user's, for the caller to add."""
+    said = tuple(messages)
+    replies = sum(message.role == "assistant" for message in said)
+    return user_text(STEERS + situation(steps_of(said), iteration=replies, signals=signals, tier=tier).steering)
+
+
+def is_steering(message: Message) -> bool:
+    """Whether ``steering_message`` made it."""
+    return message.role == "user" and message.text.startswith(STEERS)
