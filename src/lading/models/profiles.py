@@ -18,6 +18,7 @@ from lading.errors import InputError
 from lading.events import Event
 from lading.models.card import Tier
 from lading.models.catalog import find_card
+from lading.spelling import snake_case
 
 Amount: TypeAlias = Annotated[int, Meta(ge=0)]
 RulesComplexity: TypeAlias = Literal["simplified", "standard", "detailed"]
@@ -60,7 +61,6 @@ _WORDS: tuple[tuple[Tier, tuple[str, ...]], ...] = (
     ("large", ("sonnet", "gpt-4o")),
 )
 _QUALITY: tuple[tuple[Tier, float], ...] = (("frontier", 0.9), ("large", 0.75), ("mid", 0.6))
-_CAMEL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
@@ -96,17 +96,6 @@ def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None)
         return msgspec.convert({**msgspec.to_builtins(CONTEXT_PROFILES[tier]), **given}, Profile)
     except msgspec.ValidationError as error:
         raise InputError(f"The context profile cannot be used: {error}.") from error
-
-
-def snake_case(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The same options with ``camelCase`` names spelled ``camel_case``. Raises InputError for one given twice."""
-    spelled: dict[str, Any] = {}
-    for name, value in options.items():
-        snake = _CAMEL.sub(lambda match: f"_{match[0].lower()}", name)
-        if snake in spelled:
-            raise InputError(f"The option {snake} is given twice, in two spellings. Give it once.")
-        spelled[snake] = value
-    return spelled
 
 
 def _whole(word: str) -> re.Pattern[str]:

@@ -74,7 +74,7 @@ def test_options_are_read_in_either_spelling(options: dict[str, object], config:
         ({"contextStrategy": {"type": "custom", "compress": 3}}, "Expected `Callable`"),
         ({"compressToolResults": {"minChars": -1}}, "Expected `int` >= 0"),
         ({"maxToolOutputChars": 0}, "Expected `int` >= 1"),
-        ({"maxToolOutputChars": 5, "max_tool_output_chars": 5}, "max_tool_output_chars is told twice"),
+        ({"maxToolOutputChars": 5, "max_tool_output_chars": 5}, "max_tool_output_chars is given twice"),
     ],
 )
 def test_what_is_no_option_is_refused(options: dict[str, object], fault: str) -> None:

@@ -4,3 +4,10 @@
 not fit, ``truncations.py`` reads decisions as the document's ``truncation_events``. What differs from the document,
 and why, stands in ``docs/reference/presets/aether-frame.md``.
 """
+
+from __future__ import annotations
+
+from lading.compaction.aether_frame.tail import Tail, strategy
+from lading.compaction.aether_frame.truncations import Truncation, truncation_events
+
+__all__ = ["Tail", "Truncation", "strategy", "truncation_events"]

@@ -4,3 +4,12 @@
 file of its own: ``tool_results.py``, ``session_boundary.py``, ``reactive.py``. What differs from the document,
 and why, stands in ``docs/reference/presets/agentrail.md``.
 """
+
+from __future__ import annotations
+
+from lading.compaction.agentrail.layers import Agentrail, configured, strategy, summarizer
+from lading.compaction.agentrail.reactive import Reactive
+from lading.compaction.agentrail.session_boundary import Boundary
+from lading.compaction.agentrail.tool_results import ToolResults
+
+__all__ = ["Agentrail", "Boundary", "Reactive", "ToolResults", "configured", "strategy", "summarizer"]

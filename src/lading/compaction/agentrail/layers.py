@@ -5,7 +5,6 @@ At one call at most one layer folds. What differs from the document: docs/refere
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -15,27 +14,32 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
-from lading.compaction.agentrail import reactive, session_boundary, tool_results
+from lading.compaction.agentrail.reactive import DEFAULTS as REACTIVE
 from lading.compaction.agentrail.reactive import Reactive
+from lading.compaction.agentrail.reactive import drafted as rounds_folded
+from lading.compaction.agentrail.session_boundary import DEFAULTS as BOUNDARY
 from lading.compaction.agentrail.session_boundary import Boundary
+from lading.compaction.agentrail.session_boundary import drafted as oldest_folded
+from lading.compaction.agentrail.tool_results import DEFAULTS as TOOL_RESULTS
 from lading.compaction.agentrail.tool_results import ToolResults
+from lading.compaction.agentrail.tool_results import drafted as previewed
 from lading.compaction.basic import admit
 from lading.compaction.deepening import saving, spare, told
 from lading.effects import Steps, Summarised, Summarizer
 from lading.errors import InputError
 from lading.messages import Message, user_text
+from lading.spelling import snake_case
 from lading.view import View
 
 Summarise: TypeAlias = Callable[[list[Message], str], Summarised | Awaitable[Summarised]]
-_CAPITAL = re.compile(r"[A-Z]")
 
 
 class Agentrail(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of all three."""
 
-    tool_results: ToolResults = tool_results.DEFAULTS
-    boundary: Boundary = session_boundary.DEFAULTS
-    reactive: Reactive = reactive.DEFAULTS
+    tool_results: ToolResults = TOOL_RESULTS
+    boundary: Boundary = BOUNDARY
+    reactive: Reactive = REACTIVE
 
 
 DEFAULTS = Agentrail()
@@ -45,7 +49,7 @@ def configured(given: Mapping[str, Any]) -> Strategy:
     """The strategy with the document's ``compaction`` object, names as it spells them or in snake_case:
     ``triggerTokens``, ``minMessages``, ``reactive``, and ``toolResults`` for what ``compactToolResults`` takes.
     Raises InputError for an option that does not exist or cannot be."""
-    options = _snake_cased(given)
+    options = snake_case(given, nested=True)
     boundary = {name: options.pop(name) for name in Boundary.__struct_fields__ if name in options}
     try:
         chosen = msgspec.convert({**options, "boundary": boundary}, Agentrail)
@@ -64,15 +68,15 @@ def summarizer(summarize: Summarise, *, timeout_s: float = 60.0) -> Summarizer:
 
 def compact(view: View, pressure: Pressure, *, options: Agentrail = DEFAULTS) -> Compaction | Steps[Compaction]:
     """Previews of large results, and the fold that is due."""
-    previews = tool_results.drafted(view, pressure, options=options.tool_results)
-    drafts = _beside(previews, session_boundary.drafted(view, pressure, options=options.boundary))
+    previews = previewed(view, pressure, options=options.tool_results)
+    drafts = _beside(previews, oldest_folded(view, pressure, options=options.boundary))
     if len(drafts) == len(previews) or spare(view, drafts, pressure=pressure) < 0:
         saved = sum(saving(view, draft, pressure=pressure) for draft in previews)
         eased = replace(pressure, room_tokens=pressure.room_tokens + saved)
-        drafts = _beside(previews, reactive.drafted(view, eased, options=options.reactive))
+        drafts = _beside(previews, rounds_folded(view, eased, options=options.reactive))
     if spare(view, drafts, pressure=pressure) < 0:
         # What a preview saves within a fold is saved once.
-        drafts = _beside(previews, reactive.drafted(view, pressure, options=options.reactive))
+        drafts = _beside(previews, rounds_folded(view, pressure, options=options.reactive))
     return told(view, drafts, pressure=pressure)
 
 
@@ -80,15 +84,6 @@ def _beside(previews: list[Draft], folds: list[Draft]) -> list[Draft]:
     """Folds, and the previews of results that none of them folds."""
     outside = (draft for draft in previews if not any(fold.first <= draft.first <= fold.last for fold in folds))
     return [*folds, *outside]
-
-
-def _snake_cased(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", name): _snake_cased(value)
-        if isinstance(value, Mapping)
-        else value
-        for name, value in given.items()
-    }
 
 
 def strategy(options: Agentrail) -> Strategy:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from lading.errors import InputError
 from lading.messages import Message
+from lading.spelling import snake_case
 
 COMPRESSED_CHARS = 500
 """What ``compress_tool_results=True`` stands for."""
@@ -20,7 +20,6 @@ Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]
 Tokens: TypeAlias = Annotated[int, Meta(ge=1)]
 
-_CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _NESTED = frozenset({"context_strategy", "compress_tool_results", "compress_reasoning_text"})
 """Options whose own options have two spellings too; the keys of others are names of tools."""
 
@@ -101,22 +100,12 @@ def agent_config(options: Mapping[str, object]) -> AgentConfig:
 
     Raises InputError for an option that there is not, one told twice, or a value out of its range.
     """
-    read = _snake(options)
+    read = snake_case(options)
     for name in _NESTED & read.keys():
         value = read[name]
         if isinstance(value, Mapping):
-            read[name] = _snake(value)
+            read[name] = snake_case(value)
     try:
         return msgspec.convert(read, AgentConfig)
     except msgspec.ValidationError as error:
         raise InputError(f"These are no options of open-multi-agent: {error}.") from error
-
-
-def _snake(options: Mapping[Any, object]) -> dict[str, Any]:
-    read: dict[str, Any] = {}
-    for key, value in options.items():
-        name = _CAPITAL.sub(lambda found: f"_{found[0].lower()}", str(key))
-        if name in read:
-            raise InputError(f"The option {name} is told twice, in two spellings. Leave one of them out.")
-        read[name] = value
-    return read

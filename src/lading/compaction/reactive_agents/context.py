@@ -22,7 +22,8 @@ from lading.compaction.reactive_agents.steps import STEPS, Step
 from lading.compaction.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
 from lading.errors import InputError
 from lading.messages import Tool
-from lading.models.profiles import Profile, snake_case
+from lading.models.profiles import Profile
+from lading.spelling import snake_case
 
 MOST_FULL_TOOLS = 20
 """More tools are told in a line each."""

@@ -16,7 +16,7 @@ from lading.compaction.reactive_agents.phases import Phase
 from lading.errors import InputError
 from lading.events import SynthesisSignals
 from lading.messages import Message
-from lading.models.profiles import snake_case
+from lading.spelling import snake_case
 
 SynthesisMode: TypeAlias = Literal["auto", "fast", "deep", "custom", "off"]
 MODES: tuple[SynthesisMode, ...] = ("auto", "fast", "deep", "custom", "off")
