@@ -10,6 +10,7 @@ from rich.console import Console
 from bench import (
     calibration,
     chains,
+    contract,
     durability,
     footprint,
     inspect_logs,
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "calibration": calibration.run,
     "price-rule": price_rule.run,
     "chains": chains.run,
+    "contract": contract.run,
     "shrinkers": shrinkers.run,
 }
 
