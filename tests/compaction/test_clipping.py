@@ -146,3 +146,13 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
     assert draft is not None
     assert len(draft.replacement) == 2
     assert draft.replacement[1] is items[1].message
+
+
+def test_all_words_stay_where_the_pictures_beside_them_are_too_much() -> None:
+    result = ToolResult("a", (Text("port 8080"), Image(data="aGVsbG8=", media_type="image/png")))
+    history = admitted([user_text("hi"), called("a"), Message("tool", (result,))])
+    draft = clip(history.view, history.view.items[2], cap_tokens=200, pressure=pressure())
+    assert draft is not None
+    text = draft.replacement[0].results[0].text
+    assert text.startswith("port 8080\n[1 parts that are no text left out here (")
+    assert text.endswith(f"Whole: {address('2')}]")

@@ -41,8 +41,13 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
 
 
 def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressure) -> ToolResult:
-    """The longest head and tail that fit, found by bisection over the share of characters kept."""
+    """All the words where only pictures and files are too much; else the longest head and tail that fit, found by
+    bisection over the share of characters kept."""
     text, total = result.text, _tokens(result, pressure)
+    if text and _others(result):
+        worded = _noted(result, text, "", note=_note(result, 0, total, pointer))
+        if _tokens(worded, pressure) <= cap_tokens:
+            return worded
     low, high = 0, len(text)
     while high - low > max(len(text) // 256, 16):
         kept = (low + high) // 2
@@ -55,11 +60,22 @@ def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> 
     head = _to_line_end(text[: int(kept * HEAD_SHARE)])
     tail = _from_line_start(text[len(text) - (kept - int(kept * HEAD_SHARE)) :] if kept else "")
     missing = len(text) - len(head) - len(tail)
-    others = sum(not isinstance(part, Text) for part in result.parts)
-    also = f" and {others} parts that are no text" if others else ""
-    note = (
-        f"[{missing:,} of {len(text):,} characters{also} left out here ({total:,} tokens in all). Whole: {pointer}]"
-    )
+    return _noted(result, head, tail, note=_note(result, missing, total, pointer))
+
+
+def _note(result: ToolResult, missing: int, total: int, pointer: str) -> str:
+    """What is left out of a result, where ``missing`` characters of its text are."""
+    others = _others(result)
+    left = [f"{missing:,} of {len(result.text):,} characters"] if missing or not others else []
+    left += [f"{others} parts that are no text"] if others else []
+    return f"[{' and '.join(left)} left out here ({total:,} tokens in all). Whole: {pointer}]"
+
+
+def _others(result: ToolResult) -> int:
+    return sum(not isinstance(part, Text) for part in result.parts)
+
+
+def _noted(result: ToolResult, head: str, tail: str, *, note: str) -> ToolResult:
     shown = "\n".join(piece for piece in (head, note, tail) if piece)
     return replace(result, parts=(Text(shown),))
 
