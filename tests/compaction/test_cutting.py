@@ -46,6 +46,7 @@ def test_a_later_cut_absorbs_the_stub() -> None:
     stubs = [message for message in history.view.messages if "taken out of view" in message.text]
     assert len(stubs) == 1
     assert stubs[0].text.startswith("[8 earlier messages")
+    assert "Tools called there: read 4x." in stubs[0].text
 
 
 HOSTILE = ["🂠𓀀𝔘" * 500, "\ud83d" * 500, "中" * 500, "a b-c_d.e" * 90, "\n" * 500, "]\"'{}\\" * 99]

@@ -142,3 +142,32 @@ def test_rules_of_hostile_texts_are_found_in_little_time(name: str) -> None:
     found = restated([user_text(HOSTILE[name])], most_tokens=500, count=count)
     assert found is None or count(found) <= 500
     assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("Never use pytest.", "I changed my mind: use pytest after all."),
+        ("Never use pytest.", "Forget that rule."),
+        ("Never use pytest.", "You may use pytest again."),
+        ("Never use pytest.", "The rule about pytest no longer applies."),
+        ("Always use pytest.", "Switch to unittest."),
+        ("Always use pytest.", "Stop using pytest."),
+        ("Do not touch vendor/api.py.", "You can edit vendor/api.py now."),
+        ("The budget is 500 EUR; do not exceed it.", "It is 800 EUR now."),
+    ],
+)
+def test_what_takes_a_rule_back_is_stated_again_with_it(rule: str, change: str) -> None:
+    messages = [user_text(rule), said("Yes."), user_text(f"Thanks. {change} Go on.")]
+    assert restated(messages, most_tokens=1_000, count=count) == user_text(f"{RESTATED}\n{rule}\n{change}")
+    assert restated(messages[1:], most_tokens=1_000, count=count) is None
+    later = [*messages, user_text(rule)]
+    assert restated(later, most_tokens=1_000, count=count) == user_text(f"{RESTATED}\n{change}\n{rule}")
+
+
+@pytest.mark.parametrize(
+    "text", ["Now run the tests.", "You can see it in the log.", "That is fine. Go on.", "x " * 150]
+)
+def test_what_speaks_of_something_else_changes_no_rule(text: str) -> None:
+    found = restated([user_text("Never use pytest."), user_text(text)], most_tokens=1_000, count=count)
+    assert found == user_text(f"{RESTATED}\nNever use pytest.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.clearing import named
@@ -38,8 +38,9 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     last = view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(view.head)
-    messages = [item.message for item in view.items[view.head : position]]
-    stub = user_text(_stub(first, last, tokens, _tools_called(messages), pointer))
+    # Counted in the log: an earlier stub no longer shows the calls that it stands for.
+    called = _tools_called(message for _, message in view.raw_between(first, last))
+    stub = user_text(_stub(first, last, tokens, called, pointer))
     if pressure.count(stub) >= MOST_STUB_TOKENS:
         stub = user_text(_stub(first, last, tokens, "", pointer))
     stays = carried(view, position, pressure=pressure)
@@ -84,7 +85,7 @@ def _is_empty(part: Part) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 
-def _tools_called(messages: Sequence[Message]) -> str:
+def _tools_called(messages: Iterable[Message]) -> str:
     calls = Counter(named(call.name) for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
     return f" Tools called there: {tools}." if tools else ""

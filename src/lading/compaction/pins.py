@@ -2,19 +2,22 @@
 
 A sentence is a rule when it tells what to do or not to do from now on: *always*, *never*, *must*, *do not*,
 *only*, *make sure*; behind a bullet or a number too. Only what the user says is read: the same words in a tool's
-output are data. When the place of a rule leaves the view, it is stated again behind what stands there now.
+output are data. When the place of a rule leaves the view, it is stated again behind what stands there now, with
+what the user said of it later: *forget that*, *you may edit it now*. All of this is known in English alone.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from lading.messages import Message, is_own, user_text
 
 MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""
+MOST_CHANGE_CHARS = 200
+"""A longer one changes none."""
 RESTATED = "[Standing instructions of the user from messages that left the view, verbatim]"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _STANDING = re.compile(
@@ -31,35 +34,89 @@ _TELLING = re.compile(
     r"|make sure\b|be sure\b|ensure\b|keep (?:in mind|to)\b|stick to\b|avoid\b|refrain from\b)",
     re.IGNORECASE,
 )
+_REVOKING = re.compile(
+    r"\b(?:changed? my mind|(?:no|not any) longer (?:appl|need|hold|valid|true|a rule)|never\s?mind"
+    r"|scrap (?:that|it)"
+    r"|(?:forget|disregard|ignore|drop|skip|cancel|lift|revoke|undo) (?:about )?(?:that|the|my|what|this|it|all)\b"
+    r"|take (?:it|that) back|after all|switch(?:ing)? to)",
+    re.IGNORECASE,
+)
+"""What takes back a rule, whatever else it names ..."""
+_ALLOWING = re.compile(
+    r"\b(?:can|may|could|allowed|ok|okay|fine|free to|now|again|instead|rather|stop|quit|any\s?more|no longer)\b",
+    re.IGNORECASE,
+)
+"""... and what does so where it speaks of the same."""
+_SUBJECT = re.compile(
+    r"(?<![\w./-])(?!(?:always|and|any|are|before|but|can|could|each|ensure|every|for|from|has|have|may|must|never|not"
+    r"|now|only|please|should|sure|that|the|them|then|there|they|this|use|was|will|with|without|would|you|your)\b)"
+    r"\w[\w./-]*\w"
+)
+"""A word that says what a sentence speaks of."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def rules_of(message: Message) -> Iterator[str]:
     """The sentences of a user's message that state rules, verbatim, in order; questions are none."""
-    if message.role != "user" or is_own(message):
-        return
-    for line in _lines(message.text):
-        for sentence in _SENTENCE_END.split(line):
-            if len(sentence) <= MOST_RULE_CHARS and not sentence.endswith("?") and _states(sentence):
-                yield sentence
+    return filter(_states, _sentences(message))
 
 
 def restated(
     messages: Iterable[Message], *, most_tokens: int, count: Callable[[Message], int], without: str = ""
 ) -> Message | None:
-    """The message that states the rules of these again, each once; None when there are none.
+    """The message that states the rules of these again, each once, and what takes one back or changes it; None when
+    there are none.
 
     The oldest give way when all of them take more than ``most_tokens``. Rules that stand in the text
     ``without`` are left out.
     """
-    stated = dict.fromkeys(rule for message in messages for rule in rules_of(message))
-    rules = [rule for rule in stated if rule not in without]
+    rules = [said for said in _standing(messages) if said not in without]
 
     def message(first: int) -> Message:
         return user_text("\n".join([RESTATED, *rules[first:]]))
 
     first = bisect_left(range(len(rules)), True, key=lambda first: count(message(first)) <= most_tokens)
     return message(first) if first < len(rules) else None
+
+
+def _standing(messages: Iterable[Message]) -> list[str]:
+    """The sentences that state rules, and behind one those that take a rule back or change it: a rule alone would
+    outlive what the user said of it later."""
+    stated: dict[str, None] = {}
+    subjects: set[str] = set()
+    is_changed = False
+    for sentence in (sentence for message in messages for sentence in _sentences(message)):
+        is_rule = _states(sentence)
+        if not is_rule and not subjects:
+            continue
+        words = set(_SUBJECT.findall(sentence.lower()))
+        if not is_rule and not _changes(sentence, words & subjects):
+            continue
+        if is_changed:
+            # What holds is what was said last.
+            stated.pop(sentence, None)
+        stated[sentence] = None
+        subjects |= words
+        is_changed |= not is_rule
+    return list(stated)
+
+
+def _changes(sentence: str, shared: Collection[str]) -> bool:
+    """Whether a sentence behind rules changes one; ``shared``: what it speaks of as they do."""
+    if len(sentence) > MOST_CHANGE_CHARS:
+        return False
+    typed = sentence.replace("\u2019", "'")
+    return _REVOKING.search(typed) is not None or (bool(shared) and _ALLOWING.search(typed) is not None)
+
+
+def _sentences(message: Message) -> Iterator[str]:
+    """The sentences of a user's message that are no questions and not too long to state a rule."""
+    if message.role != "user" or is_own(message):
+        return
+    for line in _lines(message.text):
+        for sentence in _SENTENCE_END.split(line):
+            if sentence and len(sentence) <= MOST_RULE_CHARS and not sentence.endswith("?"):
+                yield sentence
 
 
 def _lines(text: str) -> Iterator[str]:
