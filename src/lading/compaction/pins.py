@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lading.messages import Message, is_own, user_text
 
@@ -43,7 +43,8 @@ _REVOKING = re.compile(
 )
 """What takes back a rule, whatever else it names ..."""
 _ALLOWING = re.compile(
-    r"\b(?:can|may|could|allowed|ok|okay|fine|free to|now|again|instead|rather|stop|quit|any\s?more|no longer)\b",
+    r"\byou (?:can|may|could|are free to|are allowed to)\b|\b(?:ok|okay|fine|allowed|free) to\b"
+    r"|\b(?:stop|quit) \w{2,20}ing\b|\bno longer\b|\bany\s?more\b|\binstead\b|\b(?:again|now)\W*$",
     re.IGNORECASE,
 )
 """... and what does so where it speaks of the same."""
@@ -87,26 +88,29 @@ def _standing(messages: Iterable[Message]) -> list[str]:
     is_changed = False
     for sentence in (sentence for message in messages for sentence in _sentences(message)):
         is_rule = _states(sentence)
-        if not is_rule and not subjects:
-            continue
-        words = set(_SUBJECT.findall(sentence.lower()))
-        if not is_rule and not _changes(sentence, words & subjects):
+        if not is_rule and not (subjects and _changes(sentence, subjects)):
             continue
         if is_changed:
             # What holds is what was said last.
             stated.pop(sentence, None)
         stated[sentence] = None
-        subjects |= words
+        subjects |= _subjects(sentence)
         is_changed |= not is_rule
     return list(stated)
 
 
-def _changes(sentence: str, shared: Collection[str]) -> bool:
-    """Whether a sentence behind rules changes one; ``shared``: what it speaks of as they do."""
+def _changes(sentence: str, subjects: set[str]) -> bool:
+    """Whether a sentence behind rules changes one; ``subjects``: what they speak of."""
     if len(sentence) > MOST_CHANGE_CHARS:
         return False
     typed = sentence.replace("\u2019", "'")
-    return _REVOKING.search(typed) is not None or (bool(shared) and _ALLOWING.search(typed) is not None)
+    return _REVOKING.search(typed) is not None or (
+        _ALLOWING.search(typed) is not None and not subjects.isdisjoint(_subjects(sentence))
+    )
+
+
+def _subjects(sentence: str) -> set[str]:
+    return set(_SUBJECT.findall(sentence.lower()))
 
 
 def _sentences(message: Message) -> Iterator[str]:
