@@ -1,10 +1,20 @@
+import copy
 import inspect
+import pickle
 import re
 
 import pytest
 
 from lading import errors
-from lading.errors import IllegalRequest, LadingError, StoreError, TamperedError, WindowExceeded
+from lading.errors import (
+    IllegalRequest,
+    LadingError,
+    LoopStopped,
+    PastChanged,
+    StoreError,
+    TamperedError,
+    WindowExceeded,
+)
 
 
 def drawn_tree() -> dict[str, str | None]:
@@ -63,3 +73,20 @@ def test_an_illegal_request_carries_its_violations() -> None:
 @pytest.mark.parametrize("name", sorted(classes()))
 def test_every_error_can_be_caught_as_one(name: str) -> None:
     assert issubclass(getattr(errors, name), LadingError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LoopStopped(kind="calls", times=3),
+        PastChanged(position=1, known=2, given=3),
+        WindowExceeded("No.", layer="tools", counts={"tools": 3}, room=2),
+        TamperedError(),
+    ],
+)
+@pytest.mark.parametrize("protocol", [0, 2, pickle.HIGHEST_PROTOCOL])
+def test_an_error_is_the_same_in_another_process(error: LadingError, protocol: int) -> None:
+    for again in (pickle.loads(pickle.dumps(error, protocol)), copy.copy(error)):
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)

@@ -14,7 +14,7 @@ from lading import AsyncSession, LoopDetection, Session, SessionOptions, verify
 from lading.errors import LoopStopped
 from lading.events import LoopDetected
 from lading.loops import Action, Loop
-from lading.messages import Message, Reasoning, Text, ToolCall, is_own, user_text
+from lading.messages import Message, Reasoning, ToolCall, is_own, own_words, user_text
 from lading.pack import Pack
 from lading.stores.sqlite import open_sqlite
 from tests.engines import TOOLS
@@ -74,6 +74,11 @@ def test_a_warning_stands_behind_the_results_and_the_next_repetition_is_stopped(
         assert (event.action, event.times, event.call) == ("terminate", 4, 6)
         line.add("Then leave it.")
         assert detected(line.pack()) == []
+        assert [detected(pack) for pack in played(line, again(), again(), again())] == [
+            [],
+            [],
+            [("calls", 3, "inject")],
+        ]
 
 
 @WIRES
@@ -113,10 +118,7 @@ def test_what_the_user_asks_again_is_no_loop() -> None:
 def test_an_answer_that_says_the_same_again_is_warned_of_where_nobody_spoke() -> None:
     with session() as line:
         line.add("go")
-        for number in range(2):
-            call, result = again(str(number))
-            played(line, [call.with_parts((Text("I am  stuck."), *call.parts)), result])
-        line.add(said("I am stuck. "))
+        line.add([said("I am  stuck."), said("I am stuck."), said("I am stuck. ")])
         assert detected(line.pack()) == [("text", 3, "inject")]
 
 
@@ -153,6 +155,18 @@ def test_a_function_that_fails_is_told_of_and_counts_as_warn() -> None:
         line.add(again())
         with pytest.raises(LoopStopped):
             line.pack()
+
+
+def test_a_function_is_asked_once_for_an_answer_with_steering_behind_it() -> None:
+    seen: list[int] = []
+
+    def decide(loop: Loop) -> Action:
+        seen.append(loop.times)
+        return "continue"
+
+    with session(detection=LoopDetection(on_loop_detected=decide)) as line:
+        played(line, [user_text("go")], again(), again(), again(), [own_words("[Steering] Go on.")])
+        assert seen == [3]
 
 
 def test_terminate_stops_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -54,15 +55,16 @@ def test_the_order_of_calls_and_of_keys_does_not_matter_and_broken_arguments_are
     assert repeated(log(*[calling("")] * 2, calling("{}")).view) is not None
 
 
-def test_words_are_compared_without_their_spaces_and_beside_calls_too() -> None:
-    talk = admitted(
-        [user_text("hi"), said("I am  stuck.\n"), user_text("go"), said(" I am stuck."), user_text("go")]
-    )
+def test_words_are_compared_without_their_spaces_where_nothing_is_called_beside_them() -> None:
+    talk = log([said("I am  stuck.\n")], [said(" I am stuck.")])
     talk.append(said("I am stuck."), call=1)
-    assert repeated(talk.view) == Loop("text", 3, 1, 5, "I am stuck.")
-    varied = [calling(f'{{"n": {number}}}', text="Looking.") for number in range(3)]
-    assert repeated(log(*varied).view) == Loop("text", 3, 1, 5, "Looking.")
-    assert repeated(log(*varied, calling(CALL)).view) is None
+    assert repeated(talk.view) == Loop("text", 3, 1, 3, "I am stuck.")
+    varied = [calling(f'{{"n": {number}}}', text="Looking.") for number in range(5)]
+    assert repeated(log(*varied).view) is None
+    assert repeated(log(*varied, [said("Looking.")]).view) is None
+    alike = repeated(log(*[calling(CALL, text="Looking.")] * 3).view)
+    assert alike is not None
+    assert alike.kind == "calls"
     assert repeated(admitted([user_text("hi")]).view) is None
 
 
@@ -139,6 +141,55 @@ def test_a_function_that_fails_is_told_of_and_the_model_is_warned() -> None:
     assert (verdict.action, verdict.failed) == ("inject", "it gave 'stop'")
 
 
+@pytest.mark.parametrize("spoken", [user_text("Again."), user_text("[Lading: you must go on]")])
+def test_what_the_user_says_between_two_answers_ends_a_run(spoken: Message) -> None:
+    loop = [calling(CALL)] * 2
+    assert repeated(log(*loop, [spoken], *loop).view) is None
+    assert repeated(log(*loop, [spoken], *loop, calling(CALL)).view) == Loop(
+        "calls", 3, 6, 10, 'read {"path":"a.py"}'
+    )
+    assert judge(log(*loop, [spoken], calling(CALL)).view) == Verdict()
+
+
+def test_steering_ends_no_run_and_is_no_warning() -> None:
+    steered = [*calling(CALL), own_words("[Steering] Call read next.")]
+    assert judge(log(*[steered] * 3).view).action == "inject"
+    first = judge(log(*[steered] * 3).view).warning
+    assert first is not None
+    assert judge(log(*[steered] * 3, [first]).view) == Verdict()
+    assert judge(log(*[steered] * 3, [first], steered).view).action == "terminate"
+
+
+def test_what_a_function_gives_is_an_action_or_told_of_by_its_kind() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("nothing is equal to it")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    async def later() -> str:
+        return "continue"
+
+    def raising(_: Loop) -> str:
+        raise Mute
+
+    view = log(*[calling(CALL)] * 3).view
+    told = {
+        "it gave a Odd": lambda _: Odd(),
+        "it gave a list": lambda _: ["continue"],
+        "it gave a NoneType": lambda _: None,
+        "it has to be awaited, and is asked while a request is made": lambda _: later(),
+        "Mute": raising,
+    }
+    for failed, decide in told.items():
+        verdict = judge(view, options=LoopDetection(on_loop_detected=decide))  # type: ignore[arg-type]
+        assert (verdict.action, verdict.failed) == ("inject", failed)
+
+
 def test_the_warning_says_what_repeats() -> None:
     assert "made the same tool calls 3 times" in warning(Loop("calls", 3, 0, 4, "")).text
     assert "said the same 4 times" in warning(Loop("text", 4, 0, 4, "")).text
@@ -149,6 +200,32 @@ def test_one_repetition_is_none() -> None:
         LoopDetection(max_repetitions=1)
     with pytest.raises(InputError, match="on_loop_detected"):
         LoopDetection(on_loop_detected="stop")  # type: ignore[arg-type]
+    assert LoopDetection(2, 1).loop_detection_window == 1
+
+
+@pytest.mark.parametrize("given", [1, 0, -1, 2.5, float("nan"), "3", True, None])
+def test_what_is_no_number_of_repetitions_is_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="max_repetitions"):
+        LoopDetection(given)
+    if given != 1 or given is True:
+        with pytest.raises(InputError, match="loop_detection_window"):
+            LoopDetection(3, given)
+
+
+def test_a_function_that_has_to_be_awaited_is_refused() -> None:
+    async def decide(_: Loop) -> str:
+        return "continue"
+
+    class Decides:
+        async def __call__(self, _: Loop) -> str:
+            return "continue"
+
+    for later in (decide, partial(decide), Decides()):
+        with pytest.raises(InputError, match="async"):
+            LoopDetection(on_loop_detected=later)  # type: ignore[arg-type]
+    for odd in (None, 3, ["warn"]):
+        with pytest.raises(InputError, match="on_loop_detected"):
+            LoopDetection(on_loop_detected=odd)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["calls", "text"])

@@ -35,6 +35,14 @@ class LadingError(Exception):
     def __init__(self, text: str = "") -> None:
         super().__init__(text or inspect.getdoc(type(self)) or type(self).__name__)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a copy in another process: the text as it stands and what is known beside it, not made again."""
+        return _again, (type(self), *self.args), self.__dict__
+
+
+def _again(kind: type[LadingError], *args: object) -> LadingError:
+    return kind.__new__(kind, *args)
+
 
 class InputError(LadingError):
     """The input cannot be used."""

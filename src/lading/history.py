@@ -16,7 +16,7 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.log import NO_COMPACTIONS, Edit, Entry, Reported
 from lading.manifest import log_chain
-from lading.messages import File, Image, Message, ToolResult, is_own
+from lading.messages import File, Image, Message, ToolResult, is_spoken
 from lading.repair import Admitted, Border, Needs
 from lading.request import encoded
 from lading.view import View, rebuild
@@ -84,7 +84,7 @@ class History:
         data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
-        self._turn += message.role == "user" and not message.results and not is_own(message)
+        self._turn += is_spoken(message)
         index, tokens = len(self.entries), self._count(message)
         self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         admitted = self._border.admit(message)

@@ -7,6 +7,7 @@ stands, so nothing is forgotten when a session is reopened.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice, takewhile
@@ -19,12 +20,14 @@ from lading.asking import attempted
 from lading.errors import InputError, LoopStopped
 from lading.events import Event, LoopDetected
 from lading.history import History
-from lading.messages import Message, ToolCall, is_own, own_words
+from lading.messages import Message, ToolCall, is_own, is_spoken, own_words
 from lading.view import View
 
 _GONE = frozenset({"cleared", "digested", "summarised", "dropped"})
 """Kinds of edits under which the model does not see what was there."""
 _REASON_CHARS = 400
+_WARNS = "[Lading: "
+"""Starts a warning, among what Lading says."""
 
 Action: TypeAlias = Literal["continue", "inject", "terminate"]
 Kind: TypeAlias = Literal["calls", "text"]
@@ -48,8 +51,8 @@ OnLoop: TypeAlias = Literal["warn", "terminate"] | Callable[[Loop], Action]
 
 
 class LoopDetection(Struct, frozen=True):
-    """The documents' options, with their defaults. Raises InputError for fewer than two repetitions, and for
-    another word in place of ``on_loop_detected``."""
+    """The documents' options, with their defaults. Raises InputError for fewer than two repetitions or an empty
+    window, for what is no whole number, and for ``on_loop_detected`` of another word or to be awaited."""
 
     max_repetitions: int = 3
     loop_detection_window: int = 4
@@ -57,10 +60,15 @@ class LoopDetection(Struct, frozen=True):
     on_loop_detected: OnLoop = "warn"
 
     def __post_init__(self) -> None:
-        if self.max_repetitions < 2:
-            raise InputError("What is said once repeats nothing: max_repetitions starts at 2.")
-        if not callable(self.on_loop_detected) and self.on_loop_detected not in ("warn", "terminate"):
+        for name, least in (("max_repetitions", 2), ("loop_detection_window", 1)):
+            given: object = getattr(self, name)
+            if type(given) is not int or given < least:
+                raise InputError(f"{name} is {given!r}. Give a whole number from {least} on.")
+        decides: object = self.on_loop_detected
+        if not callable(decides) and not (isinstance(decides, str) and decides in ("warn", "terminate")):
             raise InputError('on_loop_detected is "warn", "terminate", or a function that says what to do.')
+        if any(map(inspect.iscoroutinefunction, (decides, getattr(decides, "__call__", None)))):  # noqa: B004
+            raise InputError("on_loop_detected is asked while a request is made: its function cannot be async.")
 
 
 DEFAULTS = LoopDetection()
@@ -82,19 +90,30 @@ def judge(view: View, *, options: LoopDetection = DEFAULTS) -> Verdict:
 
     An answer that repeats nothing resets: the next loop is warned of again.
     """
-    loop = repeated(view, options=options) if _is_answered(view) else None
+    loop = repeated(view, options=options) if _answered(view) is not None else None
     if loop is None:
         return Verdict()
     action: Action = "terminate" if options.on_loop_detected == "terminate" or _is_warned(view, loop) else "inject"
     failed = ""
     if callable(options.on_loop_detected):
         decided: object = attempted(partial(options.on_loop_detected, loop))
-        if decided in get_args(Action):
+        if type(decided) is str and decided in get_args(Action):
             action = decided  # type: ignore[assignment]
         else:
-            is_error = isinstance(decided, Exception)
-            failed = f"{type(decided).__name__}: {decided}" if is_error else f"it gave {decided!r}"
+            failed = _failure(decided)
     return Verdict(action, loop, warning(loop) if action == "inject" else None, failed[:_REASON_CHARS])
+
+
+def _failure(decided: object) -> str:
+    """Why what a function gave or raised decides nothing."""
+    kind = type(decided).__name__
+    if isinstance(decided, Exception):
+        text = attempted(partial(str, decided))
+        return f"{kind}: {text}" if isinstance(text, str) else kind
+    if inspect.iscoroutine(decided):
+        decided.close()
+        return "it has to be awaited, and is asked while a request is made"
+    return f"it gave {decided!r}" if type(decided) is str else f"it gave a {kind}"
 
 
 class LoopWatch:
@@ -104,22 +123,23 @@ class LoopWatch:
         """``options`` None: nothing is looked for. ``stops`` takes what is told where no request is made."""
         self._options = options
         self._stops = stops
-        self._judged = -1
+        self._judged: int | None = None
+        """The entry of the answer judged last that was part of a loop."""
         self._untold: list[Event] = []
 
     def look(self, history: History, *, call: int) -> Message | None:
         """The warning that is to be added before this call. Raises LoopStopped where the model is to be stopped."""
-        if self._options is None or self._judged == len(history.entries):
+        answer = _answered(history.view)
+        if self._options is None or answer in (None, self._judged):
             return None
         verdict = judge(history.view, options=self._options)
         if (loop := verdict.loop) is None:
-            self._judged = len(history.entries)
             return None
         event = LoopDetected(call, loop.kind, loop.times, verdict.action, verdict.failed)
         if verdict.action == "terminate":
             self._stops += [event] if event not in self._stops else []
             raise LoopStopped(kind=loop.kind, times=loop.times)
-        self._judged = len(history.entries)
+        self._judged = answer
         self._untold.append(event)
         return verdict.warning
 
@@ -149,8 +169,8 @@ def warning(loop: Loop) -> Message:
     """What a model is told that repeats itself."""
     what = "made the same tool calls" if loop.kind == "calls" else "said the same"
     return own_words(
-        f"you {what} {loop.times} times in a row, and nothing new came of it. Do something else: other "
-        "arguments, another tool, or say what is in the way."
+        f"{_WARNS}you {what} {loop.times} times in a row, and nothing new came of it. Do something else: other "
+        "arguments, another tool, or say what is in the way.]"
     )
 
 
@@ -160,31 +180,38 @@ def _newest_first(view: View) -> Iterator[tuple[int, Message]]:
 
 
 def _answers(view: View) -> Iterator[tuple[int, Message]]:
-    """The messages of the assistant, the newest first, each with its entry."""
-    return ((entry, message) for entry, message in _newest_first(view) if message.role == "assistant")
+    """The messages of the assistant since the user spoke, the newest first, each with its entry."""
+    since = takewhile(lambda told: not is_spoken(told[1]), _newest_first(view))
+    return ((entry, message) for entry, message in since if message.role == "assistant")
 
 
-def _is_answered(view: View) -> bool:
-    """Whether nothing but the results of all its calls stands behind the newest answer."""
+def _answered(view: View) -> int | None:
+    """The entry of the newest answer, where all its calls have results and neither the user spoke behind it nor a
+    warning stands there."""
     answered: set[str] = set()
-    for _, message in _newest_first(view):
+    for entry, message in _newest_first(view):
         if message.role == "assistant":
-            return answered.issuperset(call.id for call in message.calls)
-        if not message.results:
-            return False
+            return entry if answered.issuperset(call.id for call in message.calls) else None
+        if not message.results and (not is_own(message) or _is_warning(message)):
+            return None
         answered.update(result.call_id for result in message.results)
-    return False
+    return None
 
 
 def _is_warned(view: View, loop: Loop) -> bool:
     """Whether a warning stands before the newest answer of a loop, behind the one before."""
     before = (message for entry, message in _newest_first(view) if entry < loop.last)
-    return any(map(is_own, takewhile(lambda message: message.role != "assistant", before)))
+    return any(map(_is_warning, takewhile(lambda message: message.role != "assistant", before)))
+
+
+def _is_warning(message: Message) -> bool:
+    return is_own(message) and message.text.startswith(_WARNS)
 
 
 def _said(message: Message, kind: Kind) -> str:
+    """What is compared of an answer. The same words beside other calls are progress, so calls alone tell then."""
     if kind == "text":
-        return " ".join(message.text.split())
+        return "" if message.calls else " ".join(message.text.split())
     return "\n".join(sorted(f"{call.name} {_arguments(call)}" for call in message.calls))
 
 

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-OWN = "[Lading: "
-"""Starts what Lading itself says."""
+OWN = "lading"
+"""The origin of what Lading itself says."""
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -110,7 +110,8 @@ class Message(Struct, frozen=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     name: str = ""
     origin: str = ""
-    """The wire this was decoded from; its templates mean something to that wire only. Empty: made here."""
+    """The wire this was decoded from; its templates mean something to that wire only. Empty: made here. ``OWN``:
+    Lading says it, and nobody else. No wire writes it, and no text can give it."""
     template: Template | None = None
 
     @property
@@ -163,12 +164,17 @@ def user_text(text: str) -> Message:
 
 def own_words(text: str) -> Message:
     """What Lading itself says to a model, in the user's place because no wire has another: ``is_own`` knows it."""
-    return user_text(f"{OWN}{text}]")
+    return replace(user_text(text), origin=OWN)
 
 
 def is_own(message: Message) -> bool:
-    """Whether Lading itself said this to the model, and nobody asked it."""
-    return message.role == "user" and not message.results and message.text.startswith(OWN)
+    """Whether Lading itself said this to the model, and no user did."""
+    return message.origin == OWN
+
+
+def is_spoken(message: Message) -> bool:
+    """Whether the user speaks, and a turn begins."""
+    return message.role == "user" and not message.results and not is_own(message)
 
 
 def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:

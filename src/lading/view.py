@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading.addresses import RESTORE
 from lading.log import Edit, EditKind, Entry
-from lading.messages import Message, is_own
+from lading.messages import Message, is_spoken
 
 ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
 """Kinds of edits that say how one entry is shown where nothing takes it out of view."""
@@ -154,7 +154,7 @@ class View:
         self._raw[entry] = message
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
-        if message.role == "user" and not message.results and message.text.strip() and not is_own(message):
+        if is_spoken(message) and message.text.strip():
             self._newest_request = entry, message
         for call in message.calls:
             (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)

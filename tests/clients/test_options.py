@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -77,8 +78,10 @@ def test_a_model_that_circles_is_warned_and_the_caller_is_told_to_stop(kind: str
         agent = Agent(wrap(base, options=options, on_event=events.append), wire, lambda _: "the same")
         for _ in range(4):
             await agent.step()
-        with pytest.raises(LoopStopped, match="4 times in a row"):
+        with pytest.raises(LoopStopped, match="4 times in a row") as stopped:
             await agent.step()
+        again = pickle.loads(pickle.dumps(stopped.value))
+        assert (type(again), str(again), again.times) == (LoopStopped, str(stopped.value), 4)
         agent.messages.append({"role": "user", "content": "Look elsewhere."})
         await agent.step()
 

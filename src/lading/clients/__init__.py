@@ -92,7 +92,12 @@ def wrap(
 
 def _stopped(kind: type[Any]) -> type[LoopStopped]:
     """LoopStopped as an SDK passes it on: Anthropic's takes what is no error of its own for a lost connection, and
-    tries again."""
+    tries again. A copy in another process, which may know nothing of that SDK, is plain."""
     packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
     own = getattr(sys.modules.get("anthropic"), "AnthropicError", None) if "anthropic" in packages else None
-    return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {})
+    return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {"__reduce__": _plainly})
+
+
+def _plainly(stopped: LoopStopped) -> tuple[Any, ...]:
+    make, (_, *args), known = LoopStopped.__reduce__(stopped)
+    return make, (LoopStopped, *args), known

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from lading.compaction.clearing import named
 from lading.compaction.identifiers import MOST_PIECE_CHARS
 from lading.jsonbytes import digest
-from lading.messages import File, Image, Message, Part, Text, ToolCall, ToolResult
+from lading.messages import File, Image, Message, Part, Text, ToolCall, ToolResult, is_own
 
 SIZES = ((2_400, 800), (2_400, 400), (1_200, 200), (1_200, 100), (600, 100), (300, 100), (150, 50))
 """So many characters are shown of what somebody says, and of a result or a call's arguments: the first of these
@@ -47,7 +47,8 @@ def fenced(name: str, text: str) -> str:
 def transcript(messages: Iterable[Message], *, most_chars: int) -> str:
     """What the messages say, one paragraph for each part, in about ``most_chars``: each part is shown shorter
     where all of them take more, and then the oldest are left out."""
-    paragraphs = [found for message in messages for part in message.parts if (found := _told(part, message.role))]
+    by = ((message, "note" if is_own(message) else message.role) for message in messages)
+    paragraphs = [found for message, speaker in by for part in message.parts if (found := _told(part, speaker))]
     text = ""
     for said_chars, result_chars in SIZES:
         text = "\n".join(

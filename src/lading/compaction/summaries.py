@@ -19,7 +19,7 @@ from lading.compaction.identifiers import leaves, mentions
 from lading.compaction.state import Holds
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
-from lading.messages import Message, user_text
+from lading.messages import Message, is_own, user_text
 from lading.view import View
 
 SUMMARY_SHARE = 0.4
@@ -123,7 +123,7 @@ def judged(
     """The request, and what its answer is checked against: what was ``said``, what is known ``beside`` that, and
     the values and open ends that it must name."""
     messages = list(said)
-    users = words_of(message.text for message in messages if message.role == "user")
+    users = words_of(message.text for message in messages if message.role == "user" and not is_own(message))
     return Asked(
         request=request,
         known="\n".join([*(piece for message in messages for piece in _pieces(message)), beside]).casefold(),

@@ -51,7 +51,8 @@ def repetition(messages: Sequence[Message], max_repetitions: int = 3) -> tuple[s
         ([calling("{broken"), calling("{broken"), calling("{broken")], ("calls", 3)),
         ([calling("[" * 100_000)] * 3, ("calls", 3)),
         ([calling('"\ud83d"')] * 3, ("calls", 3)),
-        ([calling("{}", text="x"), calling("[]", text="x"), calling("1", text="x")], ("text", 3)),
+        ([calling("{}", text="x"), calling("[]", text="x"), calling("1", text="x")], None),
+        ([calling("{}", text=text) for text in "xyz"], ("calls", 3)),
     ],
 )
 def test_three_alike_in_a_row_are_a_repetition(

@@ -14,7 +14,7 @@ from lading.compaction.reactive_agents.synthesis_options import SynthesisConfig,
 from lading.compaction.reactive_agents.synthesis_signals import Signals, steering_message
 from lading.engine import Engine
 from lading.events import ContextSynthesized, Event, StrategyOverruled, SynthesisSignals
-from lading.messages import Message, user_text
+from lading.messages import Message, own_words, user_text
 from tests.compaction.reactive_agents.synthesised import (
     LINES,
     Model,
@@ -215,7 +215,7 @@ def test_the_task_is_what_the_user_asked_last_and_no_steering() -> None:
     engine = opened(DEEP, model)
     engine.append([said("Yes."), user_text("Read f8 first.")])
     for number in range(4):
-        engine.append([*turn(number), user_text("[Steering] Call read next.")])
+        engine.append([*turn(number), own_words("[Steering] Call read next.")])
         sent(engine)
     (asked,) = model.asked
     assert "Read f8 first." in asked.context

@@ -16,7 +16,7 @@ from lading.compaction.cutting import MOST_CARRIED_SHARE, MOST_STUB_TOKENS, carr
 from lading.compaction.deepening import Span, folded, saving, span
 from lading.compaction.digesting import digest
 from lading.compaction.folding import folds
-from lading.messages import is_own
+from lading.messages import is_spoken as speaks
 from lading.view import Item, View
 
 OLDER_EVIDENCE = "evidence: overflow (ii), older evidence becomes a summary"
@@ -75,7 +75,7 @@ def is_spoken(view: View, position: int) -> bool:
         return False
     # A repair may put words of a user where nobody spoke.
     said = (message for _, message in view.raw_between(item.entry, item.entry))
-    return any(message.role == "user" and not message.results and not is_own(message) for message in said)
+    return any(map(speaks, said))
 
 
 def used(plan: Plan) -> list[Item]:

@@ -17,7 +17,7 @@ from lading.compaction.cutting import cut_points
 from lading.compaction.deepening import Span, deepened, folded, is_new, span, spare, told
 from lading.effects import Steps
 from lading.errors import InputError
-from lading.messages import is_own
+from lading.messages import is_spoken
 from lading.view import Item, View
 
 Level: TypeAlias = Literal["", "micro", "full"]
@@ -134,9 +134,7 @@ def _request(view: View) -> tuple[int, int]:
 
 
 def _is_prompt(item: Item) -> bool:
-    message = item.message
-    is_said = message.role == "user" and not message.results and not is_own(message)
-    return is_said and item.kind not in ("summarised", "dropped")
+    return is_spoken(item.message) and item.kind not in ("summarised", "dropped")
 
 
 def _bounds(view: View, start: int, end: int) -> list[int]:

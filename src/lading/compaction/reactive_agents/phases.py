@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from lading.compaction.fencing import cleansed
 from lading.compaction.reactive_agents.levels import on_one_line
 from lading.compaction.reactive_agents.steps import Step
 
@@ -62,9 +63,9 @@ def steering(
     missing = missing_tools(steps, required_tools) or ("a tool",)
     done = completed_tools(steps)
     told = [f"Completed: {', '.join(f'{tool} ✓' for tool in done)}"] if done else []
-    told += [f"Failed: {error}" for error in last_errors(steps)]
+    told += [f"Failed: {_quoted(step, ERROR_CHARS)}" for step in _failures(steps)]
     if phase == "verify" and (written := _last_write(steps)):
-        told.append(f"{written.tool}: {on_one_line(written.content, WRITTEN_CHARS)}")
+        told.append(_quoted(written, WRITTEN_CHARS))
     wanted = STEERING[phase].format(tool=missing[0])
     if max_iterations is not None and iteration >= max_iterations - LAST_ITERATIONS:
         wanted += f" Iterations left: {max(max_iterations - iteration, 0)}."
@@ -88,9 +89,18 @@ def missing_tools(steps: Sequence[Step], required_tools: Sequence[str]) -> tuple
 
 
 def last_errors(steps: Sequence[Step]) -> tuple[str, ...]:
-    """The newest failures, each on a line."""
-    failed = [step for step in steps if step.kind == "observation" and step.failed][-MOST_ERRORS:]
-    return tuple(f"{step.tool}: {on_one_line(step.content, ERROR_CHARS)}" for step in failed)
+    """The newest failures, each on a line, without secrets."""
+    return tuple(f"{step.tool}: {on_one_line(cleansed(step.content), ERROR_CHARS)}" for step in _failures(steps))
+
+
+def _failures(steps: Sequence[Step]) -> Sequence[Step]:
+    return [step for step in steps if step.kind == "observation" and step.failed][-MOST_ERRORS:]
+
+
+def _quoted(step: Step, most_chars: int) -> str:
+    """What a tool said, as data: without secrets, on one line, between quotes that nothing in it can close."""
+    said = on_one_line(cleansed(step.content).replace('"', "'"), most_chars - 2)
+    return f'{step.tool}: "{said}"'
 
 
 def _last_write(steps: Sequence[Step]) -> Step | None:

@@ -17,12 +17,12 @@ from lading.compaction.reactive_agents.phases import (
 )
 from lading.compaction.reactive_agents.steps import Step, steps_of
 from lading.events import SynthesisSignals
-from lading.messages import Message, user_text
+from lading.messages import Message, is_own, own_words
 from lading.models.card import Tier
 from lading.models.profiles import CONTEXT_PROFILES
 
 STEERS = "[Steering] "
-"""By this a message of ``steering_message`` is known: an older one is not kept when what stands around it ages."""
+"""Starts what steers, for the model to read; ``is_own`` knows it by its origin."""
 
 
 class Signals(Struct, frozen=True, kw_only=True):
@@ -113,12 +113,14 @@ def situation(steps: Sequence[Step], *, iteration: int, signals: SignalsNow, tie
 def steering_message(
     messages: Iterable[Message], signals: SignalsNow = NOTHING_SAID, *, tier: Tier = "mid"
 ) -> Message:
-    """What to tell the model after these messages, as one of the user's, for the caller to add."""
+    """What to tell the model after these messages, in the user's place, for the caller to add. It is
+    nobody's rule or request, and leaves with what stands around it."""
     said = tuple(messages)
     replies = sum(message.role == "assistant" for message in said)
-    return user_text(STEERS + situation(steps_of(said), iteration=replies, signals=signals, tier=tier).steering)
+    now = situation(steps_of(said), iteration=replies, signals=signals, tier=tier)
+    return own_words(STEERS + now.steering)
 
 
 def is_steering(message: Message) -> bool:
-    """Whether ``steering_message`` made it."""
-    return message.role == "user" and message.text.startswith(STEERS)
+    """Whether it is of ``steering_message``, or another word that nobody spoke."""
+    return is_own(message)
