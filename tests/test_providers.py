@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading import SessionOptions, resolve, verify
+from lading.errors import InputError
 from lading.events import StrategyOverruled
 from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
 from lading.providers import (
@@ -200,3 +201,52 @@ def test_a_transform_that_fails_or_gives_nothing_decides_nothing_and_is_told_of(
             pack = session.pack(TOOLS)
             assert [event for event in pack.events if isinstance(event, StrategyOverruled) and why in event.why]
             assert len(pack.request["messages"]) == 5
+
+
+def test_what_providers_tell_is_refused_as_a_strategy() -> None:
+    telling = create_transform_context([identity])
+    for transform in (
+        telling,
+        compose_transform_contexts([redacting, telling]),
+        create_transform_context([], base_transform=telling),
+    ):
+        with pytest.raises(InputError, match=r"session\.add\(transform\(\[\.\.\.\]\)\)"):
+            transforming(transform)
+    with Session(
+        "gpt-4o", strategy=transforming(create_transform_context([], base_transform=redacting))
+    ) as session:
+        session.add([user_text("Find the key."), *step(0)])
+        assert SECRET not in session.pack(TOOLS).body.decode()
+
+
+def test_what_only_says_the_same_as_the_head_is_not_taken_for_it() -> None:
+    with Session("gpt-4o", strategy=transforming(lambda messages: list(messages)[-3:])) as session:
+        session.add([user_text("continue"), said("a1"), user_text("q2")])
+        session.pack()
+        session.add([said("a2"), user_text("continue"), said("a3"), user_text("q4")])
+        shown = [message["content"] for message in session.pack().request["messages"]]
+    assert [text for text in shown if not text.startswith("[")] == ["continue", "continue", "a3", "q4"]
+
+
+def test_a_head_that_is_given_back_in_part_is_not_shown_twice() -> None:
+    def without_the_first(messages: Sequence[Message]) -> Sequence[Message]:
+        return [replace(message) for message in messages[1:]]
+
+    with Session("gpt-4o", strategy=transforming(without_the_first)) as session:
+        session.add([user_text("go"), user_text("on"), said("a1"), user_text("q2")])
+        assert [item["content"] for item in session.pack().request["messages"]] == ["go", "on", "a1", "q2"]
+
+
+def test_at_a_call_a_transform_is_asked_once_about_the_whole_history() -> None:
+    asked: list[int] = []
+
+    def listening(messages: Sequence[Message]) -> Sequence[Message]:
+        asked.append(len(messages))
+        return redacting(messages)
+
+    with Session("gpt-4o", strategy=transforming(listening)) as session:
+        session.add("Find the key.")
+        for number in range(4):
+            session.add(step(number))
+            assert SECRET not in session.pack(TOOLS).body.decode()
+    assert asked == [3, 5, 7, 9]

@@ -9,9 +9,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.checked import check
 from lading.compaction import Strategy
+from lading.compaction import strategy as named
 from lading.effects import Summarizer
 from lading.engine import Engine
+from lading.errors import InputError
 from lading.events import Event, ModelChanged
 from lading.intake import MARK, plain
 from lading.loops import LoopDetection
@@ -27,7 +30,7 @@ _MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
 
 
 class SessionOptions(Struct, frozen=True):
-    """What a session is seldom told."""
+    """What a session is seldom told. Raises InputError for a summarizer, profile or loop detection that is none."""
 
     tenant: str = "default"
     restore: bool = True
@@ -46,8 +49,25 @@ class SessionOptions(Struct, frozen=True):
     loop_detection: LoopDetection | None = None
     """When a model repeats itself and what is done then; None: it is never looked for."""
 
+    def __post_init__(self) -> None:
+        for value, kind, advice in (
+            (self.summarizer, Summarizer, "a summarizer is Summarizer(function), or None"),
+            (self.profile, Profile, "a profile is a Profile, such as context_profile(model, options), or None"),
+            (self.loop_detection, LoopDetection, "loop_detection is LoopDetection(...), or None"),
+        ):
+            check(value, (kind, type(None)), advice=advice)
+
 
 DEFAULTS = SessionOptions()
+
+
+def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
+    """Raises InputError, UnknownName for what no session can be opened with."""
+    check(options, SessionOptions, advice="options are lading.SessionOptions(...)")
+    for name, tokens, least in (("window", window, 1), ("output_reserve", output_reserve, 0)):
+        if tokens is not None and (type(tokens) is not int or tokens < least):
+            raise InputError(f"{name} is {tokens!r}; give whole tokens from {least} on, such as 16_000.")
+    named(strategy)  # type: ignore[arg-type]
 
 
 def line_settings(
@@ -61,6 +81,7 @@ def line_settings(
     options: SessionOptions,
 ) -> Settings:
     """The settings of a session's line; what is None comes from the card. Raises InputError, UnknownName."""
+    check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     settings = settings_for(
         card,
         window_tokens=window,

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from lading.checked import check
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.fencing import fenced
+from lading.errors import InputError
 from lading.messages import File, Image, Message, Part, Text
 from lading.view import View
 
@@ -36,6 +39,15 @@ ContextProvider: TypeAlias = Callable[[RequestContext, Sequence[Message]], Itera
 """What is to be told beside these messages."""
 
 
+class Telling(Struct, frozen=True):
+    """A transform that adds what providers tell: for messages that are about to be added."""
+
+    transform: TransformContext
+
+    def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self.transform(messages)
+
+
 def compose_transform_contexts(transforms: Iterable[TransformContext | None]) -> TransformContext:
     """One transform that runs these from left to right; None among them is left out."""
     chain = [transform for transform in transforms if transform is not None]
@@ -45,7 +57,7 @@ def compose_transform_contexts(transforms: Iterable[TransformContext | None]) ->
             messages = transform(messages)
         return messages
 
-    return composed
+    return Telling(composed) if any(isinstance(transform, Telling) for transform in chain) else composed
 
 
 def create_transform_context(
@@ -62,7 +74,7 @@ def create_transform_context(
         rewritten = base_transform(messages) if base_transform else messages
         return with_context(rewritten, [told for provider in asked for told in provider(whom, rewritten)])
 
-    return transformed
+    return Telling(transformed) if asked or isinstance(base_transform, Telling) else transformed
 
 
 def with_context(messages: Sequence[Message], injected: Iterable[Message]) -> list[Message]:
@@ -85,21 +97,45 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     The log keeps them raw. What the transform changes becomes an edit with a pointer, so it is given what it gave
     before; what is new is shown by itself as the transform shows it, where it is still the same call or result. The
     head, all before the first answer, stays as it was added: transform that before it is added.
+    Raises InputError for what is no function, and for a transform that adds what providers tell: that would be
+    told anew at each call, and change what was sent.
     """
-    return Strategy(
-        name,
-        partial(_transformed, transform=transform, name=name),
-        admit=partial(_arrived, transform=transform, name=name),
-    )
+    check(transform, Callable, advice="a transform is a function of messages")  # type: ignore[arg-type]
+    if isinstance(transform, Telling):
+        raise InputError(
+            "What context providers tell is added once, with what the user says: session.add(transform([...])). "
+            "Give transforming(...) only transforms that change or leave out what was said."
+        )
+    answers: WeakKeyDictionary[View, tuple[int, int, object]] = WeakKeyDictionary()
+
+    def asked(view: View, pressure: Pressure) -> object:
+        # What arrives is decided message by message, and then all of it: one answer serves for both.
+        when = pressure.past.calls, len(view)
+        if view not in answers or answers[view][:2] != when:
+            answers[view] = (*when, transform(_spoken(view, len(view))))
+        return answers[view][2]
+
+    def compact(view: View, pressure: Pressure) -> Compaction:
+        answer = asked(view, pressure)
+        del answers[view]
+        return _transformed(view, pressure, answer, transform=transform, name=name)
+
+    def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
+        return _arrived(arrival, pressure, partial(asked, arrival.view, pressure), name=name)
+
+    return Strategy(name, compact, admit=admit)
 
 
-def _transformed(view: View, pressure: Pressure, *, transform: TransformContext, name: str) -> Compaction:
+def _transformed(
+    view: View, pressure: Pressure, answer: object, *, transform: TransformContext, name: str
+) -> Compaction:
     head = _spoken(view, view.head)
 
-    def rewrite(given: list[Message]) -> object:
-        answer: object = transform(given)
-        of_head = list(transform(head)) if head else []
-        if of_head and isinstance(answer, Sequence) and list(answer[: len(of_head)]) == of_head:
+    def rewrite(_given: list[Message]) -> object:
+        if not isinstance(answer, Sequence) or not head or list(answer[: len(head)]) == head:
+            return answer
+        of_head = list(transform(head))
+        if of_head and of_head != head[-len(of_head) :] and list(answer[: len(of_head)]) == of_head:
             return [*head, *answer[len(of_head) :]]
         return answer
 
@@ -111,17 +147,20 @@ def _transformed(view: View, pressure: Pressure, *, transform: TransformContext,
     return Compaction((draft,) if draft else ())
 
 
-def _arrived(arrival: Arrival, pressure: Pressure, *, transform: TransformContext, name: str) -> Draft | None:
+def _arrived(arrival: Arrival, pressure: Pressure, asked: Callable[[], object], *, name: str) -> Draft | None:
     """What is new behind the newest answer, and that answer: no edit of several messages may change these."""
     view, said, entry = arrival.view, arrival.item.message, arrival.item.entry
     start, end = view.span(entry, entry)
     behind = range(end, len(view))
     if start < view.head or end - start > 1 or any(view.items[at].message.role == "assistant" for at in behind):
         return None
-    shown = transform(_spoken(view, end))
-    if not shown or shown[-1] == said or _form(shown[-1]) != _form(said):
+    answer = asked()
+    if not isinstance(answer, Sequence) or len(answer) <= len(behind):
         return None
-    return Draft("clipped", entry, entry, (shown[-1],), f"{name} changed it", (pressure.address(str(entry)),))
+    shown = answer[-1 - len(behind)]
+    if not isinstance(shown, Message) or shown == said or _form(shown) != _form(said):
+        return None
+    return Draft("clipped", entry, entry, (shown,), f"{name} changed it", (pressure.address(str(entry)),))
 
 
 def _spoken(view: View, end: int) -> list[Message]:

@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from lading.checked import did_you_mean
 from lading.errors import UnknownName
 
 
@@ -23,7 +24,7 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Any] =
     path = table.get(name) or _entry_point(name, kind) or name
     module_name, separator, attribute = path.partition(":")
     if not separator or not attribute.isidentifier() or module_name.startswith("."):
-        raise UnknownName(f"There is no {kind} named {name!r}. {choices}")
+        raise UnknownName(f"There is no {kind} named {name!r}.{did_you_mean(name, table)} {choices}")
     try:
         found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:

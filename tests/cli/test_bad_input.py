@@ -117,7 +117,7 @@ ARGUMENTS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "counter that is none": (["--counter", "os:path"], ("os:path", "cl100k, estimate, o200k")),
     "same strategy twice": (["--strategy", "basic", "--strategy", "basic"], ("--strategy once",)),
     "several strategies, one output": (["--strategy", "basic", "--strategy", "append-only"], ("--emit",)),
-    "window of words": (["--window", "big"], ("--window", "whole number of tokens")),
+    "window of words": (["--window", "big"], ("--window", "tokens such as 16k")),
     "window of 0": (["--window", "0"], ("--window", "from 1")),
     "negative window": (["--window", "-5"], ("--window", "from 1")),
     "window with a fraction": (["--window", "1e3"], ("--window", "whole number")),

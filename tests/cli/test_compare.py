@@ -85,6 +85,7 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
         (("--strategies", "basic,basic"), "the same is given twice"),
         (("--windows", "16q"), "give tokens such as 16k or 64000"),
         (("--windows", "0"), "give tokens such as 16k"),
+        (("--windows", "16"), "from 500 on"),
         (("--windows", "9999m"), "give tokens such as 16k"),
         (("--windows", "16k,16000"), "the same is given twice"),
         (("--prices", "1/x"), "give prices such as .10/1.25 or none"),

@@ -119,6 +119,7 @@ def test_the_request_is_the_body_that_the_manifest_records(tmp_path: Path, wire:
 def test_nothing_of_the_future_is_used(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json")
     plain = emitted(path, "--window", "3000")
+    assert emitted(path, "--window", "3k") == plain
     record = json.loads(path.read_text())
     raw = record["messages"]
     for upto in (3, 9, 17):

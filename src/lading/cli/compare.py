@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from lading.cli import terminal
+from lading.cli.amounts import tokens_of
 from lading.cli.compare_output import facts_of, print_standings
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.prices import rates_of
@@ -25,9 +25,9 @@ from lading.evaluate.walks import Session, session_of
 from lading.report.comparison import comparison_page
 from lading.sources import Recording
 
-_AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
-_MOST_TOKENS = 10**9
+_LEAST_TOKENS = 500
+"""In a smaller window hardly a message fits, and each call is tried for long."""
+_WINDOWS = f"tokens such as 16k or 64000, from {_LEAST_TOKENS} on"
 
 _Option = Callable[[click.Context, click.Parameter, str], Any]
 
@@ -52,11 +52,7 @@ def _each(parse: Callable[[str], Any], what: str) -> _Option:
 
 
 def _window(text: str) -> int:
-    match = _AMOUNT.fullmatch(text)
-    tokens = round(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
-    if not 1 <= tokens <= _MOST_TOKENS:
-        raise ValueError(text)
-    return tokens
+    return tokens_of(text, least=_LEAST_TOKENS)
 
 
 def _prices(text: str) -> Prices:
@@ -76,7 +72,7 @@ def _name(text: str) -> str:
     show_default=True, metavar="A,B,C", help="Strategies, reference arms or module:NAME; all: every name.",
 )  # fmt: skip
 @click.option(
-    "--windows", callback=_each(_window, "tokens such as 16k or 64000"), default="16k,32k,64k", show_default=True,
+    "--windows", callback=_each(_window, _WINDOWS), default="16k,32k,64k", show_default=True,
     metavar="N,N", help="Windows in tokens; 16k is 16,000.",
 )  # fmt: skip
 @click.option(

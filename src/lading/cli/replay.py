@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
+from lading.cli.amounts import tokens_of
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
@@ -35,9 +36,6 @@ from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 
-_MOST_TOKENS = 10**9
-"""No window is larger; the yardstick of the replay is."""
-
 
 def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Rates | None:
     if value is None:
@@ -52,9 +50,10 @@ def _parse_tokens(_context: click.Context, parameter: click.Parameter, value: st
     least = 0 if parameter.default == "0" else 1
     if value is None:
         return None
-    if not value.isdecimal() or not least <= int(value[:20]) <= _MOST_TOKENS:
-        raise click.BadParameter(f"give a whole number of tokens from {least} to {_MOST_TOKENS:,}, such as 32000")
-    return int(value)
+    try:
+        return tokens_of(value, least=least)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _parse_seconds(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
@@ -72,7 +71,9 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.command("replay")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
-@click.option("--window", callback=_parse_tokens, metavar="N", help="Window in tokens; default: the card's.")
+@click.option(
+    "--window", callback=_parse_tokens, metavar="N", help="Window in tokens; 16k is 16,000; default: the card's."
+)
 @click.option(
     "--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N",
     help="Tokens of the window left free for the answer, at most what the model's card lets it write.",

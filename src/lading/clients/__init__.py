@@ -20,7 +20,7 @@ from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
-from lading.opening import DEFAULTS, SessionOptions
+from lading.opening import DEFAULTS, SessionOptions, check_opening
 from lading.session import Session
 from lading.stores import SessionStore
 
@@ -64,8 +64,8 @@ def wrap(
     for one of them by name. ``store``, ``window``, ``strategy``, ``output_reserve``, ``options``: as for
     ``Session``. When a request cannot be packed it goes out as the caller made it and ``on_event`` is told so; with
     ``fail_open=False`` the error is raised instead. LoopStopped is raised to the caller in any case, where
-    ``loop_detection`` is set. Raises InputError for a client of another kind, or one that is wrapped already;
-    StoreError.
+    ``loop_detection`` is set. Raises InputError for a client of another kind, one that is wrapped already, and
+    for what no session can be opened with; UnknownName, StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -77,6 +77,7 @@ def wrap(
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
+    check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     wrapping = Wrapping(window, strategy, output_reserve, options, fail_open, _stopped(kind))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     wrapped: Any = client.copy(http_client=carried_by(http_client, conversations))  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import parse
+from lading.checked import check
 from lading.economics import Rates
 from lading.effects import Steps
 from lading.errors import AddressError
@@ -49,6 +50,10 @@ STRATEGIES: dict[str, str] = {
 
 ALSO_NAMED = {"compactToolResults": "compact_tool_results"}
 """Names as other documents spell them."""
+_NO_STRATEGY = (
+    "a strategy is a name, module:NAME or a Strategy. Options are no strategy: make them one by "
+    "strategy_for(config), configured(options) or strategy(options) of the package that they are from"
+)
 DEFAULT = "priced"
 """The strategy of whoever names none."""
 
@@ -152,9 +157,11 @@ class Strategy(Struct, frozen=True):
 
 
 def strategy(name: str | Strategy) -> Strategy:
-    """The strategy of that name, or at that dotted path; a strategy is itself. Raises UnknownName."""
+    """The strategy of that name, or at that dotted path; a strategy is itself. Raises UnknownName, and InputError
+    for what is neither."""
     if isinstance(name, Strategy):
         return name
+    check(name, str, advice=_NO_STRATEGY)
     found = lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
     assert isinstance(found, Strategy)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import dropwhile
+from itertools import takewhile
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import carried, cut_points
@@ -36,7 +36,7 @@ def rewritten_by_caller(
         raise TypeError(f"{name} must give a list of messages")
     if not answer:
         raise ValueError(f"{name} gave no messages; at least one must stay")
-    wanted = list(dropwhile(lambda message: message in head, answer))
+    wanted = list(answer[_of_head(answer, head, messages[view.head :]) :])
     if wanted == messages[view.head :]:
         return None
     start, end, behind = _changed(view, messages, wanted, pressure)
@@ -46,6 +46,14 @@ def rewritten_by_caller(
     stays = map(carry, carried(view, end, start=start, pressure=pressure))
     kept = [message for message in stays if not _is_told(message, shown)]
     return _draft(view, (start, end), shown, kept=kept, name=name, pressure=pressure)
+
+
+def _of_head(answer: Sequence[Message], head: Sequence[Message], rest: Sequence[Message]) -> int:
+    """How many messages the answer begins with that are the head's, in its order. A later one is not, also where
+    it says the same: a user may say "continue" twice."""
+    later = set(map(id, rest)) - set(map(id, head))
+    left = iter(head)
+    return sum(1 for _ in takewhile(lambda message: id(message) not in later and message in left, answer))
 
 
 def _changed(

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
+from lading.checked import check
 from lading.errors import InputError
 from lading.events import Event
 from lading.models.card import Tier
@@ -53,6 +54,7 @@ CONTEXT_PROFILES: Mapping[Tier, Profile] = {
     "frontier": Profile("frontier", 12, 10, 2_000, "detailed", "full", "full", 3, 90, 15, 0.7),
 }
 """The profile of each tier."""
+NO_PROFILE = "a profile is a Profile, such as CONTEXT_PROFILES[tier] or context_profile(model, options)"
 
 _WORDS: tuple[tuple[Tier, tuple[str, ...]], ...] = (
     ("frontier", ("opus", "o1", "o3")),
@@ -88,6 +90,7 @@ def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None)
     ``overrides`` may spell fields as here or as the document does (``toolResultMaxChars``). Raises InputError
     naming a field that is unknown, given twice or has no such value.
     """
+    check(overrides, (Mapping, type(None)), advice="overrides are fields by name, as a mapping")
     given = snake_case(overrides or {})
     tier = given.get("tier", detect_tier(model)[0])
     if tier not in CONTEXT_PROFILES:

@@ -67,7 +67,11 @@ def test_options_are_read_in_either_spelling(options: dict[str, object], config:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"contextStrategie": None}, "unknown field `context_strategie`"),
+        ({"contextStrategie": None}, "no option 'contextStrategie'. Did you mean 'contextStrategy'"),
+        ({"context_strategie": None}, "no option 'context_strategie'. Did you mean 'context_strategy'"),
+        ({"contextStrategy": {"type": "sliding-window", "maxTurn": 2}}, "Did you mean 'maxTurns'"),
+        ({"systemPrompt": "You are"}, "no option 'systemPrompt'"),
+        ([("contextStrategy", None)], "as a mapping"),
         ({"contextStrategy": {"type": "window", "maxTurns": 2}}, "Invalid value 'window'"),
         ({"contextStrategy": {"type": "compact"}}, "missing required field `max_tokens`"),
         ({"contextStrategy": {"type": "summarize", "maxTokens": 0}}, "Expected `int` >= 1"),

@@ -89,6 +89,13 @@ def test_full_detail_steps_says_how_many_stay_whole(full: int, kept: int) -> Non
     assert whole_results(sent({"fullDetailSteps": full})) == kept
 
 
+def test_with_no_full_detail_steps_only_the_newest_block_stays_whole() -> None:
+    request = sent({"fullDetailSteps": 0, "compactAfterSteps": 0})
+    results = [message["content"] for message in request["messages"] if message["role"] == "tool"]
+    assert len(results) == 1
+    assert "result 7" in results[0]
+
+
 def test_full_detail_steps_are_kept_before_scores_where_steps_are_scored() -> None:
     history = rounds(30)
     history[6] = answered("c2", "result 2 " + "penguins " * 20)

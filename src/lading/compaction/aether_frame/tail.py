@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from lading.checked import check, check_fields
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.aether_frame.overflow import STEP_SUMMARY, Plan, is_spoken, overflow, turns, used
 from lading.compaction.basic import admit
@@ -34,6 +35,7 @@ class Tail(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the room, what each overflow step tries to leave free: it takes in what comes next."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.last_n_turns < 1 or not 0 <= self.slack_percent < 100:
             raise InputError("Keep one turn at least, and leave a slack from 0 to below 100 percent.")
 
@@ -79,7 +81,8 @@ def _has_spoken(view: View) -> bool:
 
 
 def strategy(options: Tail) -> Strategy:
-    """The strategy with other options."""
+    """The strategy with other options. Raises InputError for what is none."""
+    check(options, Tail, advice="options are Tail(...)")
     return Strategy("conversation-tail", partial(compact, options=options), admit=admit)
 
 

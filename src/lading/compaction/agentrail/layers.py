@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.checked import check, check_fields
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.agentrail.reactive import DEFAULTS as REACTIVE
 from lading.compaction.agentrail.reactive import Reactive
@@ -28,7 +29,7 @@ from lading.compaction.deepening import saving, spare, told
 from lading.effects import Steps, Summarised, Summarizer
 from lading.errors import InputError
 from lading.messages import Message, user_text
-from lading.spelling import snake_case
+from lading.spelling import check_options, snake_case
 from lading.view import View
 
 Summarise: TypeAlias = Callable[[list[Message], str], Summarised | Awaitable[Summarised]]
@@ -41,15 +42,23 @@ class Agentrail(Struct, frozen=True, forbid_unknown_fields=True):
     boundary: Boundary = BOUNDARY
     reactive: Reactive = REACTIVE
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 DEFAULTS = Agentrail()
+_NESTED: Mapping[str, type[Struct]] = {"tool_results": ToolResults, "reactive": Reactive}
 
 
 def configured(given: Mapping[str, Any]) -> Strategy:
     """The strategy with the document's ``compaction`` object, names as it spells them or in snake_case:
     ``triggerTokens``, ``minMessages``, ``reactive``, and ``toolResults`` for what ``compactToolResults`` takes.
     Raises InputError for an option that does not exist or cannot be."""
+    check_options(given, (*Boundary.__struct_fields__, *_NESTED), of="Agentrail's compaction")
     options = snake_case(given, nested=True)
+    for name, value in zip(options, given.values(), strict=True):
+        if name in _NESTED and isinstance(value, Mapping):
+            check_options(value, _NESTED[name].__struct_fields__, of=name)
     boundary = {name: options.pop(name) for name in Boundary.__struct_fields__ if name in options}
     try:
         chosen = msgspec.convert({**options, "boundary": boundary}, Agentrail)
@@ -60,7 +69,9 @@ def configured(given: Mapping[str, Any]) -> Strategy:
 
 def summarizer(summarize: Summarise, *, timeout_s: float = 60.0) -> Summarizer:
     """Whom to ask for summaries, as the document has it: ``summarize(messages, reason)``. The messages are one,
-    which holds all of the request; reasons are ``session_compaction``, ``reactive_micro`` and ``reactive_full``."""
+    which holds all of the request; reasons are ``session_compaction``, ``reactive_micro`` and ``reactive_full``.
+    Raises InputError for what is no function."""
+    check(summarize, Callable, advice="summarize is a function of messages and a reason")  # type: ignore[arg-type]
     return Summarizer(
         lambda request: summarize([user_text(request.prompt)], request.reason.partition(":")[0]), timeout_s
     )
@@ -87,7 +98,8 @@ def _beside(previews: list[Draft], folds: list[Draft]) -> list[Draft]:
 
 
 def strategy(options: Agentrail) -> Strategy:
-    """The strategy with other options."""
+    """The strategy with other options. Raises InputError for what is none."""
+    check(options, Agentrail, advice="options are Agentrail(...); configured(options) reads a mapping")
     return Strategy("agentrail", partial(compact, options=options), admit=admit)
 
 

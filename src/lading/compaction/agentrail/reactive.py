@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from lading.checked import check, check_fields
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.basic import admit
 from lading.compaction.cutting import cut_points
@@ -39,6 +40,7 @@ class Reactive(Struct, frozen=True, forbid_unknown_fields=True):
     """A request is what the user asked last, with all calls that follow."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         least = min(self.preserve_recent_api_rounds, self.max_reactive_compactions_per_request)
         if least < 0 or self.micro_batch_groups < 1 or not 0 < self.micro_trigger_pct <= self.full_trigger_pct:
             raise InputError(
@@ -162,7 +164,8 @@ def _request_mark(view: View) -> str:
 
 
 def strategy(options: Reactive) -> Strategy:
-    """The strategy with other options."""
+    """The strategy with other options. Raises InputError for what is none."""
+    check(options, Reactive, advice="options are Reactive(...)")
     return Strategy("reactive", partial(compact, options=options), admit=admit)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from lading.checked import check, check_fields
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.basic import admit
 from lading.compaction.cutting import cut_points
@@ -28,6 +29,7 @@ class Boundary(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the messages, the oldest ones."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if min(self.trigger_tokens, self.min_messages) < 0 or not 0 < self.compact_fraction <= 1:
             raise InputError("Give trigger_tokens and min_messages from 0 on, and a compact_fraction up to 1.")
 
@@ -75,7 +77,8 @@ def _opens(view: View) -> bool:
 
 
 def strategy(options: Boundary) -> Strategy:
-    """The strategy with other options."""
+    """The strategy with other options. Raises InputError for what is none."""
+    check(options, Boundary, advice="options are Boundary(...)")
     return Strategy("session_compaction", partial(compact, options=options), admit=admit)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.checked import check, check_fields
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.basic import admit
 from lading.compaction.deepening import deepened, spare, told
@@ -31,6 +32,7 @@ class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
     """For the newest ones; None: four times as much as for others, at least 6,000."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if min(self.max_tokens_per_tool_result, self.keep_recent_tool_results, self.most_recent_tokens) < 0:
             raise InputError("Tool results are compacted by tokens and counts from 0 on.")
 
@@ -109,7 +111,8 @@ def _tokens(result: ToolResult, pressure: Pressure) -> int:
 
 
 def strategy(options: ToolResults) -> Strategy:
-    """The strategy with other options."""
+    """The strategy with other options. Raises InputError for what is none."""
+    check(options, ToolResults, advice="options are ToolResults(...)")
     return Strategy("compact_tool_results", partial(compact, options=options), admit=admit)
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from lading.errors import InputError
 from lading.messages import Message
-from lading.spelling import snake_case
+from lading.spelling import check_options, snake_case
 
 COMPRESSED_CHARS = 500
 """What ``compress_tool_results=True`` stands for."""
@@ -19,9 +19,6 @@ Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message]]
 Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]
 Tokens: TypeAlias = Annotated[int, Meta(ge=1)]
-
-_NESTED = frozenset({"context_strategy", "compress_tool_results", "compress_reasoning_text"})
-"""Options whose own options have two spellings too; the keys of others are names of tools."""
 
 
 class SlidingWindow(Struct, frozen=True, tag="sliding-window", tag_field="type", forbid_unknown_fields=True):
@@ -65,6 +62,12 @@ class MinChars(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ContextStrategy: TypeAlias = SlidingWindow | Summarize | Compact | Custom
+_NESTED: Mapping[str, tuple[type[Struct], ...]] = {
+    "context_strategy": (SlidingWindow, Summarize, Compact, Custom),
+    "compress_tool_results": (MinChars,),
+    "compress_reasoning_text": (MinChars,),
+}
+"""Options whose own options have two spellings too; the keys of others are names of tools."""
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,10 +103,14 @@ def agent_config(options: Mapping[str, object]) -> AgentConfig:
 
     Raises InputError for an option that there is not, one told twice, or a value out of its range.
     """
+    check_options(options, AgentConfig.__struct_fields__, of="open-multi-agent's context")
     read = snake_case(options)
-    for name in _NESTED & read.keys():
+    for name in _NESTED.keys() & read.keys():
         value = read[name]
         if isinstance(value, Mapping):
+            kinds = [kind for kind in _NESTED[name] if kind.__struct_config__.tag in (None, value.get("type"))]
+            if kinds:
+                check_options(value, ("type", *kinds[0].__struct_fields__), of=name)
             read[name] = snake_case(value)
     try:
         return msgspec.convert(read, AgentConfig)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from lading.checked import check
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
 from lading.compaction.reactive_agents.capping import admit_capped
@@ -25,7 +26,7 @@ from lading.compaction.reactive_agents.levels import dropped, grouped, is_presse
 from lading.compaction.reactive_agents.observations import Category
 from lading.compaction.reactive_agents.steps import STEPS, Step, StepReader, read
 from lading.messages import user_text
-from lading.models.profiles import CONTEXT_PROFILES, Profile
+from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
 from lading.view import View
 
 
@@ -35,8 +36,9 @@ def progressive(
     """The strategy with the numbers of a profile; without one, with those of the model's tier.
 
     ``own``: categories of tools that have other names than the document's; the first write of each path is
-    known by the category ``file-write``.
+    known by the category ``file-write``. Raises InputError for what is no profile.
     """
+    check(profile, (Profile, type(None)), advice=NO_PROFILE)
     readers: WeakKeyDictionary[View, StepReader] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction:
@@ -63,7 +65,10 @@ def _drafted(view: View, pressure: Pressure, steps: list[Step], profile: Profile
     spans = level_spans(len(counted), profile)
     limit, full = profile.compact_after_steps, profile.full_detail_steps
     found: Draft | None = None
-    whole_from = counted[spans.whole].entry if spans.whole else -1
+    whole_from = -1
+    if spans.whole:
+        # Where no step stays whole, the newest block does.
+        whole_from = counted[spans.whole].entry if spans.whole < len(counted) else view.items[-1].entry
     for point in points_before(view, pressure, entry=whole_from):
         left = bisect_right(counted, view.last_entry(point), key=lambda step: step.entry)
         # Where a full window makes steps leave early, the last of them have their lines all the same.

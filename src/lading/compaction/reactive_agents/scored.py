@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from lading.checked import check
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.cutting import MOST_CARRIED_SHARE, plain
 from lading.compaction.pins import restated
@@ -26,7 +27,7 @@ from lading.compaction.reactive_agents.capping import admit_capped
 from lading.compaction.reactive_agents.scoring import best_of_entries, relevance, task_words
 from lading.compaction.reactive_agents.steps import StepReader, read
 from lading.messages import Message, user_text
-from lading.models.profiles import CONTEXT_PROFILES, Profile
+from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
 from lading.validity import legal_cuts
 from lading.view import View
 
@@ -78,7 +79,9 @@ class Known:
 
 
 def scored(profile: Profile | None = None, *, name: str = "scored") -> Strategy:
-    """The strategy with the numbers of a profile; without one, with those of the model's tier."""
+    """The strategy with the numbers of a profile; without one, with those of the model's tier.
+    Raises InputError for what is no profile."""
+    check(profile, (Profile, type(None)), advice=NO_PROFILE)
     sessions: WeakKeyDictionary[View, Known] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from lading.checked import check_fields
 from lading.compaction.reactive_agents.phases import (
     Phase,
     classify_task_phase,
@@ -26,7 +27,7 @@ STEERS = "[Steering] "
 
 
 class Signals(Struct, frozen=True, kw_only=True):
-    """What the log does not tell."""
+    """What the log does not tell. Raises InputError for a value of another type."""
 
     task: str = ""
     """Empty: what the user asked last."""
@@ -40,6 +41,9 @@ class Signals(Struct, frozen=True, kw_only=True):
     """Where the run is heading: ``stalled`` and ``oscillating`` count; empty: not known."""
     tier: Tier | None = None
     """None: that of the session's model."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 NOTHING_SAID = Signals()
