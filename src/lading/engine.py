@@ -62,6 +62,7 @@ class Engine:
         self._receipts = Receipts(settings, store)
         self._account = 0.0
         self._room = settings.budget.room_tokens
+        self._undecided = 0
 
     @property
     def call(self) -> int:
@@ -172,7 +173,7 @@ class Engine:
         self._asking.begin()
         try:
             self._events += self.history.close(call=self.call)
-            mark = len(self.history.edits)
+            mark, self._undecided = len(self.history.edits), len(self.history.view)
             if all(item.message.role == "system" for item in self.history.view.items):
                 raise PackError("There is no message to answer yet. Append a user message first.")
             self._offer = self._offer.changed(tuple(tools), template)
@@ -359,9 +360,8 @@ class Engine:
     def _record(self, violations: list[Violation], standing: Standing) -> Pack:
         request, decided = self._request, self.history.edits[self._last.edits :]
         chain, ends, body = tuple(request.chain), tuple(request.ends), request.body()
-        before, after = self.history.messages_without(self._last.edits), len(self.history.view)
         manifest = self._receipts.record(standing, self.history, offer=self._offer, built=(chain, ends, len(body)))
-        events = (*self._events, *applied(decided, before=before, after=after))
+        events = (*self._events, *applied(decided, before=self._undecided, after=len(self.history.view)))
         self._events, self._account = [], standing.account
         return Pack(body, manifest, chain, ends, tuple(violations), events)
 

@@ -14,7 +14,7 @@ from lading import jsonbytes
 from lading.compaction import Draft
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.log import NO_COMPACTIONS, Edit, Entry, Reported
+from lading.log import Edit, Entry, Reported
 from lading.manifest import log_chain
 from lading.messages import File, Image, Message, ToolResult, is_spoken
 from lading.repair import Admitted, Border, Needs
@@ -59,12 +59,6 @@ class History:
             [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
             [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
         )
-
-    def messages_without(self, edits: int) -> int:
-        """How many messages the view would have without what strategies decided from edit number ``edits`` on."""
-        since = self.edits[edits:]
-        kept = [edit for edit in since if edit.kind in NO_COMPACTIONS]
-        return len(self.view) if kept == since else len(rebuild(self.entries, [*self.edits[:edits], *kept]))
 
     def append(
         self,

@@ -53,6 +53,7 @@ class View:
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
         self._raw: dict[int, Message] = {}
+        self._users: list[int] = []
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """Entries that are not shown as they came: how they are shown instead."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
@@ -87,6 +88,11 @@ class View:
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """The raw messages of the entries ``first`` to ``last``, each with its entry, without withdrawn ones."""
         return ((entry, self._raw[entry]) for entry in range(first, last + 1) if entry in self._raw)
+
+    def users_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
+        """The user's messages of ``raw_between``, the newest first, at the cost of their number."""
+        start, end = bisect_left(self._users, first), bisect_right(self._users, last)
+        return ((entry, self._raw[entry]) for entry in reversed(self._users[start:end]))
 
     def admitted_between(self, first: int, last: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
         """The entries ``first`` to ``last``, each as it is shown where nothing cleared, folded or dropped it,
@@ -152,6 +158,8 @@ class View:
         self._last_entry = entry
         self.rounds += message.role == "assistant"
         self._raw[entry] = message
+        if message.role == "user":
+            self._users.append(entry)
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():

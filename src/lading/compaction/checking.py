@@ -86,8 +86,8 @@ def checked(text: str, asked: Asked, *, count: Callable[[str], int]) -> list[str
         raise SummaryFailed(f"it takes {tokens:,} tokens, {request.most_tokens:,} are allowed")
     if tokens >= count(f"{request.earlier}\n{request.text}"):
         raise SummaryFailed("it is longer than what it tells of")
-    if invented := _invented(shown, asked.known):
-        raise SummaryFailed(f"it names {invented!r}, which nobody named")
+    if _invents(shown, asked.known):
+        raise SummaryFailed("it names a value which nobody named")
     if dropped := _dropped(shown, asked):
         raise SummaryFailed(f"it drops {dropped}")
     return lines
@@ -124,10 +124,9 @@ def _is_backed(content: str, words: frozenset[str]) -> bool:
     return len(own & words) >= _BACKED_SHARE * len(own)
 
 
-def _invented(shown: str, known: str) -> str:
-    """A value that was never named; empty where there is none, the commas of numbers read as such or not."""
-    unknown = next(_unknown(_COMMA.sub("", shown), known), "")
-    return unknown if any(_unknown(shown, known)) else ""
+def _invents(shown: str, known: str) -> bool:
+    """Whether a value was never named, the commas of numbers read as such or not."""
+    return any(_unknown(_COMMA.sub("", shown), known)) and any(_unknown(shown, known))
 
 
 def _unknown(shown: str, known: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Strategy
 from lading.compaction.reactive_agents.synthesis import synthesis
+from lading.compaction.reactive_agents.synthesis_deep import TITLE
 from lading.compaction.reactive_agents.synthesis_options import SynthesisConfig
 from lading.effects import Summarize, Summarizer, SummaryRequest
 from lading.engine import Engine
@@ -20,7 +21,7 @@ from tests.engines import request, settings
 
 FAST = synthesis(SynthesisConfig("fast"))
 GOOD = {"accomplished": "read f0", "failed": "", "remaining": "the report", "nextAction": "call read for f9"}
-LINES = ["Done: read f0", "Remaining: the report", "Next action: call read for f9"]
+LINES = [TITLE, "Done: read f0", "Remaining: the report", "Next action: call read for f9"]
 
 
 def turn(number: int, *, name: str = "read", failed: bool = False) -> list[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.compaction.reactive_agents.phases import Phase, classify_task_phase, last_errors, steering
+from lading.compaction.reactive_agents.phases import Phase, classify_task_phase, last_errors, steering, writes
 from lading.compaction.reactive_agents.steps import Step
 from lading.compaction.reactive_agents.synthesis_signals import Signals, is_steering, steering_message
 from lading.messages import Message, Text, ToolCall, ToolResult, own_words, user_text
@@ -40,6 +40,20 @@ def test_phases(iteration: int, used: list[str], required: list[str], available:
 def test_a_write_that_failed_is_not_verified() -> None:
     steps = [Step("action", "", tool="file-write"), Step("observation", "no", tool="file-write", failed=True)]
     assert classify_task_phase(steps, iteration=3) == "produce"
+
+
+@pytest.mark.parametrize(
+    ("tool", "is_write"),
+    [(tool, True) for tool in ("Write", "write", "WRITE", "file_write", "file-write", "write_file", "fs.writeFile")]
+    + [(tool, True) for tool in ("WriteFile", "mcp__fs__write_file", "file-write2")]
+    + [(tool, False) for tool in ("overwrite_prevention_check", "rewrite", "writer", "Overwrite", "read", "")],
+)
+def test_a_tool_writes_that_has_the_word_in_its_name(tool: str, is_write: bool) -> None:
+    assert writes(tool) is is_write
+    phases = ("verify", "produce") if is_write else ("produce", "synthesize")
+    assert classify_task_phase(done(tool), iteration=3) == phases[0]
+    found = classify_task_phase(done("a"), iteration=3, required_tools=["a"], available_tools=[tool])
+    assert found == phases[1] if not is_write else found == "produce"
 
 
 def test_steering_names_what_is_done_what_failed_and_the_first_missing_tool() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,7 +133,8 @@ def test_cut_arguments_keep_to_their_budget_and_stay_json(value: dict[str, Any],
     assert len(cut) <= max(len(arguments), most)
     if cut != arguments:
         kept = json.loads(cut)
-        assert kept.pop("...") == f"cut, whole: {POINTER}"
+        note = max((key for key in kept if not key.strip(".")), key=len)
+        assert kept.pop(note) == f"cut, whole: {POINTER}"
         assert len(json.dumps(kept)) <= most
         assert set(kept) <= set(json.loads(arguments))
 
@@ -159,9 +161,42 @@ def test_many_short_arguments_keep_to_the_budget_too() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["{broken" + "x" * 500, "[" * 5_000, json.dumps(["x" * 500])])
-def test_arguments_that_are_no_object_are_told_by_their_size(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_told_by_their_start_and_size(arguments: str) -> None:
     cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
-    assert cut == {"arguments": f"... [{len(arguments)} chars]", "...": f"cut, whole: {POINTER}"}
+    assert cut == {
+        "arguments": f"{arguments[:60]}... [{len(arguments)} chars]",
+        "...": f"cut, whole: {POINTER}",
+    }
+
+
+def test_a_long_text_of_one_word_keeps_its_first_60_characters() -> None:
+    key = "".join(f"{number:04}" for number in range(100))
+    cut = json.loads(cut_arguments(json.dumps({"key": key}), 200, pointer=POINTER))
+    assert cut["key"] == f"{key[:60]}... [400 chars]"
+
+
+NUMBERS = ["1e999", "-1E+400", "12345678901234567890.5", "1.10", "-0", "9" * 50, "1e3"]
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, "9" * 5_000])
+def test_numbers_stay_as_they_are_written(number: str) -> None:
+    arguments = f'{{"n": {number}, "in": [{{"n": {number}}}], "text": "{"word " * 100}"}}'
+    cut = cut_arguments(arguments, 20_000 if len(number) > 50 else 400, pointer=POINTER)
+    assert f'"n": {number}, "in": [{{"n": {number}}}]' in cut or cut == arguments
+    assert msgspec.json.decode(cut, type=dict[str, msgspec.Raw])["n"] == msgspec.Raw(number.encode())
+
+
+@pytest.mark.parametrize("written", [r"\ud83d", r"\ude00x", "\ud83d"])
+def test_lone_surrogates_are_written_as_escapes(written: str) -> None:
+    cut = cut_arguments(f'{{"a": "{written}", "text": "{"word " * 100}"}}', 200, pointer=POINTER)
+    assert cut.isascii()
+    assert json.loads(cut)["a"] == json.loads(f'"{written}"')
+
+
+def test_an_argument_called_like_the_note_stays() -> None:
+    arguments = json.dumps({"...": "mine", "....": 1, "text": "word " * 100})
+    cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
+    assert (cut["..."], cut["...."], cut["....."]) == ("mine", 1, f"cut, whole: {POINTER}")
 
 
 def test_short_arguments_and_those_no_note_shortens_are_unchanged() -> None:
@@ -172,3 +207,11 @@ def test_short_arguments_and_those_no_note_shortens_are_unchanged() -> None:
 
 def test_an_empty_view_asks_for_nothing() -> None:
     assert decided(FAST, View(), pressure=pressure(10)).drafts == ()
+
+
+def test_arguments_that_prior_work_takes_out_of_view_are_not_cut_as_well() -> None:
+    log = admitted(session(*(turn(number, content="Words of a report. " * 50) for number in range(8))))
+    folded, *clipped = decided(FAST, log.view, pressure=pressure(20_000)).drafts
+    assert (folded.kind, {draft.kind for draft in clipped}) == ("summarised", {"clipped"})
+    assert [draft.first for draft in clipped] == [11, 13]
+    assert folded.last == 10

@@ -77,13 +77,37 @@ OVERRIDDEN = {
         ("tree-of-thought", SynthesisConfig("fast", None, "someone", 1)),
         ("reflexion", SynthesisConfig("custom", None, "someone", None, mine)),
         ("adaptive", SynthesisConfig("fast", None, "someone")),
-        ("another", SynthesisConfig("fast", None, "someone")),
     ],
 )
 def test_the_options_of_a_strategy_stand_before_those_for_all(execution: str, config: SynthesisConfig) -> None:
     assert resolve_synthesis_config_for_strategy(OVERRIDDEN, execution) == config
     spelled = {**OVERRIDDEN, "strategies": {"plan_execute": {"synthesis": "off"}}}
     assert resolve_synthesis_config_for_strategy(spelled, "plan-execute-reflect").mode == "off"
+
+
+@pytest.mark.parametrize(
+    ("execution", "mode"),
+    [
+        ("plan-execute-reflect", "off"),
+        ("planExecute", "off"),
+        ("plan_execute", "off"),
+        ("tree-of-thought", "deep"),
+        ("treeOfThought", "deep"),
+        ("tree_of_thought", "deep"),
+        ("adaptive", "fast"),
+    ],
+)
+def test_a_strategy_goes_by_its_name_or_that_of_its_options(execution: str, mode: str) -> None:
+    own = {"planExecute": {"synthesis": "off"}, "treeOfThought": {"synthesis": "deep"}}
+    options = {"synthesis": "fast", "strategies": own}
+    assert resolve_synthesis_config_for_strategy(options, execution).mode == mode
+
+
+@pytest.mark.parametrize("execution", ["another", "", "plan"])
+def test_a_strategy_that_there_is_not_is_refused(execution: str) -> None:
+    known = "reactive, plan-execute-reflect, tree-of-thought, reflexion, adaptive"
+    with pytest.raises(InputError, match=f"no execution strategy '{execution}'. Choose one of: {known}"):
+        resolve_synthesis_config_for_strategy({}, execution)
 
 
 def test_a_legacy_configuration_stands_where_no_option_for_all_is_given() -> None:

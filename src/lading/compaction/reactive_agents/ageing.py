@@ -68,7 +68,7 @@ def said_before(view: View, point: int, *, pressure: Pressure) -> tuple[Message,
     most_tokens = left = int(pressure.room_tokens * KEPT_SHARE)
     kept: list[Message] = []
     gone: list[Message] = []
-    for _, message in reversed(list(view.raw_between(first, last))):
+    for _, message in view.users_between(first, last):
         spoken = said_by_user(message)
         if spoken is None:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -26,6 +27,7 @@ WRITTEN_CHARS = 400
 """Of the result of the last write, in the phase that verifies it."""
 LAST_ITERATIONS = 2
 """So many iterations before the last one, what is left of them is told."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def classify_task_phase(
@@ -47,7 +49,7 @@ def classify_task_phase(
         return "gather"
     if _last_write(steps):
         return "verify"
-    return "synthesize" if required_tools and not any("write" in tool for tool in available_tools) else "produce"
+    return "synthesize" if required_tools and not any(map(writes, available_tools)) else "produce"
 
 
 def steering(
@@ -103,9 +105,14 @@ def _quoted(step: Step, most_chars: int) -> str:
     return f'{step.tool}: "{said}"'
 
 
+def writes(tool: str) -> bool:
+    """Whether ``write`` is a word of a tool's name, however it is spelled."""
+    return any(word.lower() == "write" for word in _WORD.findall(tool))
+
+
 def _last_write(steps: Sequence[Step]) -> Step | None:
     """The newest result of a tool that writes, where it is no failure."""
     written = (
-        step for step in reversed(steps) if step.kind == "observation" and not step.failed and "write" in step.tool
+        step for step in reversed(steps) if step.kind == "observation" and not step.failed and writes(step.tool)
     )
     return next(written, None)

@@ -152,8 +152,8 @@ def _drafts(view: View, pressure: Pressure, segments: Sequence[Segment]) -> Iter
                     pointer = _pointer([segment], pressure)
                     yield Draft("reshaped", segment.first, segment.last, segment.messages, REASON, (pointer,))
             continue
-        users = (said_by_user(message) for _, message in view.raw_between(run[0].first, run[-1].last))
-        rules = restated(filter(None, users), most_tokens=rules_tokens, count=pressure.count)
+        users = [said_by_user(message) for _, message in view.users_between(run[0].first, run[-1].last)]
+        rules = restated(filter(None, reversed(users)), most_tokens=rules_tokens, count=pressure.count)
         rules_tokens -= pressure.count(rules) if rules else 0
         pinned = map(plain, view.pinned_between(run[0].first, run[-1].last))
         shown = (_note(run, pressure), *((rules,) if rules else ()), *pinned)

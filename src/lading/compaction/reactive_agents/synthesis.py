@@ -19,7 +19,6 @@ from lading.compaction.basic import admit as cut_at_ends
 from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.emergency import emergency
 from lading.compaction.reactive_agents.section_budget import estimate_tokens
-from lading.compaction.reactive_agents.steps import StepReader, read
 from lading.compaction.reactive_agents.synthesis_deep import (
     asked_upto,
     is_due,
@@ -29,6 +28,7 @@ from lading.compaction.reactive_agents.synthesis_deep import (
     told_by_model,
 )
 from lading.compaction.reactive_agents.synthesis_fast import WINDOWS, Prior, TurnWindow, folded, shortened
+from lading.compaction.reactive_agents.synthesis_known import Known
 from lading.compaction.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
 from lading.compaction.reactive_agents.synthesis_paths import Choice, auto_path
 from lading.compaction.reactive_agents.synthesis_signals import (
@@ -55,6 +55,7 @@ class Call(Struct, frozen=True):
 
     view: View
     pressure: Pressure
+    known: Known
     now: Situation
     config: SynthesisConfig
     window: TurnWindow
@@ -71,16 +72,16 @@ def synthesis(
     name = name or ("synthesis" if config.mode == "auto" else f"synthesis-{config.mode}")
     if config.mode == "off":
         return Strategy(name, _plain, admit=cut_at_ends)
-    readers: WeakKeyDictionary[View, StepReader] = WeakKeyDictionary()
+    sessions: WeakKeyDictionary[View, Known] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
-        reader = readers.setdefault(view, StepReader())
-        steps = read(view, reader)
-        if reader.iteration < 0:
+        known = sessions.setdefault(view, Known())
+        known.read(view)
+        if known.reader.iteration < 0:
             # Synthesis begins behind the first reply.
             return Compaction()
-        now = situation(steps, iteration=reader.iteration + 1, signals=signals, tier=pressure.tier)
-        call = Call(view, pressure, now, config, window or WINDOWS[now.tier])
+        now = situation(known.deciding, iteration=known.reader.iteration + 1, signals=signals, tier=pressure.tier)
+        call = Call(view, pressure, known, now, config, window or WINDOWS[now.tier])
         return _by_caller(call) if config.mode == "custom" else _by_rules_or_model(call)
 
     return Strategy(name, compact, admit=admit)
@@ -119,7 +120,7 @@ def _by_caller(call: Call) -> Compaction:
 
 def _by_rules_or_model(call: Call) -> Compaction | Steps[Compaction]:
     view, pressure, full_turns = call.view, call.pressure, call.window.full_turns
-    choice, prior = _choice(call), folded(view, pressure, steps=call.now.steps, full_turns=full_turns)
+    choice, prior = _choice(call), folded(view, pressure, known=call.known, full_turns=full_turns)
     if prior is None:
         return _decided(call, choice)
     asked, lines = asked_upto(view, pressure), standing_lines(view)
@@ -127,7 +128,7 @@ def _by_rules_or_model(call: Call) -> Compaction | Steps[Compaction]:
         return _decided(call, choice, lined(prior, (), asked=asked, pressure=pressure))
     if pressure.output_price is None:
         return _decided(call, _fast(choice, "there is no summarizer"), prior.draft)
-    if is_due(call.now, asked=asked, full_turns=full_turns):
+    if is_due(call.known, asked=asked, full_turns=full_turns):
         return _asking(call, choice, prior)
     if lines:
         choice = Choice("deep", f"{choice.reason}; what a model said stands for {full_turns} turns")
@@ -140,7 +141,8 @@ def _asking(call: Call, choice: Choice, prior: Prior) -> Steps[Compaction]:
     lines: tuple[str, ...] | None = ()
     rejected: tuple[str, ...] = ()
     try:
-        lines = yield from told_by_model(call.view, call.now, config=call.config, pressure=call.pressure)
+        known, config = call.known, call.config
+        lines = yield from told_by_model(call.view, call.now, known=known, config=config, pressure=call.pressure)
     except SummaryFailed as failure:
         rejected = (str(failure),)
     if lines is None:
@@ -169,10 +171,8 @@ def _decided(
     call: Call, choice: Choice, draft: Draft | None = None, *, rejected: tuple[str, ...] = ()
 ) -> Compaction:
     """Prior work, where there is new, and shorter arguments behind it."""
-    view, start = call.view, call.view.head
-    if draft is not None:
-        start = view.span(0, draft.last)[1]
-    shorter = shortened(view, call.pressure, start=start, most_chars=call.window.argument_chars)
+    start = call.view.span(0, draft.last)[1] if draft else call.view.head
+    shorter = shortened(call.view, call.pressure, start=start, most_chars=call.window.argument_chars)
     return _told(call, choice, (*((draft,) if draft else ()), *shorter), rejected=rejected)
 
 

@@ -12,26 +12,24 @@ not answered yet, or holds reasoning, keeps its arguments.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Draft, Pressure
-from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
-from lading.compaction.reactive_agents.levels import on_one_line, start_of
-from lading.compaction.reactive_agents.steps import STEPS, Step
+from lading.compaction.reactive_agents.ageing import aged_to, points_before, said_before
+from lading.compaction.reactive_agents.levels import start_of
+from lading.compaction.reactive_agents.synthesis_known import Known
 from lading.compaction.reactive_agents.synthesis_signals import is_steering
 from lading.log import Edit
-from lading.messages import Message, Part, Reasoning, ToolCall, user_text
+from lading.messages import Message, Part, Reasoning, ToolCall
 from lading.models.card import Tier
 from lading.validity import newest_block
 from lading.view import Item, View
 
-RESULT_CHARS = 80
-"""Of each result of prior work."""
 LONG_CHARS, KEPT_CHARS = 80, 60
 """A text in cut arguments that is longer keeps so many characters."""
 
@@ -60,45 +58,61 @@ WINDOWS: Mapping[Tier, TurnWindow] = {
 """The window of each tier."""
 
 
+class _Number(str):
+    """A number as it is written: what a float holds of it may be another one, or none."""
+
+
 def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
     """The arguments in ``most_chars`` characters and a note with the pointer, as JSON: long texts by their start,
     values that do not fit left out. Unchanged where they are short enough, or the note would make them longer."""
     if len(arguments) <= most_chars:
         return arguments
-    try:
-        value = json.loads(arguments, parse_constant=str)
-        values = _cut(value) if isinstance(value, dict) else {"arguments": _cut(arguments)}
-        pieces = [(key, item, len(json.dumps({key: item}))) for key, item in values.items()]
-    except (ValueError, RecursionError):
-        pieces = [("arguments", _cut(arguments), KEPT_CHARS)]
-    kept: dict[str, Any] = {}
-    for key, item, chars in pieces:
-        if chars <= most_chars:
-            most_chars -= chars
-            kept[key] = item
-    cut = json.dumps({**kept, "...": f"cut, whole: {pointer}"})
+    # What is no object may grow when it is quoted: its start is told all the same.
+    values, chars = {"arguments": _cut(arguments)}, {"arguments": KEPT_CHARS}
+    with suppress(ValueError, RecursionError):
+        read = json.loads(arguments, parse_constant=str, parse_float=_Number, parse_int=_Number)
+        if isinstance(read, dict):
+            values = {key: _cut(value) for key, value in read.items()}
+            chars = {key: len(_object({key: value})) for key, value in values.items()}
+    kept: dict[str, str] = {}
+    for key, value in values.items():
+        if chars[key] <= most_chars:
+            most_chars -= chars[key]
+            kept[key] = value
+    note = "..."
+    while note in values:
+        note += "."
+    cut = _object({**kept, note: json.dumps(f"cut, whole: {pointer}")})
     return cut if len(cut) < len(arguments) else arguments
 
 
-def _cut(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONG_CHARS:
-        return f"{start_of(value, KEPT_CHARS)}... [{len(value)} chars]"
+def _cut(value: Any) -> str:
+    """A value as JSON, with long texts by their start."""
     if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return {key: _cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return f"[{', '.join(map(_cut, value))}]"
+    if isinstance(value, dict):
+        return _object({key: _cut(item) for key, item in value.items()})
+    if isinstance(value, str) and len(value) > LONG_CHARS and not isinstance(value, _Number):
+        value = f"{start_of(value, KEPT_CHARS) or value[:KEPT_CHARS]}... [{len(value)} chars]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value)
 
 
-def folded(view: View, pressure: Pressure, *, steps: Sequence[Step], full_turns: int) -> Prior | None:
+def _object(values: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in values.items())}}}"
+
+
+def folded(view: View, pressure: Pressure, *, known: Known, full_turns: int) -> Prior | None:
     """Everything before the last ``full_turns`` turns as prior work; None where there is nothing, or nothing new
     while the window is not full."""
     turns = [item for item in view.items[view.head :] if item.message.calls]
     entry = turns[-full_turns].entry if len(turns) > full_turns > 0 else -1
-    found: Prior | None = None
+    edit, found = standing(view, pressure), None
+    upto = edit.last if edit else -1
     for point in points_before(view, pressure, entry=entry):
         last = view.last_entry(point)
-        if view.tokens <= pressure.room_tokens and last <= folded_upto(view, pressure):
+        if view.tokens <= pressure.room_tokens and last <= upto:
             break
-        told = f"[Prior work: {prior_work(before(steps, last), pressure)}"
+        told = f"[Prior work: {known.prior_work(last, pressure)}"
         said = [message for message in said_before(view, point, pressure=pressure) if not is_steering(message)]
         reason = f"more than {full_turns} turns"
         aged = aged_to(view, point, told=[told], said=said, reason=reason, pressure=pressure)
@@ -108,45 +122,12 @@ def folded(view: View, pressure: Pressure, *, steps: Sequence[Step], full_turns:
     return found
 
 
-def folded_upto(view: View, pressure: Pressure) -> int:
-    """The last entry that prior work tells of already; -1 while there is none."""
-    edit = standing(view, pressure)
-    return edit.last if edit else -1
-
-
 def standing(view: View, pressure: Pressure) -> Edit | None:
     """The edit that tells of prior work now."""
     first = view.items[view.head] if view.head < len(view) else None
     if first is None or first.kind != "summarised" or first.edit >= len(pressure.past.edits):
         return None
     return pressure.past.edits[first.edit]
-
-
-def before(steps: Sequence[Step], last: int) -> list[Step]:
-    """The steps up to an entry, without what the user said."""
-    return [step for step in steps if step.entry <= last and step.kind in STEPS]
-
-
-def prior_work(steps: Sequence[Step], pressure: Pressure) -> str:
-    """These steps, turn by turn, on one line; where they take too much the oldest are counted."""
-    left = int(pressure.room_tokens * KEPT_SHARE)
-    turns = [_turn(list(group)) for _, group in groupby(steps, key=lambda step: step.iteration)]
-    told: list[str] = []
-    for turn in reversed(turns):
-        left -= pressure.count(user_text(turn))
-        if left < 0:
-            told.append(f"{len(turns) - len(told)} earlier turns")
-            break
-        told.append(turn)
-    return " | ".join(reversed(told))
-
-
-def _turn(steps: Sequence[Step]) -> str:
-    tools = ", ".join(" ".join(step.tool[:40].split()) for step in steps if step.kind == "action")
-    results = "; ".join(on_one_line(step.content, RESULT_CHARS) for step in steps if step.kind == "observation")
-    if tools:
-        return f"called {tools} → {results}"
-    return "; ".join(f"said {on_one_line(step.content, RESULT_CHARS)}" for step in steps)
 
 
 def shortened(view: View, pressure: Pressure, *, start: int, most_chars: int) -> Iterator[Draft]:

@@ -26,7 +26,7 @@ BUNDLES: Mapping[str, str] = {
     "tree-of-thought": "tree_of_thought",
     "reflexion": "reflexion",
 }
-"""The options of each execution strategy, by its name. ``adaptive`` has none of its own, nor have others."""
+"""The options of each execution strategy, by its name. ``adaptive`` has none of its own."""
 
 
 class SynthesisInput(Struct, frozen=True):
@@ -87,17 +87,22 @@ def resolve_synthesis_config_for_strategy(
     """How the history of an execution strategy is synthesised: its own options, over those for all, over the
     default ``auto``. ``legacy``: the configuration that stands where no option for all is given.
 
-    Options are spelled in ``camelCase`` or ``snake_case``. Raises InputError for one that there is not, one given
-    twice, or a value that is none of its kind, and like ``SynthesisConfig``.
+    Options are spelled in ``camelCase`` or ``snake_case``; a strategy goes by its own name or that of its options.
+    Raises InputError for a strategy or an option that there is not, an option given twice, or a value that is none
+    of its kind, and like ``SynthesisConfig``.
     """
+    (name,) = snake_case({BUNDLES.get(execution_strategy, execution_strategy): None})
+    if name not in (*BUNDLES.values(), "adaptive"):
+        known = ", ".join((*BUNDLES, "adaptive"))
+        raise InputError(f"There is no execution strategy {execution_strategy!r}. Choose one of: {known}.")
     read = snake_case(options)
     bundles = read.pop("strategies", {})
     if not isinstance(bundles, Mapping):
         raise InputError("strategies holds the options of each execution strategy, by its name.")
-    by_bundle = {name: _said(fields) for name, fields in snake_case(bundles).items()}
+    by_bundle = {bundle: _said(fields) for bundle, fields in snake_case(bundles).items()}
     if unknown := by_bundle.keys() - set(BUNDLES.values()):
         raise InputError(f"No strategy {min(unknown)!r} has options of its own: {', '.join(BUNDLES.values())} do.")
-    for_all, own = _said(read), by_bundle.get(BUNDLES.get(execution_strategy, ""), {})
+    for_all, own = _said(read), by_bundle.get(name, {})
     if legacy is not None and not for_all:
         return replace(legacy, **own)
     return SynthesisConfig(**{**for_all, **own})
