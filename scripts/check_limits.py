@@ -24,6 +24,7 @@ from scripts.source_tree import (
     is_dunder,
     is_private,
     last_name,
+    nodes,
     read_sources,
     resolve,
 )
@@ -134,7 +135,7 @@ def field_count(source: Source) -> Iterator[Breach]:
 
     A mutable Struct or dataclass is no value but the state of a walk, which is as wide as what it follows.
     """
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if not isinstance(node, ast.ClassDef) or not is_value(node):
             continue
         fields = [
@@ -175,7 +176,7 @@ def broad_except(source: Source) -> Iterator[Breach]:
         if f"{source.path}:{place.function.name}" in GUARDS
         for node in ast.walk(place.function)
     }
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if isinstance(node, ast.ExceptHandler) and id(node) not in guarded and is_broad(node.type):
             yield Breach(source.path, node.lineno, "catches everything; name the errors it can handle")
 
@@ -193,7 +194,7 @@ def docstrings(source: Source) -> Iterator[Breach]:
         return
     if not ast.get_docstring(source.tree):
         yield Breach(source.path, 1, "the module has no docstring")
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if isinstance(node, ast.ClassDef) and not is_private(node.name) and not ast.get_docstring(node):
             yield Breach(source.path, node.lineno, f"{node.name} has no docstring")
     for place in functions(source.tree):
@@ -239,7 +240,7 @@ def inheritance_depth(sources: Sequence[Source]) -> Iterator[Breach]:
         (source.module, node.name): (source, node)
         for source in sources
         if source.module
-        for node in ast.walk(source.tree)
+        for node in nodes(source.tree)
         if isinstance(node, ast.ClassDef)
     }
 

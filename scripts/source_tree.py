@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,18 +93,31 @@ def read_sources(root: Path) -> tuple[list[Source], list[Breach]]:
     return sources, broken
 
 
-def functions(tree: ast.AST, owners: tuple[ast.AST, ...] = ()) -> Iterator[Place]:
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """``tree`` and every node below it; each rule asks for them, so they are walked once."""
+    return tuple(ast.walk(tree))
+
+
+@cache
+def functions(tree: ast.AST) -> tuple[Place, ...]:
     """Every function of a file with the classes and functions it stands in."""
+    return tuple(_functions(tree, ()))
+
+
+def _functions(tree: ast.AST, owners: tuple[ast.AST, ...]) -> Iterator[Place]:
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue  # A lambda is no function definition.
         if isinstance(node, Function):
             yield Place(node, owners)
         inside = isinstance(node, Function | ast.ClassDef)
-        yield from functions(node, (*owners, node) if inside else owners)
+        yield from _functions(node, (*owners, node) if inside else owners)
 
 
 def imported(source: Source, modules: Container[str]) -> Iterator[str]:
     """What a file imports; ``from a import b`` imports ``a.b`` where that is one of ``modules``."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -127,7 +141,7 @@ def resolve(source: Source, base: ast.expr) -> tuple[str, str]:
         return resolve(source, base.value)
     names = {
         alias.asname or alias.name: (origin(source, node), alias.name)
-        for node in ast.walk(source.tree)
+        for node in nodes(source.tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }

@@ -10,10 +10,33 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100)
+# "quick" is what `make test` plays, "full" what `make test-all` plays; both play the same examples each time.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("full", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
+
+
+class FailureNames:
+    """Names each failure when it happens: whoever runs the tests need not wait for the end to know of it."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write one line for a test that failed, or whose setup or teardown did."""
+        if report.failed:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register ``FailureNames`` where a terminal is written to: not in the worker processes."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(terminal, pytest.TerminalReporter) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailureNames(terminal))
 
 
 def shared_folder() -> Path | None:

@@ -16,14 +16,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import Address
+from lading.addresses import Address, parse
 from lading.asking import attempted
 from lading.compaction import Strategy
 from lading.effects import Summarizer
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded
 from lading.jsonbytes import digest, dump, dump_value, load
-from lading.log import Edit, Entry, Reported
+from lading.log import NO_COMPACTIONS, Edit, Entry, Reported
 from lading.messages import Message, Text, Tool, ToolResult, user_text
 from lading.pack import Pack
 from lading.replay import verify
@@ -39,6 +39,9 @@ Kind: TypeAlias = Literal[
     "not deterministic",
     "not idempotent",
     "input changed",
+    "prefix changed",
+    "no pointer",
+    "head or newest changed",
     "not pinned",
     "rule lost",
     "not verified",
@@ -47,7 +50,12 @@ Kind: TypeAlias = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PINNED = "The password of the staging host is {}-heron."
 MOST_PINNED_CHARS = 1_000
-RULE = "Never push to the branch release-{}."
+RULES = (
+    "Never push to the branch release-{}.",
+    "You must not push release-{}!",
+    "Please do not guess at release-{}.",
+    "Always run it \ud83d\\ release-{}.",
+)
 REFUSED = WindowExceeded.__name__
 """Starts what stands for a request that no cut makes fit."""
 LEAST_FOR_RULES = 600
@@ -61,6 +69,8 @@ class Preset(NamedTuple):
     summarizer: Summarizer | None = None
     strict: bool = True
     """Its own failures are errors; False for functions of a caller's, which may fail."""
+    keeps_newest: bool = True
+    """False where its numbers allow less of the newest results than the newest block has."""
 
 
 class Step(NamedTuple):
@@ -125,7 +135,8 @@ def steps(
         is_short = 0 < sum(map(len, map(_all_text, third.messages[-1:]))) <= MOST_PINNED_CHARS
         made[len(made) // 3] = third._replace(pin=is_short)
         for number, place in enumerate(sorted({len(made) // 4, len(made) // 2})):
-            rule, note = RULE.format(number), user_text(PINNED.format(number))
+            rule = RULES[(number + len(messages)) % len(RULES)].format(number)
+            note = user_text(PINNED.format(number))
             added = (user_text(f"Good. {rule}"), note)
             made[place] = made[place]._replace(messages=(*made[place].messages, *added), pin=True, rule=rule)
     return made
@@ -180,7 +191,7 @@ def play(
     before = _fingerprint(script)
     line = _Line(chosen)
     twin = _Line(chosen, reopened_at=max(len(script) // 2, 1)) if twice else None
-    playing = _Play(line, twin)
+    playing = _Play(line, twin, keeps_newest=preset.keeps_newest)
     for number, step in enumerate(script):
         playing.step(step, number, is_judged=(len(script) - 1 - number) % every == 0)
     playing.end()
@@ -192,8 +203,8 @@ def play(
 class _Play:
     """A script at work in two engines."""
 
-    def __init__(self, line: _Line, twin: _Line | None) -> None:
-        self.line, self.twin = line, twin
+    def __init__(self, line: _Line, twin: _Line | None, *, keeps_newest: bool = True) -> None:
+        self.line, self.twin, self.keeps_newest = line, twin, keeps_newest
         self.requests = self.edits = self.refused = 0
         self.faults: list[Fault] = []
         self.pinned: list[str] = []
@@ -214,7 +225,10 @@ class _Play:
         decided = sum(edit.reason != "the caller pinned it" for edit in engine.history.edits[mark:])
         if decided or is_judged or isinstance(outcome, str):
             self._judge(outcome)
+        for edit in engine.history.edits[mark:]:
+            self._judge_edit(edit, is_sent=isinstance(outcome, Pack))
         if isinstance(outcome, Pack):
+            self._judge_prefix(outcome)
             self.requests += 1
             self.last = outcome
             self.edits += len(outcome.manifest.decisions)
@@ -256,6 +270,35 @@ class _Play:
             for rule in self.rules:
                 if dump(rule)[1:-1] not in outcome.body:
                     self.fault("rule lost", rule)
+
+    def _judge_prefix(self, outcome: Pack) -> None:
+        """Between two edits of what was sent, a request is the last one and new messages; where it is not, the
+        manifest says so and why."""
+        if self.last is None:
+            return
+        prefix = outcome.manifest.prefix
+        kept = outcome.body.startswith(self.last.body[: -len(b"]}")])
+        if kept != (prefix.first_changed == "") or not (kept or prefix.why):
+            self.fault("prefix changed", f"{kept=}, the manifest says {prefix.first_changed!r}, {prefix.why!r}")
+        if outcome.chain[: prefix.units] != self.last.chain[: prefix.units]:
+            self.fault("prefix changed", f"not the {prefix.units} units that the manifest names")
+
+    def _judge_edit(self, edit: Edit, *, is_sent: bool) -> None:
+        """An edit leads to what it removes; nothing takes out the head or the newest block."""
+        messages = [entry.message for entry in self.line.engine.history.entries]
+        for pointer in edit.pointers:
+            first, last, _ = parse(pointer).log_span()
+            if not first <= edit.first <= edit.last <= last < len(messages):
+                self.fault("no pointer", f"{pointer} does not lead to {edit.first}-{edit.last}")
+        if not edit.pointers and edit.kind not in NO_COMPACTIONS:
+            self.fault("no pointer", f"{edit.kind} {edit.first}-{edit.last}")
+        if edit.kind not in ("cleared", "dropped") or not is_sent or not self.keeps_newest:
+            return
+        replies = [at for at, message in enumerate(messages) if message.role == "assistant"]
+        # Without calls the newest block is what follows the reply.
+        newest = replies[-1] + (not messages[replies[-1]].calls)
+        if edit.first < replies[0] or edit.last >= newest:
+            self.fault("head or newest changed", f"{edit.kind} {edit.first}-{edit.last} of {len(messages)}")
 
     def _again(self, outcome: Pack | str, step: Step) -> None:
         """The same request once more: nothing new was said."""

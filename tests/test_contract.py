@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as profile
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -28,12 +27,11 @@ from lading.wire import WIRES
 from tests import contract
 from tests.contract import KINDS, PINNED, Preset, Step, play, steps
 from tests.engines import TOOLS, card, run, settings
+from tests.examples import share_of_examples
 from tests.histories import histories, tool_loop
 from tests.presets import PRESETS
 
 SMALL = (300, 700, 1_500, 3_000)
-EXAMPLES = 4
-"""For each preset and wire; with ``HYPOTHESIS_PROFILE=thorough`` as many as that says."""
 Change: TypeAlias = Callable[[Pack], Pack]
 NUMBERS = count(1)
 LENT: dict[str, Any] = {"type": "object"}
@@ -42,29 +40,26 @@ every_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
 
 
-def examples() -> int:
-    """How many histories each preset is given."""
-    return profile().max_examples if profile().max_examples > 1_000 else EXAMPLES
-
-
 @st.composite
-def scripts(draw: st.DrawFn) -> list[Step]:
+def scripts(draw: st.DrawFn) -> tuple[list[Step], int]:
     """A wild history behind a tool loop that may be long, with rules of the user and what is pinned in it: notes
-    of the user, and any message that happens to stand before a request."""
-    loop = tool_loop(draw(st.sampled_from([0, 0, 4, 30])))
+    of the user, and any message that happens to stand before a request; and a window for it."""
+    loop = tool_loop(draw(st.sampled_from([0, 0, 0, 4, 12, 30])))
+    window = draw(st.sampled_from(SMALL) if loop else st.integers(150, 1_500))
     made = steps([*loop, *draw(histories(max_size=10))[1:]] if loop else draw(histories()))
     place = draw(st.integers(0, len(made) - 1))
     made[place] = made[place]._replace(pin=bool(made[place].messages))
-    return made
+    return made, window
 
 
 @every_wire
 @every_preset
-@profile(max_examples=examples())
-@given(script=scripts(), window=st.sampled_from(SMALL))
+@share_of_examples(0.1)
+@given(drawn=scripts())
 def test_every_preset_keeps_every_promise_over_any_history(
-    wire: str, preset: str, script: list[Step], window: int
+    wire: str, preset: str, drawn: tuple[list[Step], int]
 ) -> None:
+    script, window = drawn
     assert play(script, PRESETS[preset], window=window, wire=wire).faults == ()
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
 from lading.economics import PrefixCache, Rates, Usage, due, edit_price, is_cold, rates_for, rent, worth_waiting
+from tests.examples import share_of_examples
 
 CLAUDE = Rates(0.10, 1.25)
 HALF_READ = Rates(0.05, 1.25)
@@ -79,7 +80,6 @@ def cost_of_session(rates: Rates, edit: dict[str, int], kept: int, calls: int, *
     return first + (calls - 1) * (kept + inserted + suffix) * rates.read
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from([CLAUDE, HALF_READ, QUARTER_READ, NO_WRITE_PRICE, Rates(0.10, 2.0)]),
     st.integers(1, 100_000),
@@ -123,7 +123,7 @@ def ski_rental(rents: list[float], price: float, regret: float = 1.0) -> float:
     return account
 
 
-@settings(max_examples=200, deadline=None)
+@share_of_examples(2)
 @given(
     st.lists(st.floats(0, 1e5), max_size=40),
     st.floats(1e-3, 1e6),
@@ -220,7 +220,7 @@ def slow_bills(sent: list[Sent], min_prefix: int, ttl_s: float | None) -> list[U
     return bills
 
 
-@settings(max_examples=200, deadline=None)
+@share_of_examples(2)
 @given(requests(), st.sampled_from([0, 40, 120]), st.sampled_from([None, 30.0, 300.0]))
 def test_the_cache_bills_as_one_that_looks_at_every_prefix(
     sent: list[Sent], min_prefix: int, ttl_s: float | None

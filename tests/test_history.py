@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from lading.history import History
 from lading.messages import Message, ToolCall, user_text
@@ -20,7 +20,6 @@ def test_an_orphan_that_waited_for_parallel_results_is_shown_after_them() -> Non
     ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories())
 def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]) -> None:
     history = admitted(raw)
@@ -28,7 +27,6 @@ def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]
     assert all(entry.message is message for entry, message in zip(history.entries, raw, strict=True))
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories(), histories())
 def test_a_restored_history_goes_on_as_if_it_had_never_stopped(raw: list[Message], later: list[Message]) -> None:
     history, restored = admitted(raw), History(Needs(), count)

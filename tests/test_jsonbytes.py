@@ -3,11 +3,12 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import jsonbytes
 from lading.messages import Message, Opaque, Text, ToolCall
+from tests.examples import share_of_examples
 
 # Every code point, lone surrogates included: what a terminal may print.
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("\ud83d\ude00\udc80\\\"'"))
@@ -18,7 +19,6 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=150)
 @given(VALUES)
 def test_what_is_written_is_read_again_and_gives_the_same_bytes(value: Any) -> None:
     data = jsonbytes.dump(value)
@@ -80,7 +80,7 @@ def test_what_is_not_json_is_refused(data: bytes | str) -> None:
         jsonbytes.load(data)
 
 
-@settings(max_examples=50)
+@share_of_examples(0.5)
 @given(text=TEXTS, arguments=TEXTS)
 def test_a_message_is_read_back_equal(text: str, arguments: str) -> None:
     message = answer(text, arguments)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -35,6 +35,7 @@ from lading.manifest import (
 )
 from lading.messages import user_text
 from lading.models.card import Card, Limits, Prices, TokenFacts
+from tests.examples import share_of_examples
 
 COUNTS = {"system": 12, "tools": 340, "conversation": 5600, "slack": 26_048}
 PRICES = Prices(3, 15, read=0.1, write={300: 1.25, 60: 1, 3600: 2.0})
@@ -82,7 +83,6 @@ def test_what_was_sealed_is_what_is_read(manifest: Manifest) -> None:
 NUMBERS = st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=150, deadline=None)
 @given(NUMBERS, st.none() | NUMBERS, NUMBERS, st.text() | st.just("lone \ud83d half"), st.integers(0, 10**12))
 def test_whole_numbers_and_odd_text_survive_as_well(
     account: float, at_s: float | None, price: float, why: str, call: int
@@ -107,7 +107,7 @@ def test_every_changed_byte_is_detected() -> None:
             assert detected_or_the_same(mutated, SEALED), (position, mutated)
 
 
-@settings(max_examples=400, deadline=None)
+@share_of_examples(4)
 @given(st.integers(0, len(STORED) - 1), st.integers(0, 1), st.binary(max_size=1))
 def test_every_change_insertion_or_loss_of_one_byte_is_detected(at: int, drop: int, put: bytes) -> None:
     assert detected_or_the_same(STORED[:at] + put + STORED[at + drop :], SEALED)

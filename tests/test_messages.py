@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lading import jsonbytes
 from lading.messages import Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
@@ -41,7 +41,6 @@ def test_user_text_is_a_user_message_of_no_wire() -> None:
     assert user_text("hi") == Message("user", (Text("hi"),), origin="")
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_messages_survive_storing(history: list[Message]) -> None:
     stored = jsonbytes.dump(msgspec.to_builtins(history))

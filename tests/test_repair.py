@@ -3,10 +3,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Border, Needs
+from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said
 
 
@@ -128,7 +129,7 @@ def test_runs_of_one_role_are_reported_where_they_must_alternate() -> None:
     assert shown(history, Needs(alternation=True))[1] == ["same_role_run", "same_role_run"]
 
 
-@settings(max_examples=200, deadline=None)
+@share_of_examples(2)
 @given(histories())
 def test_every_history_comes_out_paired(history: list[Message]) -> None:
     messages, rules = shown(history)
@@ -152,7 +153,6 @@ def test_every_history_comes_out_paired(history: list[Message]) -> None:
     assert messages[-1].role != "assistant"
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_what_was_shown_is_never_shown_otherwise(history: list[Message]) -> None:
     whole = Border()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -26,6 +25,7 @@ from lading.replay import verify
 from lading.stores.memory import MemoryStore
 from lading.view import View
 from tests.engines import TOOLS, settings, template
+from tests.examples import share_of_examples
 from tests.histories import answered
 from tests.replies import CHAT_TOOLS
 
@@ -186,7 +186,7 @@ def test_a_strategy_that_asks_on_and_on_is_stopped_and_overruled() -> None:
         strict.pack()
 
 
-@settings_of_hypothesis(max_examples=40)
+@share_of_examples(0.4)
 @given(st.lists(st.one_of(st.text(max_size=200), st.sampled_from(SAYINGS)), max_size=6), st.booleans())
 def test_whatever_is_answered_the_request_is_legal_and_fits(said: list[str], is_good: bool) -> None:
     pack = folded(summarising(lambda request: "\n".join([*said, *([good(request)] if is_good else [])])))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import jsonbytes
@@ -82,7 +82,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(KEYS, JSON, max_size=5))
 def test_whatever_a_schema_holds_each_step_down_is_no_larger(schema: dict[str, Any]) -> None:
     full, types, _ = (reduce_tools((Tool("t", "d", schema),), detail)[0] for detail in LADDER)

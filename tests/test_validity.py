@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.validity import (
@@ -38,7 +38,6 @@ def in_open_reasoning_loop(history: list[Message], position: int) -> bool:
     return reasons and position > loop
 
 
-@settings(max_examples=150, deadline=None)
 @given(paired())
 def test_the_legal_cuts_are_those_that_separate_nothing(history: list[Message]) -> None:
     expected = [
@@ -49,14 +48,12 @@ def test_the_legal_cuts_are_those_that_separate_nothing(history: list[Message]) 
     assert legal_cuts(history) == expected
 
 
-@settings(max_examples=150, deadline=None)
 @given(paired())
 def test_a_wire_can_forbid_more(history: list[Message]) -> None:
     expected = [here for here in legal_cuts(history) if not in_open_reasoning_loop(history, here)]
     assert legal_cuts(history, (OpenLoopWhole(),)) == expected
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_blocks_are_a_partition(history: list[Message]) -> None:
     spans = list(blocks(history))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.log import Edit, EditKind, Entry
@@ -71,7 +71,6 @@ def logs(draw: st.DrawFn) -> list[tuple[list[Entry], list[Edit]]]:
     return steps
 
 
-@settings(max_examples=150, deadline=None)
 @given(logs())
 def test_growing_equals_rebuilding(steps: list[tuple[list[Entry], list[Edit]]]) -> None:
     view, known_edits = View(), 0
@@ -86,7 +85,6 @@ def test_growing_equals_rebuilding(steps: list[tuple[list[Entry], list[Edit]]]) 
         assert_alike(view, rebuild(entries, edits))
 
 
-@settings(max_examples=100, deadline=None)
 @given(logs(), st.integers(-5, 400))
 def test_running_sums_agree_with_counting_again(
     steps: list[tuple[list[Entry], list[Edit]]], tail_tokens: int
@@ -104,7 +102,6 @@ def test_running_sums_agree_with_counting_again(
     assert view.position_with_tail(tail_tokens) == next(fitting, len(view))
 
 
-@settings(max_examples=100, deadline=None)
 @given(logs())
 def test_the_head_ends_at_the_first_assistant_entry_of_the_log(
     steps: list[tuple[list[Entry], list[Edit]]],

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction import Arrival, Draft
@@ -11,6 +11,7 @@ from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admission_c
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.view import View
 from tests.compaction.hostile import HOSTILE
+from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said
 from tests.views import address, admitted, count, pressure
 
@@ -96,7 +97,7 @@ def test_hostile_results_are_cut_to_the_cap(name: str) -> None:
     assert count(draft.replacement[0]) <= 0.8 * 2_000
 
 
-@settings(max_examples=60, deadline=None)
+@share_of_examples(0.6)
 @given(histories(), st.integers(100, 3_000))
 def test_what_is_admitted_is_never_larger_and_leads_to_the_whole(raw: list[Message], room: int) -> None:
     view = admitted(raw).view

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
@@ -98,7 +98,6 @@ def test_a_hostile_name_does_not_make_the_note_long() -> None:
     assert count(draft.replacement[0]) < 80
 
 
-@settings(max_examples=150, deadline=None)
 @given(paired())
 def test_consumed_is_what_an_assistant_reply_followed(history: list[Message]) -> None:
     position = consumed_before(shown(*history))
@@ -121,7 +120,6 @@ def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     assert [draft.first for draft in cleared] == [3, 5]
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories(), st.data())
 def test_clearing_any_part_keeps_the_pairs_and_leaves_a_pointer(raw: list[Message], data: st.DataObject) -> None:
     history = admitted(raw)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction import Draft
@@ -43,7 +43,6 @@ def assert_honest(shown: str, whole: str) -> None:
     assert pointer == address("2")
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.one_of(
         st.text(max_size=60).map(lambda text: text * 50),
@@ -60,7 +59,6 @@ def test_what_is_clipped_fits_and_says_what_is_missing(text: str, cap_tokens: in
         assert_honest(shown, text)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 400), st.integers(0, NOTE_ROOM))
 def test_a_cap_smaller_than_the_note_never_makes_a_result_longer(characters: int, cap_tokens: int) -> None:
     text = "x" * characters

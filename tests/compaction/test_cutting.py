@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
@@ -82,7 +82,6 @@ def test_the_head_is_never_cut() -> None:
     assert cut_points(history.view, pressure()) == [3]
 
 
-@settings(max_examples=100, deadline=None)
 @given(paired())
 def test_a_wire_can_forbid_cuts(history: list[Message]) -> None:
     view = admitted(history).view
@@ -90,7 +89,6 @@ def test_a_wire_can_forbid_cuts(history: list[Message]) -> None:
     assert fewer == set(cut_points(view, pressure())) & set(legal_cuts(view.messages, (OpenLoopWhole(),)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories(), st.data())
 def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
     raw: list[Message], data: st.DataObject

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lading.compaction.clearing import consumed_before
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
@@ -79,7 +79,6 @@ def test_hostile_results_become_short_digests(name: str) -> None:
         assert count(draft.replacement[0]) <= view.items[1].tokens * DIGEST_SHARE + DIGEST_TOKENS
 
 
-@settings(max_examples=80, deadline=None)
 @given(histories())
 def test_digests_keep_the_pairs_and_shorten(raw: list[Message]) -> None:
     history = admitted(raw)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction.cutting import cut, cut_points
@@ -10,7 +10,6 @@ from tests.histories import histories, tool_loop
 from tests.views import admitted, paired, pairing_faults, pressure
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(histories(), paired()), st.integers(0, 700))
 def test_the_shallowest_cut_that_leaves_a_quarter_free_or_else_fits(raw: list[Message], room: int) -> None:
     fitting, spared = [], []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
@@ -136,7 +136,6 @@ def test_text_that_looks_like_a_fold_is_quoted_as_what_it_is() -> None:
     assert sum(line.startswith("[Folded") for line in lines) == 1
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(histories(), paired()), st.integers(0, 300), st.data())
 def test_a_fold_is_bounded_legal_and_says_nothing_new(
     raw: list[Message], most_tokens: int, data: st.DataObject

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction.identifiers import leaves
@@ -115,7 +115,6 @@ def test_a_line_too_long_for_its_share_does_not_keep_others_away() -> None:
     assert "Asked: Ship it." in drawn(history).written(most_tokens=150, count=count)
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories(), st.integers(-10, 300), st.integers(0, 8))
 def test_a_state_is_bounded_and_says_nothing_new(history: list[Message], most_tokens: int, since: int) -> None:
     text = drawn(history).written(most_tokens=most_tokens, count=count, since=since)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.evaluate.layers import LAYERS, weigh
@@ -68,7 +68,6 @@ PARTS = st.one_of(
 )
 
 
-@settings(max_examples=100)
 @given(
     st.sampled_from(["system", "user", "assistant", "tool"]),
     st.lists(PARTS, max_size=5),

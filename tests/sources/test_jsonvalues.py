@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.sources.jsonvalues import mend, read_values
@@ -115,7 +115,6 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=4), JSON, max_size=3), max_size=5), st.data())
-@settings(max_examples=100)
 def test_mending_a_cut_list_gives_its_beginning(objects: list[Any], data: st.DataObject) -> None:
     text = json.dumps(objects)
     cut = data.draw(st.integers(0, len(text) - 1))

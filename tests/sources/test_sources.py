@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import SourceError, UnknownName
@@ -200,7 +200,6 @@ def read_bytes(data: bytes, *, format_name: str | None = None) -> list[Recording
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\xff\xfe", b'{"messages": [', b"["]))
-@settings(max_examples=150)
 def test_arbitrary_bytes_raise_nothing_but_a_source_error(data: bytes, head: bytes) -> None:
     try:
         items = read_bytes(head + data)
@@ -243,7 +242,6 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES, max_size=4), st.sampled_from(sorted(SOURCES)), st.data())
-@settings(max_examples=150)
 def test_arbitrary_values_raise_nothing_but_a_source_error(
     values: list[Any], name: str, data: st.DataObject
 ) -> None:

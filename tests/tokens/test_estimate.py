@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.tokens.estimate import ESTIMATE, LEADS, LETTERS, SHAPES, WITHIN_MEDIAN, WITHIN_P95, codes
@@ -20,6 +20,7 @@ from scripts.estimator.corpus import chunks
 from scripts.estimator.logs import logs
 from scripts.estimator.measure import errors
 from scripts.estimator.packages import File
+from tests.examples import share_of_examples
 
 OTHER_SCRIPTS = [
     "上下文工程决定模型在每次调用时看到什么。我们保存全部历史，只在需要时压缩，并为每个请求写下清单。",
@@ -77,14 +78,12 @@ def test_a_sentence_in_another_script_is_within_twice_the_stated_error(text: str
     assert abs(ESTIMATE.count(text) / O200K.count(text) - 1) <= 2 * WITHIN_P95
 
 
-@settings(max_examples=100)
 @given(st.text(st.characters(codec=None)))
 def test_any_text_has_a_figure_and_only_the_empty_text_has_none(text: str) -> None:
     assert ESTIMATE.count(text) >= (1 if text else 0)
     assert ESTIMATE.count(text) == ESTIMATE.count(text[:] + "")
 
 
-@settings(max_examples=100)
 @given(st.text(st.characters(codec=None)), st.text(st.characters(codec=None)))
 def test_a_longer_text_counts_no_less(text: str, more: str) -> None:
     assert ESTIMATE.count(text) <= ESTIMATE.count(text + more)
@@ -112,7 +111,7 @@ def test_every_byte_has_one_class(classes: tuple[bytes, ...]) -> None:
     assert sorted(b"".join(classes)) == list(range(256))
 
 
-@settings(max_examples=50)
+@share_of_examples(0.5)
 @given(st.text(min_size=3))
 def test_what_is_weighed_are_bytes_and_pairs_of_classes(text: str) -> None:
     data = text.encode()

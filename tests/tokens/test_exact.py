@@ -5,7 +5,7 @@ import sys
 from importlib.resources import files
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import UnknownName
@@ -39,7 +39,6 @@ def test_every_single_byte_and_every_token_reads_back(vocabulary: Vocabulary) ->
     assert len(set(tokens)) == encoding.n_vocab
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(codec=None), max_size=200))
 def test_any_text_is_counted_and_its_ids_spell_it(text: str) -> None:
     readable = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -51,7 +51,6 @@ counters = st.sampled_from([O200K, CL100K, ESTIMATE])
 meters = st.builds(Meter, counters, st.floats(0.5, 2), st.integers(0, 40), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
 @given(meters, messages, parts)
 def test_any_message_is_counted_and_a_further_part_never_lowers_the_count(
     counting: Meter, message: Message, part: Part

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -161,7 +161,6 @@ FIELDS = st.fixed_dictionaries(
 CARDS = st.sampled_from([BEFORE, CURRENT])
 
 
-@settings(max_examples=150, deadline=None)
 @given(FIELDS, MESSAGES, CARDS)
 def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
@@ -173,7 +172,6 @@ def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
             growing.feed(messages[end])
 
 
-@settings(max_examples=100, deadline=None)
 @given(FIELDS, MESSAGES, CARDS)
 def test_a_check_changes_nothing_of_its_input(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
@@ -198,7 +196,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(["model", "max_tokens", "messages", "system", "tools", "thinking"]), JSON))
 def test_any_json_gives_violations_and_no_exception(request: dict[str, Any]) -> None:
     found_wrong = check(request)

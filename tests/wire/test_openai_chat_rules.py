@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -307,7 +307,6 @@ FIELDS = st.fixed_dictionaries(
 CARDS = st.sampled_from([PLAIN, ECHO])
 
 
-@settings(max_examples=150, deadline=None)
 @given(FIELDS, MESSAGES, CARDS)
 def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
@@ -319,7 +318,6 @@ def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
             growing.feed(messages[end])
 
 
-@settings(max_examples=100, deadline=None)
 @given(FIELDS, MESSAGES, CARDS)
 def test_a_check_changes_nothing_of_its_input(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
@@ -344,7 +342,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(["model", "messages", "tools"]), JSON))
 def test_any_json_gives_violations_and_no_exception(request: dict[str, Any]) -> None:
     found_wrong = check(request)

@@ -17,7 +17,7 @@ from tests.wire.client_requests import REQUESTS
 from tests.wire.codec_cards import PLAIN
 from tests.wire.legal_bodies import BODIES
 
-moderate = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+moderate = settings(suppress_health_check=list(HealthCheck))
 
 
 def as_written(body: Any) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -32,6 +31,7 @@ from lading.messages import Tool, user_text
 from lading.view import View
 from tests.compaction.aether_frame.dialogues import ROOMY, apply, decided, rounds, talk
 from tests.engines import request, settings, template
+from tests.examples import share_of_examples
 from tests.histories import answered, called, said
 from tests.views import admitted, pressure
 
@@ -168,7 +168,7 @@ def test_a_long_request_stays_for_the_slack_and_leaves_only_where_nothing_else_f
     assert last.pointers == (f"artifact://t/s/log/1-{last.last}",)
 
 
-@settings_of_hypothesis(max_examples=25)
+@share_of_examples(0.25)
 @given(
     lines=st.lists(st.integers(0, 60), min_size=1, max_size=20),
     room_tokens=st.integers(200, 3_000),

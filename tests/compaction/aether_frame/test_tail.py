@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -22,6 +21,7 @@ from lading.stores import open_store
 from lading.wire import WIRES, check, find_wire
 from tests.compaction.aether_frame.dialogues import apply, decided, rounds, talk
 from tests.engines import TOOLS, request, run, settings, template
+from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said
 from tests.views import admitted
 
@@ -215,7 +215,7 @@ def test_the_conversation_summary_is_a_model_s_where_one_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
-@settings_of_hypothesis(max_examples=25)
+@share_of_examples(0.25)
 @given(
     history=histories(max_size=10),
     window=st.integers(250, 2_000),

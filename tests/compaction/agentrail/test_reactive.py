@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from lading.pack import Pack
 from lading.stores import open_store
 from lading.wire import WIRES
 from tests.engines import TOOLS, request, settings, template
+from tests.examples import share_of_examples
 from tests.histories import answered, histories
 from tests.replies import messages_reply
 from tests.views import admitted, pressure
@@ -174,7 +174,7 @@ def test_rounds_that_are_shorter_than_their_fold_stay() -> None:
 
 @pytest.mark.parametrize("name", ["reactive", "agentrail"])
 @pytest.mark.parametrize("wire", sorted(WIRES))
-@settings_of_hypothesis(max_examples=25)
+@share_of_examples(0.25)
 @given(
     history=histories(max_size=8),
     window=st.integers(300, 2_000),

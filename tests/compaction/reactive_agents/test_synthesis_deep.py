@@ -7,7 +7,6 @@ import threading
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -40,6 +39,7 @@ from tests.compaction.reactive_agents.synthesised import (
     turns,
 )
 from tests.engines import packs, run, settings
+from tests.examples import share_of_examples
 from tests.histories import histories, said
 from tests.views import admitted, decided, pressure
 
@@ -280,7 +280,7 @@ def test_why_an_answer_is_not_used_quotes_nothing_invented(answer: object) -> No
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
-@settings_of_hypothesis(max_examples=30)
+@share_of_examples(0.3)
 @given(
     history=histories(max_size=30),
     window=st.integers(150, 1_500),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as settings_of_hypothesis
 
 from lading import history
 from lading.compaction.reactive_agents import synthesis_known
@@ -16,6 +15,7 @@ from lading.compaction.reactive_agents.synthesis_signals import Signals, situati
 from lading.events import Compacted
 from lading.messages import Message, user_text
 from tests.compaction.reactive_agents.synthesised import FAST, opened, turn, turns
+from tests.examples import share_of_examples
 from tests.histories import histories
 from tests.views import admitted, pressure
 
@@ -30,7 +30,7 @@ def known_of(messages: Sequence[Message]) -> tuple[Known, int]:
     return known, log.view.last_entry(len(log.view))
 
 
-@settings_of_hypothesis(max_examples=50)
+@share_of_examples(0.5)
 @given(histories(max_size=30))
 def test_the_deciding_steps_tell_what_all_of_them_do(messages: list[Message]) -> None:
     log = admitted(messages)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import UnknownName
@@ -13,6 +13,7 @@ from lading.models.catalog import find_card
 from lading.wire import check, encode, find_wire
 from tests.evaluate.arms.cases import case, loop, shown, text, tokens
 from tests.evaluate.sessions import asks, gives, said
+from tests.examples import share_of_examples
 from tests.views import paired, pairing_faults
 
 BOUNDED = sorted(set(ARMS) - {"append-only"})
@@ -88,7 +89,7 @@ def test_while_everything_fits_well_below_the_window_everything_is_shown(name: s
 
 
 @pytest.mark.parametrize("name", ARMS)
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=25)
+@share_of_examples(0.25)
 @given(history=paired(), window_tokens=st.integers(60, 900))
 def test_any_history_stays_legal_and_untouched_and_shows_the_same_twice(
     name: str, history: list[Message], window_tokens: int
