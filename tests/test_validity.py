@@ -85,6 +85,10 @@ def test_calls_without_all_results_are_never_cut_off() -> None:
     assert legal_cuts([user_text("hi"), both, answered("a")]) == [0, 1]
 
 
+def test_what_the_user_said_since_the_last_answer_is_never_cut_off() -> None:
+    assert legal_cuts([user_text("hi"), said("ok"), user_text("one"), user_text("two")]) == [0, 1, 2]
+
+
 def test_results_inside_a_user_message_belong_to_the_loop() -> None:
     thinking = Message("assistant", (Reasoning("hm", "c2ln"), ToolCall("a", "read", "{}")))
     reply = Message("user", (ToolResult("a", (Text("one"),)), Text("and go on")))

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
-from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points
-from lading.messages import Message, Text, ToolCall, user_text
+from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points, plain
+from lading.compaction.pins import RESTATED
+from lading.messages import Message, Role, Text, ToolCall, ToolResult, user_text
 from lading.validity import OpenLoopWhole, legal_cuts
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, paired, pairing_faults, pressure
@@ -47,6 +48,46 @@ def test_a_later_cut_absorbs_the_stub() -> None:
     assert len(stubs) == 1
     assert stubs[0].text.startswith("[8 earlier messages")
     assert "Tools called there: read 4x." in stubs[0].text
+
+
+def test_a_cut_right_behind_a_stub_points_to_all_that_the_stub_stands_for() -> None:
+    history = admitted(tool_loop(8))
+    history.apply(cut(history.view, 6, reason="one", pressure=pressure()), call=2, room_tokens=100)
+    draft = cut(history.view, 3, reason="two", pressure=pressure())
+    assert (draft.first, draft.last, draft.pointers) == (2, 5, (address("2-5"),))
+
+
+def test_rules_pins_and_the_last_request_of_the_user_stand_behind_the_stub() -> None:
+    history = admitted(
+        [
+            user_text("Fix it."),
+            said("ok"),
+            user_text("Never edit b.py."),
+            said("It is port 8080."),
+            user_text("Look at c.py."),
+            called("a"),
+            answered("a"),
+        ]
+    )
+    history.pin(3, call=1)
+    _, *carried = cut(history.view, 5, reason="test", pressure=pressure()).replacement
+    assert carried == [
+        user_text(f"{RESTATED}\nNever edit b.py."),
+        user_text("[Pinned: said by assistant]\nIt is port 8080."),
+        user_text("Look at c.py."),
+    ]
+
+
+def test_a_request_that_takes_too_much_of_the_room_is_not_carried_over() -> None:
+    history = admitted([user_text("Fix it."), said("ok"), user_text("word " * 900), called("a"), answered("a")])
+    assert len(cut(history.view, 3, reason="test", pressure=pressure(5_000)).replacement) == 2
+    assert len(cut(history.view, 3, reason="test", pressure=pressure(4_000)).replacement) == 1
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+def test_a_pinned_result_stands_alone_as_text(role: Role) -> None:
+    pinned = Message(role, (ToolResult("a", (Text("9 files"),)),))
+    assert plain(pinned) == user_text(f"[Pinned: said by {role}]\n9 files")
 
 
 HOSTILE = ["🂠𓀀𝔘" * 500, "\ud83d" * 500, "中" * 500, "a b-c_d.e" * 90, "\n" * 500, "]\"'{}\\" * 99]
