@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,26 @@ def test_a_fold_of_a_rebuilt_view_is_the_same() -> None:
     reopened.restore(fresh.entries, fresh.edits)
     assert folded(reopened, 5, start=2) == folded(grown, 5, start=2)
     assert folded(reopened, 3, start=1) == folded(grown, 3, start=1)
+
+
+def test_a_fold_knows_nothing_of_what_stands_behind_it() -> None:
+    raw = [user_text("Go."), *(said(f"because of file_{number}.py") for number in range(9))]
+    history = admitted(raw)
+    assert "file_6.py" in fold_text(folded(history, 8))
+    assert folded(history, 4) == folded(admitted(raw), 4)
+
+
+def test_a_fold_right_behind_another_points_to_all_that_it_stands_for() -> None:
+    history = admitted(tool_loop(6))
+    history.apply(folded(history, 8), call=2, room_tokens=100)
+    assert folded(history, 3).pointers == (address("2-7"),)
+
+
+@pytest.mark.parametrize("most_tokens", [100, 150, 200])
+def test_a_fold_keeps_to_its_limit_with_its_first_line(most_tokens: int) -> None:
+    history = admitted([user_text("Go."), *(said(f"because of part_{number}.py") for number in range(99))])
+    taken = count(folded(history, 90, most_tokens=most_tokens).replacement[0])
+    assert most_tokens - 20 < taken <= most_tokens
 
 
 def test_rules_and_the_newest_request_stand_behind_the_fold() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, restated, rules_of
-from lading.messages import Message, Text, ToolResult, user_text
+from lading.messages import OWN, Message, Text, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.engines import packs, run, settings
 from tests.histories import answered, said, tool_loop
@@ -69,7 +69,8 @@ def test_questions_opinions_and_tasks_are_no_rules(text: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_only_the_user_states_rules(rule: str) -> None:
-    for message in (said(rule), answered("a", rule), Message("system", (Text(rule),))):
+    own = Message("user", (Text(rule),), origin=OWN)
+    for message in (said(rule), answered("a", rule), Message("system", (Text(rule),)), own):
         assert list(rules_of(message)) == []
     beside = Message("user", (ToolResult("a", (Text(rule),)), Text("Always be kind.")))
     assert list(rules_of(beside)) == ["Always be kind."]

@@ -175,6 +175,19 @@ def test_older_folds_are_merged_when_a_new_one_would_not_fit_beside_them() -> No
     assert sum(message.text.startswith("[Folded") for message in history.view.messages) == 1
 
 
+def test_a_fold_leaves_room_for_what_is_carried_over_it() -> None:
+    rules = " ".join(f"Never edit the file number_{number}.py of the project." for number in range(34))
+    raw = [user_text("Do it."), said("ok"), user_text(rules), said("I see."), user_text("Look: " + "word " * 360)]
+    for number in range(60):
+        raw += [called(f"c{number}", text=f"Because of src/part_{number}.py and port {4000 + number}.")]
+        raw += [answered(f"c{number}", f"error in src/file_{number}.py: value_{number} " + "word " * 20)]
+    history = admitted([*raw, called("newest"), answered("newest", "word " * 720)])
+    for draft in compact(history.view, pressure(2_000)).drafts:
+        history.apply(draft, call=2, room_tokens=2_000)
+    assert [item.kind for item in history.view.items].count("summarised") == 3
+    assert 1_900 < history.view.tokens <= 2_000
+
+
 def test_large_results_that_were_used_become_digests_in_the_same_edit() -> None:
     used = "\n".join(f"src/part_{number}.py" for number in range(200))
     small = answered("small", "word " * 20)
