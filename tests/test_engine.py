@@ -9,6 +9,7 @@ from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
 from lading.events import CompactionApplied, Repaired, ToolsReduced
+from lading.log import Reported
 from lading.messages import Message, Reasoning, Text, Tool, ToolCall, user_text
 from lading.models.card import Conduct
 from lading.pack import Pack
@@ -284,6 +285,17 @@ def test_a_time_that_is_no_time_is_refused(at_s: float) -> None:
     engine.append([user_text("hi")])
     with pytest.raises(InputError, match="seconds since 1970"):
         engine.pack(at_s=at_s)
+
+
+def test_what_a_request_took_is_learned_once() -> None:
+    engine = Engine(settings())
+    engine.append([user_text("hi")])
+    assert isinstance(request(engine), Pack)
+    engine.append([said("one")], usage=Reported(200))
+    learned = engine.calibration
+    assert learned.seen == 1
+    engine.append([said("two")], usage=Reported(400))
+    assert engine.calibration == learned
 
 
 def test_changed_tools_are_a_named_and_priced_divergence() -> None:

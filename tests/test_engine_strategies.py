@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.engine import Engine
@@ -55,6 +56,19 @@ def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> No
     assert pack.tokens <= 2_000
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+def test_where_nothing_presses_the_edits_of_a_bad_strategy_leave_no_trace_in_the_request() -> None:
+    eager = Strategy(
+        "eager", lambda view, pressure: _drop(view, replace(pressure, room_tokens=0), upto=len(view) - 1)
+    )
+    engine, plain = (Engine(settings(100_000, strategy=chosen, strict=False)) for chosen in (eager, "append-only"))
+    for one in (engine, plain):
+        one.append(tool_loop(3))
+    pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
+    assert pack.body == plain.pack(tools=TOOLS, template=template("openai_chat")).body
+    assert any(isinstance(event, StrategyOverruled) for event in pack.events)
+    assert engine.history.edits == []
 
 
 @pytest.mark.parametrize(

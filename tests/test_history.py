@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from hypothesis import given
 
+from lading.compaction import Draft
 from lading.history import History
 from lading.messages import Message, ToolCall, user_text
 from lading.repair import Needs
-from tests.histories import answered, histories
-from tests.views import admitted, count, pairing_faults
+from tests.histories import answered, called, histories
+from tests.views import address, admitted, count, pairing_faults
 
 
 def test_an_orphan_that_waited_for_parallel_results_is_shown_after_them() -> None:

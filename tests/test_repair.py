@@ -58,6 +58,32 @@ def test_an_orphan_between_parallel_results_waits_for_them() -> None:
     assert "stray" in messages[-1].text
 
 
+def test_an_orphan_that_waits_for_a_result_which_never_comes_is_shown() -> None:
+    both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
+    messages, rules = shown(
+        [user_text("hi"), both, answered("a"), answered("x", "stray"), said("ok"), user_text("go")]
+    )
+    assert rules == ["orphan_result", "unanswered_call"]
+    assert [message.role for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert "stray" in messages[4].text
+
+
+def test_what_closes_a_border_leaves_its_copy_open() -> None:
+    border = Border()
+    border.admit(called("a"))
+    before = border.copy()
+    assert [repair.rule for repair in border.close().repairs] == ["unanswered_call"]
+    assert before.admit(answered("a")).messages == (answered("a"),)
+
+
 def test_duplicate_ids_are_renamed_from_the_second_on() -> None:
     history = [user_text("hi"), called("a"), answered("a"), called("a"), answered("a"), user_text("go on")]
     messages, rules = shown(history)
@@ -91,6 +117,13 @@ def test_two_calls_of_one_id_in_one_message_are_answered_in_order() -> None:
     messages, _ = shown([user_text("hi"), twice, answered("a", "one"), answered("a", "two")])
     assert [result.call_id for message in messages for result in message.results] == ["a", "a_2"]
     assert [result.text for message in messages for result in message.results] == ["one", "two"]
+
+
+def test_results_without_a_name_answer_calls_of_one_id_in_order() -> None:
+    thrice = Message("assistant", tuple(ToolCall("a", name, "{}") for name in ("read", "shell", "list")))
+    history = [user_text("hi"), thrice, *(answered("a", text, name="") for text in ("one", "two", "three"))]
+    results = [result for message in shown(history)[0] for result in message.results]
+    assert [(result.call_id, result.text) for result in results] == [("a", "one"), ("a_2", "two"), ("a_3", "three")]
 
 
 def test_an_empty_message_says_that_it_is_empty() -> None:

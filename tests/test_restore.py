@@ -12,7 +12,7 @@ from lading.addresses import RESTORE
 from lading.jsonbytes import digest
 from lading.log import Entry
 from lading.messages import Image, Message, Text, ToolCall, ToolResult
-from lading.restore import ANSWER_TOKENS, SCHEMA, address_asked, answer
+from lading.restore import ANSWER_TOKENS, SCHEMA, address_asked, answer, answers
 from lading.tokens import counter
 from lading.tokens.meter import Meter
 
@@ -88,6 +88,8 @@ def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
         ('{"address": "artifact://other/session/log/0"}', "another conversation"),
         ('{"address": "artifact://default/session-2/log/0"}', "another conversation"),
         ('{"address": "artifact://default/session/log/99"}', "past the log"),
+        ('{"address": "artifact://default/session/log/1"}', "past the log"),
+        ('{"address": "artifact://default/session/log/0-1"}', "past the log"),
         ('{"address": "artifact://default/session/log/0", "lines": "x"}', "a range"),
         ('{"address": "artifact://default/session/log/0", "lines": "7-3"}', "lines 1 to 1"),
         ("[" * 5_000, "no JSON"),
@@ -116,6 +118,23 @@ def test_an_answer_keeps_to_the_room_that_there_is(sort: str, query: str) -> Non
     result = answer(call, entries(sort * 20_000), session=HERE, count=count, most_tokens=400)
     assert not result.is_error
     assert count(result.text) <= 400
+
+
+def test_several_answers_share_a_quarter_of_the_room() -> None:
+    calls = [
+        ToolCall(f"r{number}", RESTORE, '{"address": "artifact://default/session/log/0"}') for number in range(4)
+    ]
+    log = entries("word\n" * 9_000)
+    messages = answers(
+        calls,
+        log,
+        session=HERE,
+        count=lambda message: count(message.results[0].text),
+        room_tokens=8_000,
+        shows_pictures=False,
+    )
+    taken = [count(message.results[0].text) for message in messages]
+    assert all(400 < tokens <= 500 for tokens in taken)
 
 
 def test_without_room_it_says_so() -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.addresses import RESTORE
 from lading.log import Edit, EditKind, Entry
 from lading.messages import Message, Text, ToolResult, user_text
-from lading.view import View, rebuild
+from lading.view import RESTORED_TOKENS, View, rebuild
 from tests.histories import answered, called, said
 from tests.views import count, entries_of
 
@@ -146,6 +147,17 @@ def test_results_can_be_cleared_once() -> None:
     assert rebuild(entries, [clipped]).items[2].clearable_tokens == clipped.tokens_after
     cleared = edit_of(1, 2, 2, [answered("a", "note")], "cleared")
     assert rebuild(entries, [clipped, cleared]).clearable_before(4) == 0
+
+
+def test_what_was_restored_is_not_clearable_up_to_its_size() -> None:
+    def clearable(name: str, chars: int) -> int:
+        return grown(
+            entries_of([user_text("task"), called("a", name), answered("a", "x" * chars)])
+        ).clearable_before(3)
+
+    assert clearable(RESTORE, 4_000) == 0
+    assert clearable("read", 4_000) == count(answered("a", "x" * 4_000))
+    assert clearable(RESTORE, 4 * RESTORED_TOKENS) > RESTORED_TOKENS
 
 
 def test_the_last_entry_before_a_position_counts_what_spans_hide() -> None:
