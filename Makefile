@@ -13,7 +13,7 @@ demo = demo-store
 sessions = examples/sessions/*.jsonl.gz
 python_files = $(shell find src tests examples scripts -name '*.py')
 
-.PHONY: help venv test check coverage demo bench format sessions test-all-pythons clean
+.PHONY: help venv test check coverage mutants demo bench format sessions test-all-pythons clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
@@ -43,6 +43,9 @@ check: $(installed) ## format, lint, types, floors, limits, coverage of floors 0
 
 coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when they are not up to date)
 	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
+
+mutants: $(installed) ## break the code in known ways and see that the tests notice
+	$(bin)/python -m scripts.mutants
 
 demo: $(installed) ## replay the example sessions with two strategies side by side and verify every manifest
 	@rm -rf $(demo)
