@@ -5,8 +5,8 @@ from hypothesis import given
 from lading.compaction import Draft
 from lading.history import History
 from lading.messages import Message, ToolCall, user_text
-from lading.repair import Needs
-from tests.histories import answered, called, histories
+from lading.repair import EMPTY, Needs
+from tests.histories import answered, called, histories, said
 from tests.views import address, admitted, count, pairing_faults
 
 
@@ -21,11 +21,30 @@ def test_an_orphan_that_waited_for_parallel_results_is_shown_after_them() -> Non
     ]
 
 
+def test_the_log_holds_what_was_said_and_the_view_what_was_mended() -> None:
+    raw = [user_text("hi"), said(""), user_text("more")]
+    history = admitted(raw)
+    assert [entry.message for entry in history.entries] == raw
+    assert [message.text for message in history.view.messages] == ["hi", EMPTY, "more"]
+
+
 @given(histories())
 def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]) -> None:
     history = admitted(raw)
     assert pairing_faults(history.view.messages) == []
     assert all(entry.message is message for entry, message in zip(history.entries, raw, strict=True))
+
+
+def test_decisions_taken_back_leave_the_view_and_the_calls_as_they_were() -> None:
+    history = admitted([user_text("hi"), called("a"), answered("a"), called("b")])
+    history.take_back(0)
+    assert history.view.messages == [entry.message for entry in history.entries]
+    draft = Draft("dropped", 1, 2, (user_text("gone"),), "test", (address("1-2"),))
+    history.apply(draft, call=1, room_tokens=100)
+    history.take_back(0)
+    assert history.view.messages == [entry.message for entry in history.entries]
+    history.append(answered("b"), call=1)
+    assert history.edits == []
 
 
 @given(histories(), histories())

@@ -140,6 +140,20 @@ def test_unchanged_messages_are_the_same_objects() -> None:
     assert [view.messages[position] is history[position] for position in range(4)] == [True, True, False, True]
 
 
+def test_sums_follow_an_edit_and_what_it_spans_is_gone_from_a_rebuilt_view_too() -> None:
+    entries = entries_of(
+        [user_text("task"), called("a"), answered("a", "word " * 99), said("ok"), user_text("more")]
+    )
+    view = grown(entries)
+    before = view.tokens_before(5)
+    edit = edit_of(0, 1, 3, [user_text("stub"), user_text("rules")])
+    assert view.apply(edit) == 1
+    assert view.tokens == view.tokens_before(4) == sum(map(count, view.messages)) < before
+    assert [view.clearable_before(position) for position in range(5)] == [0] * 5
+    assert rebuild(entries, [edit]).items == view.items
+    assert len(view) == 4
+
+
 def test_results_can_be_cleared_once() -> None:
     entries = entries_of([user_text("task"), called("a"), answered("a", "word " * 99), said("ok")])
     assert rebuild(entries, []).first_clearable(0) == 2
