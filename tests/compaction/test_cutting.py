@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lading.addresses import parse
 from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points, plain
 from lading.compaction.pins import RESTATED
-from lading.messages import Message, Role, Text, ToolCall, ToolResult, user_text
+from lading.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult, user_text
 from lading.validity import OpenLoopWhole, legal_cuts
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, paired, pairing_faults, pressure
@@ -121,6 +121,14 @@ def test_the_head_is_never_cut() -> None:
     assert cut_points(history.view, pressure()) == []
     history = admitted([user_text("one"), user_text("two"), said("ok"), user_text("three")])
     assert cut_points(history.view, pressure()) == [3]
+
+
+def test_a_loop_that_reasons_is_cut_only_where_the_wire_allows_it() -> None:
+    thinking = Message("assistant", (Reasoning("hm", "c2ln"), ToolCall("a", "read", "{}")))
+    loop = [user_text("go"), thinking, answered("a"), called("b"), answered("b")]
+    view = admitted([user_text("hi"), said("ok"), *loop]).view
+    assert cut_points(view, pressure()) == [2, 3, 5]
+    assert cut_points(view, pressure(invariants=(OpenLoopWhole(),))) == [2, 3]
 
 
 @given(paired())
