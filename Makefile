@@ -3,17 +3,16 @@
 VENV = .venv
 PYTHON =
 PYTHONS = python3.11 python3.12 python3.13 python3.14
-JOBS = 2
+JOBS = auto
 WINDOW = 32000
 
 bin = $(VENV)/bin
 installed = $(VENV)/.installed
-tested = $(VENV)/.tested
+pytest = $(bin)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal --inline-snapshot=disable
 demo = demo-store
 sessions = examples/sessions/*.jsonl.gz
-python_files = $(shell find src tests examples scripts -name '*.py')
 
-.PHONY: help venv test check coverage mutants demo bench format sessions test-all-pythons clean
+.PHONY: help venv test test-all check mutants demo bench format sessions test-all-pythons clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
@@ -24,25 +23,19 @@ $(installed): pyproject.toml scripts/venv.sh
 	@scripts/venv.sh $(VENV) $(PYTHON)
 	@touch $@
 
-test: $(installed) ## run all tests
-	@rm -f $(tested)
-	@COVERAGE_FILE=$(VENV)/.coverage $(bin)/python -m pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0 --inline-snapshot=disable
-	@touch $(tested)
+test: $(installed) ## run the tests that a change needs: few examples of each property, no browser, no kills
+	@HYPOTHESIS_PROFILE=quick $(pytest) -m 'not full'
 
-# What the tests cover is known while nothing has changed since they last passed; otherwise they run again.
-$(tested): $(installed) $(python_files)
-	@$(MAKE) --no-print-directory test
+test-all: $(installed) ## run every test, and ask for branch coverage of floors 0 to 3
+	@HYPOTHESIS_PROFILE=full COVERAGE_FILE=$(VENV)/.coverage $(pytest) --cov --cov-report= --cov-fail-under=0
+	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
 
-check: $(installed) ## format, lint, types, floors, limits, coverage of floors 0 to 3
+check: $(installed) ## format, lint, types, floors, limits
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python -m scripts.check_limits
-	@$(MAKE) --no-print-directory coverage
-
-coverage: $(tested) ## branch coverage of floors 0 to 3 (runs the tests when they are not up to date)
-	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
 
 mutants: $(installed) ## break the code in known ways and see that the tests notice
 	$(bin)/python -m scripts.mutants
