@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import UnknownName
@@ -88,7 +88,7 @@ def test_while_everything_fits_well_below_the_window_everything_is_shown(name: s
 
 
 @pytest.mark.parametrize("name", ARMS)
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=25)
+@settings(max_examples=25)
 @given(history=paired(), window_tokens=st.integers(60, 900))
 def test_any_history_stays_legal_and_untouched_and_shows_the_same_twice(
     name: str, history: list[Message], window_tokens: int
