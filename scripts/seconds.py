@@ -13,6 +13,7 @@ from scripts.source_tree import Breach, Source, last_name
 
 SECONDS: dict[str, str] = {
     "tests/growth.py": "compares CPU times of one run",
+    "tests/test_waiting.py": "shows a clock that a test moves itself",
     "tests/waiting.py": "knows how long a test waits at most",
     "tests/cli/running.py": "stamps its session with the time; nothing is compared with it",
 }
