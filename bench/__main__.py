@@ -13,6 +13,7 @@ from bench import (
     contract,
     durability,
     footprint,
+    hostile,
     inspect_logs,
     price_rule,
     report,
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "chains": chains.run,
     "contract": contract.run,
     "shrinkers": shrinkers.run,
+    "hostile": hostile.run,
 }
 
 

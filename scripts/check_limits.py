@@ -1,5 +1,5 @@
 """Checks the limits of the house by machine: sizes, parameters, fields, inheritance, imports, names,
-docstrings.
+docstrings, and that no test bounds seconds.
 
 Usage: ``python -m scripts.check_limits [ROOT]``. Prints each breach as ``file:line: what`` and exits 1 when
 there is one. Each rule is a function over one source or over all of them; ``RULES`` and ``TREE_RULES`` list
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from scripts.seconds import seconds
 from scripts.source_tree import (
     Breach,
     Source,
@@ -307,6 +308,7 @@ RULES: tuple[Callable[[Source], Iterator[Breach]], ...] = (
     module_name,
     docstrings,
     sorted_exports,
+    seconds,
 )
 TREE_RULES: tuple[Callable[[Sequence[Source]], Iterator[Breach]], ...] = (
     import_cycles,

@@ -6,15 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from tests.waiting import be_patient
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# "quick" is what `make test` plays, "full" what `make test-all` plays; both play the same examples each time.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
-settings.register_profile("full", deadline=None, derandomize=True, max_examples=100)
-settings.register_profile("dev", deadline=None, max_examples=100)
-settings.register_profile("thorough", deadline=None, max_examples=2000)
+be_patient()
+# No bound on seconds: a machine may be slow. "quick" is what `make test` plays, "full" what `make test-all` plays:
+# both the same examples each time.
+settings.register_profile("dev", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("dev"), derandomize=True, max_examples=10)
+settings.register_profile("full", settings.get_profile("dev"), derandomize=True)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
 
 

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -30,10 +29,10 @@ from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
 from tests.engines import TOOLS, settings, template
+from tests.waiting import PATIENCE_S, any_moment, be_patient, ended, line
 
 ROOT = Path(__file__).parents[1]
 WINDOW = 16_000
-LONGEST_DELAY_S = 0.006
 
 
 class Step(Struct, frozen=True):
@@ -148,8 +147,8 @@ class Nursery:
             text=True,
         )
 
-    def kill_one(self, name: str, seed: int, *, lines: int, delay_s: float) -> Acknowledged:
-        """Start an agent and kill it so many lines and seconds later."""
+    def kill_one(self, name: str, seed: int, *, lines: int, chance: random.Random) -> Acknowledged:
+        """Start an agent and kill it so many lines and a random moment later."""
         process, said = self._process, Acknowledged()
         assert process.stdin is not None
         process.stdin.write(f"{name} {seed}\n")
@@ -157,7 +156,7 @@ class Nursery:
         agent = self._read(said)
         for _ in range(lines):
             self._read(said)
-        time.sleep(delay_s)
+        any_moment(chance)
         os.kill(agent, signal.SIGKILL)
         while said.status is None:
             self._read(said)
@@ -165,11 +164,10 @@ class Nursery:
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()
+        ended(self._process, "the process that starts agents")
 
     def _read(self, said: Acknowledged) -> int:
-        assert self._process.stdout is not None
-        what, number = self._process.stdout.readline().split()
+        what, number = line(self._process, "what an agent says").split()
         if what in ("entries", "calls", "status"):
             setattr(said, what, int(number))
         return int(number)
@@ -182,8 +180,7 @@ def kill_points(folder: Path, *, name: str, seed: int, points: int) -> Iterator[
     nursery = Nursery(folder)
     with closing(nursery):
         for _ in range(points):
-            lines, delay_s = chance.randrange(6), chance.random() * LONGEST_DELAY_S
-            said = nursery.kill_one(name, seed, lines=lines, delay_s=delay_s)
+            said = nursery.kill_one(name, seed, lines=chance.randrange(12), chance=chance)
             with open_sqlite(folder, durability="normal") as store, store.lease("acme", name):
                 yield said, list(wrong(store, name, seed, said=said, reference=reference))
 
@@ -218,7 +215,7 @@ def told(pack: Pack) -> Manifest:
 
 def agent(folder: str, name: str, seed: int) -> None:
     """Go on with a session until killed."""
-    with open_sqlite(folder, durability="normal") as store, store.lease("acme", name, wait_s=5):
+    with open_sqlite(folder, durability="normal") as store, store.lease("acme", name, wait_s=PATIENCE_S):
         engine = opened(store, name)
         for done in go_on(engine, seed):
             word, count = ("calls", engine.call - 1) if done.pack else ("entries", done.entries)
@@ -227,8 +224,9 @@ def agent(folder: str, name: str, seed: int) -> None:
 
 def main(folder: str) -> None:
     """Start an agent for each line, and tell its process and how it ended."""
-    for line in sys.stdin:
-        name, seed = line.split()
+    be_patient()
+    for order in sys.stdin:
+        name, seed = order.split()
         child = os.fork()
         if not child:
             os.write(1, f"agent {os.getpid()}\n".encode())

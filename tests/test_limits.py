@@ -9,6 +9,7 @@ import pytest
 
 from scripts import check_limits
 from scripts.check_limits import breaches, main
+from scripts.seconds import SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOC = '"""What it holds."""\n'
@@ -232,3 +233,85 @@ def test_the_command_prints_breaches_and_fails(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == ""
     assert main([str(tree(bad, {"src/lading/log.py": "x = 1\n"}))]) == 1
     assert capsys.readouterr().out == "src/lading/log.py:1: the module has no docstring\n"
+
+
+PATIENT: dict[str, str] = {
+    "what must come": "found = until('a row', rows)\nhappened(event, 'the answer')\n",
+    "the patience of every test": "process.wait(PATIENCE_S)\nselect([output], [], [], waiting.PATIENCE_S)\n",
+    "the same in milliseconds": "page.goto(url, timeout=1000 * PATIENCE_S)\n",
+    "as long as it takes": "process.wait()\nthread.join()\nprocess.communicate(timeout=None)\nqueue.get()\n",
+    "not at all": "select([output], [], [], 0)\n",
+    "a step of the loop": "async def f():\n    await asyncio.sleep(0)\n",
+    "what Lading is given": "Summarizer(hang, timeout_s=0.05)\nstore.lease('acme', 's1', wait_s=20.0)\n",
+    "no deadline": "settings(max_examples=9, deadline=None)\n",
+    "every check of Hypothesis": (
+        "settings(suppress_health_check=list(HealthCheck))\n"
+        "settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])\n"
+    ),
+    "words that are joined, values that are looked up": (
+        "'-'.join(words)\nmark.join(row * 3)\nos.path.join(a, b)\nvalues.get('a', 1)\nresult('ok')\n"
+    ),
+    "a date that is given": "datetime(2025, 1, 1)\ndate.fromisoformat(text)\n",
+}
+
+
+@pytest.mark.parametrize("what", PATIENT)
+def test_a_test_may_wait_for(tmp_path: Path, what: str) -> None:
+    assert breaches(tree(tmp_path, {"tests/room/test_wait.py": DOC + PATIENT[what]})) == []
+
+
+BOUNDED = {
+    "started = time.perf_counter()": "reads a clock (perf_counter)",
+    "started = time.process_time_ns()": "reads a clock (process_time_ns)",
+    "wrap(client, clock=time.monotonic)": "reads a clock (monotonic)",
+    "took = thread_time() - started": "reads a clock (thread_time)",
+    "from time import time": "reads a clock (time)",
+    "now = time.time()": "reads a clock (time)",
+    "wrap(client, clock=time.time)": "reads a clock (time)",
+    "now = asyncio.get_running_loop().time()": "reads a clock (time)",
+    "now = datetime.now(UTC)": "reads a clock (datetime.now)",
+    "now = datetime.date.today()": "reads a clock (date.today)",
+    "time.sleep(0.1)": "sleeps; wait for what must come",
+    "time.sleep(0)": "sleeps; wait for what must come",
+    "sleep(pause_s)": "sleeps; wait for what must come",
+    "asyncio.sleep(30)": "sleeps; wait for what must come",
+    "process.communicate(timeout=60)": "communicate ends after a time of its own",
+    "process.communicate(text, 60)": "communicate ends after a time of its own",
+    "process.wait(LIMIT)": "wait ends after a time of its own",
+    "event.wait(20)": "wait ends after a time of its own",
+    "thread.join(wait_s)": "join ends after a time of its own",
+    "thread.join(2 * WAIT_S)": "join ends after a time of its own",
+    "future.result(120)": "result ends after a time of its own",
+    "queue.get(True, 5)": "get ends after a time of its own",
+    "queue.get(timeout=5)": "get ends after a time of its own",
+    "lock.acquire(True, 5)": "acquire ends after a time of its own",
+    "select([output], [], [], 0.1)": "select ends after a time of its own",
+    "subprocess.run(command, timeout=9)": "run ends after a time of its own",
+    "asyncio.wait_for(task, 0.2)": "wait_for ends after a time of its own",
+    "asyncio.timeout(5)": "timeout ends after a time of its own",
+    "threading.Timer(0.05, close).start()": "Timer ends after a time of its own",
+    "pytestmark = pytest.mark.timeout(10)": "timeout ends after a time of its own",
+    "expect(page).to_be_visible(timeout=500)": "to_be_visible ends after a time of its own",
+    "page.wait_for_timeout(500)": "wait_for_timeout ends after a time of its own",
+    "settings(deadline=200)": "settings ends after a time of its own",
+    "settings(suppress_health_check=[HealthCheck.data_too_large])": "bounds the seconds that Hypothesis may take",
+}
+
+
+@pytest.mark.parametrize("line", BOUNDED)
+def test_a_bound_on_seconds_in_a_test_is_found(tmp_path: Path, line: str) -> None:
+    found = breaches(tree(tmp_path, {"tests/room/test_wait.py": f"{DOC}{line}\n"}))
+    assert [str(breach).partition(": ")[0] for breach in found] == ["tests/room/test_wait.py:2"]
+    assert found[0].what.startswith(BOUNDED[line])
+
+
+def test_outside_tests_seconds_are_no_matter(tmp_path: Path) -> None:
+    text = DOC + "\n".join(BOUNDED)
+    assert breaches(tree(tmp_path, {"bench/store.py": text, "src/lading/cli/top.py": text})) == []
+
+
+def test_who_is_listed_as_knowing_seconds_knows_some(tmp_path: Path) -> None:
+    known = dict.fromkeys(SECONDS, DOC + "time.sleep(1)\n")
+    assert breaches(tree(tmp_path / "known", known)) == []
+    [found] = breaches(tree(tmp_path / "unknown", {"tests/waiting.py": DOC}))
+    assert str(found) == "tests/waiting.py:1: is listed as knowing seconds but does not; take it from SECONDS"

@@ -24,6 +24,7 @@ from lading.messages import Message, Text, ToolResult, user_text
 from lading.pack import Pack
 from lading.stores.memory import MemoryStore
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result, messages_reply
+from tests.waiting import Clock, finished
 
 HEAD: list[dict[str, Any]] = [
     {"role": "system", "content": "You are a careful agent."},
@@ -269,11 +270,11 @@ def _rest() -> list[dict[str, Any]]:
     return [reply["choices"][0]["message"], result]
 
 
-def test_a_second_writer_is_refused_or_waits(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_or_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = session(store=tmp_path)
     with pytest.raises(SessionBusy):
         session(store=tmp_path)
-    threading.Timer(0.2, first.close).start()
+    monkeypatch.setattr("lading.stores.leases.time", Clock(asleep=first.close))
     with session(store=tmp_path, options=SessionOptions(wait_s=20.0)) as second:
         second.add(HEAD)
 
@@ -349,8 +350,7 @@ def test_threads_and_tasks_share_a_session() -> None:
         threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        finished(threads, "the writers")
         texts = [entry.message.text for entry in line.entries[2:]]
         assert len(texts) == 160
         for name in "abcd":

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from click.testing import CliRunner
 
 from lading.cli import main
+from tests.waiting import ended as end_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "from lading.cli import main; main(prog_name='lading')"
@@ -56,7 +57,7 @@ def started(
 def elsewhere(*arguments: str | Path, environment: Mapping[str, str] | None = None, before: str = "") -> Ended:
     """Run a command in a process of its own to its end."""
     with started(*arguments, environment=environment, before=before) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = end_of(process, "the command")
     return Ended(process.returncode, out, err)
 
 

@@ -1,7 +1,7 @@
-"""An agent at work in a process of its own: ``running FOLDER NAME ROUNDS [PAUSE_S]``.
+"""An agent at work in a process of its own: ``running FOLDER NAME ROUNDS [STEPWISE]``.
 
 Each round is a request and its reply, which calls a tool and reports usage; the number of each round is printed
-once it is stored.
+once it is stored. With a fourth argument, each round begins when a line comes in.
 """
 
 import sys
@@ -9,15 +9,19 @@ import time
 
 import lading
 from lading.economics import PrefixCache
+from tests.waiting import be_patient
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}
 
 
-def main(folder: str, name: str, rounds: int, pause_s: float = 0.0) -> None:
+def main(folder: str, name: str, rounds: int, *, is_stepwise: bool = False) -> None:
+    be_patient()
     cache = PrefixCache(min_prefix_tokens=1024)
     with lading.Session("gpt-4o", store=folder, name=name, window=20_000, output_reserve=500) as session:
         session.add([{"role": "user", "content": "Look around."}])
         for number in range(rounds):
+            if is_stepwise:
+                sys.stdin.readline()
             pack = session.pack([TOOL], at_s=time.time())
             billed = cache.bill(pack.chain, pack.ends)
             call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -30,8 +34,7 @@ def main(folder: str, name: str, rounds: int, pause_s: float = 0.0) -> None:
             session.reply({"id": f"r{number}", "choices": [{"index": 0, "message": message}], "usage": usage})
             session.add([{"role": "tool", "tool_call_id": f"c{number}", "content": f"{number} " + "word " * 900}])
             print(number + 1, flush=True)
-            time.sleep(pause_s)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *map(float, sys.argv[4:]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), is_stepwise=len(sys.argv) > 4)

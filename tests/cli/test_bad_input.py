@@ -8,7 +8,6 @@ import pickle
 import signal
 import sqlite3
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tests.cli.commands import (
     user,
     written,
 )
+from tests.waiting import ended, line
 
 NOBODY = 65534
 GOOD = [user("Hello."), reply("Hi."), user("Go on."), reply("Done.")]
@@ -350,29 +350,51 @@ def test_a_full_disk_under_stdout_is_no_traceback(session: Path) -> None:
     assert "Traceback" not in ended.err
 
 
-def test_an_interrupt_leaves_no_output_and_a_store_that_verifies(tmp_path: Path) -> None:
+HOLD = """
+import signal, time
+from lading.stores import sqlite
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def hold():
+    print("held", flush=True)
+    while True:
+        time.sleep(0.01)
+"""
+HELD = {
+    "while the 21st call is stored": """
+checked = sqlite.check_continues
+def check_continues(numbers, *, stored, what):
+    checked(numbers, stored=stored, what=what)
+    if what == "Manifest" and stored == 20:
+        hold()
+sqlite.check_continues = check_continues
+""",
+    "when the 20th call is stored": """
+append = sqlite.SqliteStore.append
+def append_and_hold(self, *names, call=None, **what):
+    append(self, *names, call=call, **what)
+    if call == 19:
+        hold()
+sqlite.SqliteStore.append = append_and_hold
+""",
+}
+"""Python that runs before the command: at that point it says so and goes no further."""
+
+
+@pytest.mark.parametrize("when", HELD)
+def test_an_interrupt_leaves_no_output_and_a_store_that_verifies(tmp_path: Path, when: str) -> None:
     messages = [user("Look around.")]
-    for number in range(400):
+    for number in range(40):
         messages += used_tool(number, f"{number}: " + "word " * 300)
     path = written(tmp_path / "long.json", [*messages, reply("Done.")])
     out = tmp_path / "out"
     out.mkdir()
     store = tmp_path / "store"
     arguments = ("replay", path, "--emit", out / "o.jsonl", "--store", store, "--window", "8000")
-    with started(*arguments) as process:
-        while process.poll() is None and not _manifests(store):
-            time.sleep(0.01)
+    with started(*arguments, before=HOLD + HELD[when]) as process:
+        assert line(process, "the command held") == "held"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        ended(process, "the interrupted command")
     assert process.returncode != 0
     assert contents(out) == {}
     verified = lading("verify", store, "--json")
-    assert (verified.code, verified.data["wrong"]) == (0, 0)
-    assert 0 < verified.data["manifests"] < 401
-
-
-def _manifests(store: Path) -> int:
-    if not (store / "lading.db").exists():
-        return 0
-    with open_sqlite(store, create=False) as opened:
-        return sum(opened.load(*place).calls for place in opened.sessions())
+    assert (verified.code, verified.data["wrong"], verified.data["manifests"]) == (0, 0, 20)

@@ -12,11 +12,11 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -27,19 +27,22 @@ from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 from tests.cli.commands import PROGRAM, ROOT, lading
 from tests.report.histories import HOSTILE, hostile_history, live_store
+from tests.waiting import ended, go_on, line, until
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "TERM": "xterm-256color"}
-DEADLINE_S = 60.0
+INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+"""Even where the tests run in the background, which ignores Ctrl-C."""
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def agent(folder: Path, name: str, rounds: int, pause_s: float = 0.0) -> subprocess.Popen[str]:
+def agent(folder: Path, name: str, rounds: int, *more: str) -> subprocess.Popen[str]:
     """An agent that writes the store, in a process of its own."""
-    arguments = (str(folder), name, str(rounds), str(pause_s))
+    arguments = (str(folder), name, str(rounds), *more)
     return subprocess.Popen(
         [sys.executable, "-m", "tests.cli.running", *arguments],
         env=ENVIRONMENT,
         cwd=ROOT,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
     )
@@ -48,7 +51,7 @@ def agent(folder: Path, name: str, rounds: int, pause_s: float = 0.0) -> subproc
 def ran(folder: Path, name: str, rounds: int) -> None:
     """The store after such an agent has ended."""
     with agent(folder, name, rounds) as process:
-        process.communicate(timeout=DEADLINE_S)
+        ended(process, f"the agent {name}")
     assert process.returncode == 0
 
 
@@ -62,18 +65,19 @@ class Screen:
 
     def shows(self, *words: str) -> str:
         """What was shown since the last time asked, until one frame holds all these words."""
-        deadline = time.monotonic() + DEADLINE_S
-        while time.monotonic() < deadline:
+
+        def shown() -> str:
             frames = self.text.split("\x1b[H")
             for number, frame in enumerate(frames):
                 if all(word in ESCAPE.sub("", frame) for word in words):
                     self.text = "\x1b[H".join(frames[number + 1 :])
                     return ESCAPE.sub("", frame)
-            ready, _, _ = select([self._terminal], [], [], 0.1)
-            if ready:
+            while select([self._terminal], [], [], 0)[0]:
                 self.text += os.read(self._terminal, 65536).decode("utf-8", "replace")
             assert self.process.poll() is None, self.text[-2000:]
-        raise AssertionError(f"{words} did not appear: {ESCAPE.sub('', self.text)[-3000:]}")
+            return ""
+
+        return until(f"a frame with {words}", shown, lambda: ESCAPE.sub("", self.text))
 
 
 @contextmanager
@@ -81,7 +85,7 @@ def live(folder: Path, *arguments: str, size: tuple[int, int] = (40, 120)) -> It
     """``lading top`` in a terminal of that many lines and columns."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    command = [sys.executable, "-c", PROGRAM, "top", str(folder), "--interval", "0.1", *arguments]
+    command = [sys.executable, "-c", INTERRUPTIBLE + PROGRAM, "top", str(folder), "--interval", "0.1", *arguments]
     environment = {key: value for key, value in ENVIRONMENT.items() if key not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
         command, env={**environment, "PYTHONUTF8": "1"}, stdin=its, stdout=its, stderr=subprocess.PIPE
@@ -94,13 +98,16 @@ def live(folder: Path, *arguments: str, size: tuple[int, int] = (40, 120)) -> It
             os.close(ours)
 
 
-def test_a_frame_has_the_figures_of_the_report(tmp_path: Path) -> None:
+def test_a_frame_has_the_figures_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(tmp_path / "store", "agent", 40)
+    with open_sqlite(tmp_path / "store", create=False) as store:
+        told = stored(store, tenant="default", session="agent", source="")
+    last_s = told.calls[-1].at_s
+    assert last_s is not None
+    monkeypatch.setattr("lading.cli.store_watch.time", SimpleNamespace(time=lambda: last_s + 7))
     found = lading("top", tmp_path / "store", "--once", "--json").data
     assert found["troubles"] == []
     [session] = found["sessions"]
-    with open_sqlite(tmp_path / "store", create=False) as store:
-        told = stored(store, tenant="default", session="agent", source="")
     for kind in ("simulated", "append_only"):
         for field in ("read_tokens", "written_tokens", "fresh_tokens"):
             assert session["costs"][kind][field] == sum(getattr(getattr(call, kind), field) for call in told.calls)
@@ -120,7 +127,7 @@ def test_a_frame_has_the_figures_of_the_report(tmp_path: Path) -> None:
     assert session["last_edit"][1]["reason"] == decided[-1].reason
     assert session["last_request"] == told.calls[-1].layers
     assert 0 <= session["count_error"] < 0.02
-    assert session["age_s"] < DEADLINE_S
+    assert session["age_s"] == pytest.approx(7)
     assert [call["call"] for call in found["calls"]] == list(range(1, 41))
     assert found["calls"][-1]["asks"] == ["look"]
 
@@ -192,18 +199,18 @@ def test_a_store_that_comes_grows_goes_and_comes_again(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with live(folder, "--session", "agent") as screen:
         screen.shows("There is no store in")
-        with agent(folder, "other", 1) as process:
-            process.communicate(timeout=DEADLINE_S)
+        ran(folder, "other", 1)
         screen.shows("There is no session 'agent' yet", "default/other")
-        with agent(folder, "agent", 30, 0.05) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            seen = [int(screen.shows("newest calls of agent").split("gpt-4o")[1].split()[0])]
-            while seen[-1] < 30:
-                frame = screen.shows("newest calls of agent")
-                seen.append(int(frame.split("gpt-4o")[1].split()[0]))
+        seen = [0]
+        with agent(folder, "agent", 30, "stepwise") as process:
+            for number in range(1, 31):
+                go_on(process)
+                assert line(process, f"call {number}") == str(number)
+                while number in (1, 2, 3, 10, 30) and seen[-1] < number:
+                    frame = screen.shows("newest calls of agent")
+                    seen.append(int(frame.split("gpt-4o")[1].split()[0]))
         assert sorted(seen) == seen
-        assert len(set(seen)) > 3
+        assert set(seen) >= {1, 2, 3, 10, 30}
         screen.shows("gpt-4o  30 calls", "as billed: input $", "forced")
         (folder / FILE_NAME).rename(tmp_path / "aside")
         screen.shows("There is no store in", "gpt-4o  30 calls")
@@ -215,7 +222,7 @@ def test_a_store_that_comes_grows_goes_and_comes_again(tmp_path: Path) -> None:
         ran(folder, "agent", 2)
         screen.shows("gpt-4o  2 calls")
         screen.process.send_signal(signal.SIGINT)
-        _, err = screen.process.communicate(timeout=DEADLINE_S)
+        _, err = ended(screen.process, "the view after Ctrl-C")
         assert (screen.process.returncode, err) == (0, b"")
 
 

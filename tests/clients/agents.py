@@ -10,18 +10,19 @@ from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 
 from lading.testing import NeedleTask, StrictProvider
+from tests.waiting import PATIENCE_S
 
 MODELS = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-5"}
 
 
 def openai_client(provider: StrictProvider, kind: type[Any] = OpenAI) -> Any:
     """A client of the local provider that does not try again by itself."""
-    return kind(base_url=f"{provider.url}/v1", api_key="test", max_retries=0)
+    return kind(base_url=f"{provider.url}/v1", api_key="test", max_retries=0, timeout=PATIENCE_S)
 
 
 def anthropic_client(provider: StrictProvider, kind: type[Any] = Anthropic) -> Any:
     """A client of the local provider that does not try again by itself."""
-    return kind(base_url=provider.url, api_key="test", max_retries=0)
+    return kind(base_url=provider.url, api_key="test", max_retries=0, timeout=PATIENCE_S)
 
 
 CLIENTS: dict[str, tuple[Callable[[StrictProvider], Any], str]] = {

@@ -156,7 +156,7 @@ def test_the_client_that_was_wrapped_stays_as_it_is() -> None:
 def test_copies_of_a_wrapped_client_are_wrapped() -> None:
     with StrictProvider(FakeModel([SAID])) as provider:
         client = wrap(CLIENTS["OpenAI"][0](provider))
-        for copied in (client.copy(), client.with_options(timeout=5.0), client.lading.session("mine")):
+        for copied in (client.copy(), client.with_options(max_retries=1), client.lading.session("mine")):
             copied.chat.completions.create(**fields("openai_chat"))
             assert copied.lading.conversations is client.lading.conversations
         names = [session.name for session in client.lading.sessions]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +19,12 @@ from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import openai_client
 from tests.clients.talks import TOOLS, Talk, shown, stepping
+from tests.waiting import together
 
 
 def text(entry: Entry) -> str:
     """What an entry says."""
     return entry.message.results[0].text if entry.message.results else entry.message.text
-
-
-def together(runs: Sequence[Callable[[], object]]) -> None:
-    """All of them at once, each in a thread; raises what one of them raised."""
-    barrier = threading.Barrier(len(runs))
-
-    def started(run: Callable[[], object]) -> None:
-        barrier.wait(20)
-        run()
-
-    with ThreadPoolExecutor(len(runs)) as pool:
-        for future in [pool.submit(started, run) for run in runs]:
-            future.result(120)
 
 
 def mixed(sessions: Any) -> list[str]:

@@ -16,6 +16,7 @@ from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider
 from tests.clients.agents import openai_client
 from tests.clients.talks import Talk, shown, stepping
+from tests.waiting import finished, happened
 
 
 class Slow(MemoryStore):
@@ -29,7 +30,7 @@ class Slow(MemoryStore):
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
         if self.is_slow and session == self.held:
             self.asked.set()
-            assert self.go_on.wait(20)
+            happened(self.go_on, "the test lets the store go on")
         return super().load(tenant, session, verify=verify)
 
 
@@ -44,12 +45,12 @@ def test_a_session_that_is_slow_to_open_holds_up_no_other() -> None:
         store.is_slow = True
         waiting = Thread(target=slow.step)
         waiting.start()
-        assert store.asked.wait(20)
+        happened(store.asked, "the slow session is opened")
         quick.step()
         Talk(client, "cleo").step()
         assert waiting.is_alive()
         store.go_on.set()
-        waiting.join(20)
+        finished([waiting], "the slow step")
         assert {session.name: len(session.entries) for session in client.lading.sessions}["slow"] == 4
         assert provider.violations == []
         client.close()
@@ -66,10 +67,9 @@ def test_two_requests_for_one_slow_session_open_it_once() -> None:
         threads = [Thread(target=talk.ask) for _ in range(3)]
         for thread in threads:
             thread.start()
-        assert store.asked.wait(20)
+        happened(store.asked, "the slow session is opened")
         store.go_on.set()
-        for thread in threads:
-            thread.join(20)
+        finished(threads, "the requests")
         names = sorted(session.name for session in client.lading.sessions)
         assert names[0] == "slow"
         # One goes on with it; the others, at the same time, are conversations beside it.

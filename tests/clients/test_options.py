@@ -18,6 +18,7 @@ from lading.events import CompactionApplied, Event, LoopDetected, PackingFailed,
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import CLIENTS, MODELS, awaited
+from tests.waiting import PATIENCE_S
 
 EVERY_CLIENT = pytest.mark.parametrize("kind", CLIENTS)
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -144,7 +145,7 @@ async def awaited_summary(request: SummaryRequest) -> str:
 def test_a_summarizer_is_asked_and_an_async_one_awaited_by_async_clients(kind: str, is_async: bool) -> None:
     make, wire = CLIENTS[kind]
     events: list[Event] = []
-    summarizer = Summarizer(awaited_summary if is_async else summary, timeout_s=30)
+    summarizer = Summarizer(awaited_summary if is_async else summary, timeout_s=PATIENCE_S)
 
     async def main(provider: StrictProvider) -> None:
         options = SessionOptions(summarizer=summarizer)

@@ -32,6 +32,7 @@ from lading.testing import Fault, StrictProvider
 from tests.clients.agents import CLIENTS, anthropic_client, openai_client
 from tests.clients.mocks import HI, MODEL, Streamed, chunks, events_of, over
 from tests.replies import chat_reply
+from tests.waiting import happens
 
 
 def test_what_is_no_conversation_goes_by_byte_for_byte(tmp_path: Path) -> None:
@@ -203,17 +204,26 @@ def test_a_stream_that_is_left_gives_the_conversation_back_to_tasks_too() -> Non
 def test_a_task_that_is_cancelled_gives_the_conversation_back() -> None:
     async def answering(_: httpx2.Request) -> httpx2.Response:
         if waits:
-            await asyncio.sleep(60)
+            asked.set()
+            await asyncio.Event().wait()
         return httpx2.Response(200, json=chat_reply("yes"))
 
-    waits = [True]
+    waits, asked = [True], asyncio.Event()
     http = DefaultAsyncHttpxClient(transport=httpx2.MockTransport(answering))
     client: Any = wrap(AsyncOpenAI(base_url="http://here/v1", api_key="test", http_client=http))
 
     async def talk() -> None:
-        for wait_s in (0.0, 0.001, 0.2):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(client.chat.completions.create(**HI), wait_s)
+        # Before it begins, while it is on its way, and while it waits for the answer.
+        for steps in (0, 1, 5, 20, None):
+            asked.clear()
+            calling = asyncio.create_task(client.chat.completions.create(**HI))
+            if steps is None:
+                await happens(asked, "the provider is asked")
+            for _ in range(steps or 0):
+                await asyncio.sleep(0)
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
         waits.clear()
         await client.chat.completions.create(**HI)
 

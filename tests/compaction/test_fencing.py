@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from lading.compaction.fencing import cleansed, fenced, transcript
 from lading.compaction.identifiers import MOST_PIECE_CHARS
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
+from tests.growth import assert_linear, ladder
 from tests.histories import answered, histories
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\nline\n-----END RSA PRIVATE KEY-----"
@@ -103,10 +103,7 @@ def test_an_enormous_text_is_read_at_its_start_and_end() -> None:
     "unit", ["a", "eyJ-", "sk-", "secret=", "-----BEGIN PRIVATE KEY-----", "A" * 64 + "\n", "://a:"]
 )
 def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
-    text = unit * (MOST_PIECE_CHARS // len(unit))
-    started = time.perf_counter()
-    cleansed(text)
-    assert time.perf_counter() - started < 1.5
+    assert_linear(cleansed, *ladder(unit * (MOST_PIECE_CHARS // len(unit))))
 
 
 def test_a_fence_cannot_be_forged_by_what_it_holds() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 
 import pytest
@@ -12,6 +11,7 @@ from lading.compaction.identifiers import leaves
 from lading.compaction.state import MOST_QUOTES, QUOTED_CHARS, State
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
+from tests.growth import assert_linear, ladder
 from tests.histories import histories, said
 
 MARKERS = ("Asked", "Decided", "Open", "Failed", "Done", "also")
@@ -149,10 +149,10 @@ def test_taking_in_one_by_one_is_the_same_as_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_texts_are_taken_in_in_little_time(name: str) -> None:
-    text = HOSTILE[name]
-    started = time.process_time()
-    state = drawn([user_text(text), Message("assistant", (Text(text), ToolCall("c", text, text)))])
-    state.add(2, result(text, failed=True))
-    assert count(state.written(most_tokens=500, count=count)) <= 500
-    assert time.process_time() - started < 4.0
+def test_hostile_texts_are_taken_in_in_linear_time(name: str) -> None:
+    def take_in(text: str) -> None:
+        state = drawn([user_text(text), Message("assistant", (Text(text), ToolCall("c", text, text)))])
+        state.add(2, result(text, failed=True))
+        assert count(state.written(most_tokens=500, count=count)) <= 500
+
+    assert_linear(take_in, *ladder(HOSTILE[name]))

@@ -22,8 +22,10 @@ from lading.view import rebuild
 from tests.engines import run, settings
 from tests.histories import called
 from tests.report.histories import HOSTILE, NEEDLE, hostile_history, live_store, session_of, written
+from tests.waiting import PATIENCE_S
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PATIENCE_MS = 1000 * PATIENCE_S
 CHROMIUM = os.environ.get("LADING_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 pytestmark = pytest.mark.skipif(
@@ -36,7 +38,8 @@ pytestmark = pytest.mark.skipif(
 def browser() -> Iterator[Browser]:
     with sync_playwright() as tools:
         # Containers run as root and have no namespaces of their own; the page is the tests' own.
-        browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -85,6 +88,7 @@ def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watche
     look: Look = getattr(request, "param", LIGHT)
     scheme, width = look
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE_MS)
     watched = Watched(context.new_page())
     yield watched
     assert watched.complaints == []

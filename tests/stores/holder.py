@@ -8,9 +8,11 @@ from contextlib import ExitStack
 
 from lading.errors import SessionBusy
 from lading.stores.sqlite import open_sqlite
+from tests.waiting import be_patient
 
 
 def main(folder: str, wait: str, *sessions: str) -> None:
+    be_patient()
     with open_sqlite(folder, create=False) as store, ExitStack() as leases:
         try:
             for session in sessions:

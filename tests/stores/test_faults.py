@@ -4,7 +4,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from lading.stores import Stored
 from lading.stores.sqlite import open_sqlite
 from tests.stores.samples import entry, manifest
 from tests.stores.writer import append_round, blob
+from tests.waiting import any_moment, ended, line, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,14 +50,13 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     known = 0
     for _ in range(10):
         with start_writer(folder, 10_000) as writer:
-            assert writer.stdout is not None
             for _ in range(chance.randrange(1, 8)):
-                acknowledged = int(writer.stdout.readline())
-            time.sleep(chance.random() * 0.004)
+                acknowledged = int(line(writer, "a round"))
+            any_moment(chance)
             writer.kill()
             # What it still said before it died counts as well.
-            for line in writer.stdout.read().splitlines():
-                acknowledged = int(line)
+            for said in ended(writer, "the killed writer")[0].splitlines():
+                acknowledged = int(said)
         rounds = whole_rounds(folder)
         assert rounds >= acknowledged + 1 > known
         known = rounds
@@ -68,9 +67,8 @@ def test_a_writer_killed_while_it_makes_the_store_leaves_none_or_a_whole_one(tmp
     for number in range(6):
         folder = tmp_path / f"store{number}"
         with start_writer(folder, 1) as writer:
-            while not folder.exists():
-                time.sleep(0.0005)
-            time.sleep(chance.random() * 0.004)
+            until("the folder of the store", folder.exists)
+            any_moment(chance)
             writer.kill()
         with open_sqlite(folder) as store:
             call = store.load("acme", "s1").calls if store.sessions() else 0
@@ -84,10 +82,10 @@ def test_on_a_full_disk_the_store_stays_readable(tmp_path: Path, most_file_bytes
     with open_sqlite(folder) as store:
         append_round(store, 0)
     with start_writer(folder, 10_000, most_file_bytes) as writer:
-        output = writer.communicate(timeout=60)[0].splitlines()
+        output = ended(writer, "the writer on a full disk")[0].splitlines()
     assert output[-1].startswith("error StoreError: ")
     assert "free space" in output[-1]
-    acknowledged = [int(line) for line in output[:-1]]
+    acknowledged = [int(said) for said in output[:-1]]
     assert whole_rounds(folder) == 1 + len(acknowledged)
     with open_sqlite(folder) as store:
         append_round(store, 1 + len(acknowledged))
@@ -111,6 +109,6 @@ def test_a_full_database_refuses_the_append_and_takes_a_smaller_one(tmp_path: Pa
 def test_two_processes_may_write_the_same_session(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with start_writer(folder, 25) as one, start_writer(folder, 25) as two:
-        outputs = [writer.communicate(timeout=60)[0].split() for writer in (one, two)]
+        outputs = [ended(writer, "a writer of two")[0].split() for writer in (one, two)]
     assert sorted(int(call) for output in outputs for call in output) == list(range(50))
     assert whole_rounds(folder) == 50

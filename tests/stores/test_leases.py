@@ -2,8 +2,6 @@
 
 import gc
 import math
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +12,7 @@ from lading.errors import AddressError, InputError, SessionBusy, StoreError
 from lading.stores import STORES, SessionStore, open_store
 from lading.stores.leases import Lease
 from tests.stores.samples import entry
+from tests.waiting import Clock
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -75,20 +74,25 @@ def test_a_session_need_not_exist_and_is_not_made(store: SessionStore) -> None:
         store.append("acme", "s1", entries=[entry(0)])
 
 
-def test_waiting_ends_with_the_lease(store: SessionStore) -> None:
-    for wait_s in (60.0, None):
-        held = store.lease("acme", "s1")
-        threading.Timer(0.05, held.release).start()
-        with store.lease("acme", "s1", wait_s=wait_s):
-            assert not is_free(store)
+@pytest.mark.parametrize("wait_s", [60.0, None])
+def test_waiting_ends_with_the_lease(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch, wait_s: float | None
+) -> None:
+    held = store.lease("acme", "s1")
+    clock = Clock(asleep=lambda: held.release() if clock.now_s > 1_050 else None)
+    monkeypatch.setattr("lading.stores.leases.time", clock)
+    with store.lease("acme", "s1", wait_s=wait_s):
+        assert not is_free(store)
+    assert clock.now_s == pytest.approx(1_050, abs=0.1)
 
 
-def test_waiting_ends_with_the_time(store: SessionStore) -> None:
+def test_waiting_ends_with_the_time(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(1_000.0)
+    monkeypatch.setattr("lading.stores.leases.time", clock)
     with store.lease("acme", "s1"):
-        started = time.monotonic()
         with pytest.raises(SessionBusy):
-            store.lease("acme", "s1", wait_s=0.1)
-        assert time.monotonic() - started >= 0.1
+            store.lease("acme", "s1", wait_s=60.0)
+        assert clock.now_s == pytest.approx(1_060.0)
 
 
 @pytest.mark.parametrize("wait_s", [-1.0, math.nan, math.inf])
@@ -145,9 +149,9 @@ def test_a_closed_store_leases_nothing(store: SessionStore) -> None:
     held.release()
 
 
-def test_a_store_closed_while_somebody_waits_says_so(store: SessionStore) -> None:
+def test_a_store_closed_while_somebody_waits_says_so(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     held = store.lease("acme", "s1")
-    threading.Timer(0.05, store.close).start()
+    monkeypatch.setattr("lading.stores.leases.time", Clock(asleep=store.close))
     with pytest.raises(StoreError, match="is closed"):
         store.lease("acme", "s1", wait_s=60.0)
     held.release()

@@ -1,18 +1,19 @@
 """Leases of a folder among stores and processes: who holds them, and what the death of a holder leaves."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 
 import pytest
 
 from lading.errors import SessionBusy, StoreError
 from lading.stores.sqlite import open_sqlite
+from tests.waiting import PATIENCE_S, ended, go_on, line, until
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"s{number}" for number in range(50)]
@@ -31,17 +32,6 @@ def started(arguments: list[str]) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().rstrip("\n")
-
-
-def go_on(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
 
 
 @contextmanager
@@ -128,7 +118,7 @@ def test_what_a_lock_file_says_is_not_repeated_unless_it_is_a_signature(folder: 
 
 
 def test_a_waiting_process_gets_the_lease_once_it_is_released(folder: Path) -> None:
-    for wait in ("60", "-"):
+    for wait in (str(PATIENCE_S), "-"):
         with held_elsewhere(folder, "s1") as first, start_holder(folder, wait, "s1") as second:
             go_on(first)
             assert line(first) == "released"
@@ -143,7 +133,7 @@ def test_a_killed_process_holds_nothing(folder: Path) -> None:
                 with pytest.raises(SessionBusy):
                     store.lease("acme", name)
             process.kill()
-            process.wait()
+            ended(process, "the killed process")
             assert len(locks(folder)) == len(NAMES)
             taken = [store.lease("acme", name) for name in NAMES]
         for lease in taken:
@@ -163,18 +153,18 @@ def test_of_many_processes_one_at_a_time_holds(folder: Path) -> None:
     with open_sqlite(folder) as store:
         while waiting:
             outputs = {process.stdout.fileno(): process for process in waiting if process.stdout}
-            said, _, _ = select.select(list(outputs), [], [], 60)
+            said, _, _ = select(list(outputs), [], [], PATIENCE_S)
             [holder] = [outputs[number] for number in said]
             assert line(holder) == "held"
             with pytest.raises(SessionBusy, match=f"by process {holder.pid} on "):
                 store.lease("acme", "s1")
-            assert holder.communicate("\n\n", timeout=60)[0] == "released\n"
+            assert ended(holder, "the process with the lease", "\n\n")[0] == "released\n"
             waiting.remove(holder)
         store.lease("acme", "s1").release()
 
 
 FORKING = """
-import os, sys, time
+import os, signal, sys
 from lading.errors import StoreError
 from lading.stores.sqlite import open_sqlite
 store = open_sqlite(sys.argv[1])
@@ -185,7 +175,7 @@ if not os.fork():
         store.sessions()
     except StoreError as error:
         print(os.getpid(), error, flush=True)
-    time.sleep(600)
+    signal.pause()
 sys.stdin.readline()
 lease.release()
 print("released", flush=True)
@@ -207,7 +197,7 @@ def test_a_forked_child_neither_holds_nor_ends_its_parents_lease(folder: Path, e
                 assert line(parent) == "released"
             else:
                 parent.kill()
-                parent.wait()
+                until("the death of the parent", lambda: parent.poll() is not None)
             store.lease("acme", "s1").release()
             parent.kill()
         finally:

@@ -14,6 +14,7 @@ from lading.errors import StoreError
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite
 from tests.stores.samples import edit, entry, manifest
+from tests.waiting import be_patient
 
 
 def blob(call: int) -> bytes:
@@ -35,6 +36,7 @@ def append_round(store: SessionStore, call: int) -> None:
 
 
 def main(folder: str, rounds: int, most_file_bytes: int | None = None) -> None:
+    be_patient()
     if most_file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_file_bytes, most_file_bytes))
     with open_sqlite(Path(folder), durability="normal") as store:

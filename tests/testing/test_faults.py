@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
+from threading import Event
 from typing import Any
 
 import anthropic
@@ -14,6 +14,7 @@ import pytest
 from lading.testing import FakeModel, Fault, Say, StrictProvider, Use
 from tests.testing.test_provider import CHAT, TALK
 from tests.testing.tool_loops import anthropic_client, openai_client
+from tests.waiting import PATIENCE_S
 
 SAID = Say("One two three four five six seven.", (Use("f", {"a": "b" * 30}),))
 
@@ -89,24 +90,37 @@ def test_an_event_comes_twice() -> None:
     assert "".join(words) == SAID.text[:12] + SAID.text
 
 
+class Pauses(Event):
+    """Notes how long somebody would have waited for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seen.append(timeout)
+        return self.is_set()
+
+
 def test_a_stream_comes_in_small_pieces_and_slowly() -> None:
+    pauses = Pauses()
     slow = Fault(chunk_bytes=700, delay_s=0.02)
     with provider(call_1=slow, call_2=Fault(chunk_bytes=7)) as running, openai_client(running) as chat:
-        started = time.monotonic()
+        assert running._listener is not None
+        running._listener.closing = pauses
         with chat.chat.completions.stream(**CHAT) as stream:
             first = stream.get_final_completion().choices[0].message
-        took_s = time.monotonic() - started
         with chat.chat.completions.stream(**CHAT) as stream:
             second = stream.get_final_completion().choices[0].message
     pieces = len(running.answers[0].raw) // 700
     assert pieces >= 3
-    assert took_s >= pieces * 0.02
+    assert pauses.seen == [0.02] * pieces
     assert first.content == second.content == SAID.text
 
 
 def test_closing_does_not_wait_for_a_slow_stream() -> None:
     with ExitStack() as clients:
-        with provider(call_1=Fault(delay_s=60)) as running:
+        with provider(call_1=Fault(delay_s=PATIENCE_S)) as running:
             stream = clients.enter_context(openai_client(running)).chat.completions.create(**CHAT, stream=True)
             next(stream)
         with pytest.raises(openai.APIConnectionError):

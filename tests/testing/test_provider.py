@@ -20,6 +20,7 @@ from openai import AsyncOpenAI
 from lading.errors import LadingError
 from lading.testing import FakeModel, Say, Seen, StrictProvider, Use
 from tests.testing.tool_loops import CLAUDE, GPT, MAX_TOKENS, anthropic_client, openai_client
+from tests.waiting import PATIENCE_S
 
 SAID = Say(
     'Ünï 😀 "words"\nand more of them.',
@@ -126,8 +127,8 @@ def test_raw_responses(provider: StrictProvider) -> None:
 def test_asynchronous_clients(provider: StrictProvider) -> None:
     async def talked() -> list[str]:
         async with (
-            AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="local") as chat,
-            AsyncAnthropic(base_url=provider.url, api_key="local") as talk,
+            AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="local", timeout=PATIENCE_S) as chat,
+            AsyncAnthropic(base_url=provider.url, api_key="local", timeout=PATIENCE_S) as talk,
         ):
             [choice] = (await chat.chat.completions.create(**CHAT)).choices
             async with chat.chat.completions.stream(**CHAT) as chunks:

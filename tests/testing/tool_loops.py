@@ -9,6 +9,7 @@ from anthropic import Anthropic
 from openai import OpenAI
 
 from lading.testing import NeedleTask, StrictProvider
+from tests.waiting import PATIENCE_S
 
 GPT = "gpt-5"
 CLAUDE = "claude-sonnet-4-6"
@@ -20,11 +21,11 @@ Trim = Callable[[Messages], Messages]
 
 
 def openai_client(provider: StrictProvider) -> OpenAI:
-    return OpenAI(base_url=f"{provider.url}/v1", api_key="local")
+    return OpenAI(base_url=f"{provider.url}/v1", api_key="local", timeout=PATIENCE_S)
 
 
 def anthropic_client(provider: StrictProvider) -> Anthropic:
-    return Anthropic(base_url=provider.url, api_key="local")
+    return Anthropic(base_url=provider.url, api_key="local", timeout=PATIENCE_S)
 
 
 def whole(messages: Messages) -> Messages:

@@ -18,6 +18,7 @@ from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.pack import Pack
 from lading.stores.memory import MemoryStore
 from tests.engines import request, settings
+from tests.waiting import PATIENCE_S
 
 FAST = synthesis(SynthesisConfig("fast"))
 GOOD = {"accomplished": "read f0", "failed": "", "remaining": "the report", "nextAction": "call read for f9"}
@@ -43,9 +44,16 @@ class Model:
         return self.answer if isinstance(self.answer, str | int) else json.dumps(self.answer)
 
 
-def opened(strategy: Strategy, model: Summarize | None = None, *, window: int = 8_000, **more: Any) -> Engine:
+def opened(
+    strategy: Strategy,
+    model: Summarize | None = None,
+    *,
+    window: int = 8_000,
+    timeout_s: float = PATIENCE_S,
+    **more: Any,
+) -> Engine:
     """An engine at its first request, for a task that names f9."""
-    whom = Summarizer(model, timeout_s=0.2) if model else None
+    whom = Summarizer(model, timeout_s) if model else None
     engine = Engine(replace(settings(window, strategy=strategy, **more), summarizer=whom), MemoryStore())
     engine.append([user_text("Read f9 last, then write the report.")])
     sent(engine)

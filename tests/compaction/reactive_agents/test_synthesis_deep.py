@@ -42,6 +42,7 @@ from tests.engines import packs, run, settings
 from tests.examples import share_of_examples
 from tests.histories import histories, said
 from tests.views import admitted, decided, pressure
+from tests.waiting import happened
 
 UNSURE = Signals(entropy=0.9)
 
@@ -146,7 +147,6 @@ def _refuse(_request: SummaryRequest) -> str:
 BAD: dict[str, tuple[Summarize, str]] = {
     "raises": (_raise, "ConnectionError: no route"),
     "fails": (_refuse, "not today"),
-    "hangs": (lambda _request: str(threading.Event().wait(2)), "no answer within 0.2 s"),
     "refuses": (Model("I'm sorry, I can't."), "it is no JSON of the four fields"),
     "refuses in JSON": (Model({**GOOD, "accomplished": "I'm sorry, I can't."}), "it refuses"),
     "other fields": (Model({**GOOD, "more": ""}), "it is no JSON of the four fields"),
@@ -168,7 +168,22 @@ BAD: dict[str, tuple[Summarize, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_answer_leaves_what_fast_tells(name: str) -> None:
     summarize, why = BAD[name]
-    pack = turns(opened(DEEP, summarize), *range(4))[-1]
+    leaves_what_fast_tells(opened(DEEP, summarize), why)
+
+
+def test_a_model_that_hangs_leaves_what_fast_tells() -> None:
+    free = threading.Event()
+
+    def summarize(_request: SummaryRequest) -> str:
+        happened(free, "the test lets go")
+        return json.dumps(GOOD)
+
+    leaves_what_fast_tells(opened(DEEP, summarize, timeout_s=0.2), "no answer within 0.2 s")
+    free.set()
+
+
+def leaves_what_fast_tells(engine: Engine, why: str) -> None:
+    pack = turns(engine, *range(4))[-1]
     fast = turns(opened(FAST), *range(4))[-1]
     assert pack.body == fast.body
     (reason,) = rejections(pack)

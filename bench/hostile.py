@@ -1,0 +1,91 @@
+"""Texts that make careless programs slow: how long they take where history is read, the slowest of each.
+
+The tests hold the same functions to linear time (``tests/growth.py``); a constant that is absurd shows here.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+from bench.figures import Figure, below, plain
+from lading.compaction.fencing import cleansed
+from lading.compaction.identifiers import mentions
+from lading.compaction.ledger import Ledger
+from lading.compaction.pins import restated
+from lading.compaction.state import State
+from lading.evaluate.arms.identifiers import identifiers
+from lading.messages import Message, Text, ToolCall, ToolResult, user_text
+from tests.compaction.hostile import HOSTILE
+
+RUNS = 3
+SHOWN = 3
+
+
+def run() -> list[Figure]:
+    """Medians in milliseconds: the slowest texts of each function, and all texts together."""
+    return [figure for name, (read, most_ms) in READERS.items() for figure in _figures(name, read, most_ms=most_ms)]
+
+
+def _figures(name: str, read: Callable[[str], object], *, most_ms: float) -> list[Figure]:
+    taken_ms = {text: _median_ms(read, HOSTILE[text]) for text in HOSTILE}
+    slowest = sorted(taken_ms, key=lambda text: -taken_ms[text])[:SHOWN]
+    return [
+        *(
+            below(f"{name}: {_size(text)} of {text}", taken_ms[text], most_ms, unit="ms", digits=0)
+            for text in slowest
+        ),
+        plain(f"{name}: all {len(HOSTILE)} texts", f"{sum(taken_ms.values()):,.0f} ms"),
+    ]
+
+
+def _take_in(text: str) -> None:
+    state = State()
+    history = (
+        user_text(text),
+        Message("assistant", (Text(text), ToolCall("c", text, text))),
+        Message("tool", (ToolResult("c", (Text(text),), is_error=True),)),
+    )
+    for entry, message in enumerate(history):
+        state.add(entry, message)
+    state.written(most_tokens=500, count=_tokens)
+
+
+def _rank(text: str) -> None:
+    known = Ledger()
+    known.add(0, mentions(user_text(text)))
+    known.lines(known.ranked(most=10_000), most_tokens=2_000, count=_tokens)
+
+
+def _mentioned(text: str) -> None:
+    for message in (user_text(text), Message("assistant", (ToolCall("c", "read", text),))):
+        list(mentions(message))
+
+
+def _tokens(text: str) -> int:
+    return len(text) // 4
+
+
+READERS: Mapping[str, tuple[Callable[[str], object], float]] = {
+    "values named": (_mentioned, 1_000),
+    "values ranked": (_rank, 1_500),
+    "state of the work": (_take_in, 4_000),
+    "rules restated": (lambda text: restated([user_text(text)], most_tokens=500, count=lambda _: 1), 1_000),
+    "secrets removed": (cleansed, 1_500),
+    "identifiers of a transcript": (lambda text: list(identifiers(text, words=6)), 4_000),
+}
+"""What reads a text, and how many milliseconds it may take."""
+
+
+def _size(text: str) -> str:
+    return f"{len(HOSTILE[text]) / 1_000_000:.1f} MB"
+
+
+def _median_ms(read: Callable[[str], object], text: str) -> float:
+    times = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        read(text)
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)
