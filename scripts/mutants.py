@@ -27,7 +27,7 @@ from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(__file__).with_suffix(".toml")
-QUICK_TIER = ("tests",)
+QUICK_TIER = ("tests", "-m", "not full")
 """What ``--whole`` runs when the named tests pass: arguments of pytest."""
 TIMEOUT_S = 1800
 """A run that takes longer is ended: a mutant may loop for ever."""

@@ -1,7 +1,11 @@
-"""How many examples a property is given, relative to the profile that is loaded."""
+"""How much of a costly test ``make test`` plays, and how much only ``make test-all``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 
@@ -9,3 +13,8 @@ def share_of_examples(share: float) -> settings:
     """Settings that give a property this share of the profile's examples: less where one is slow, more where
     faults are rare. At least 2."""
     return settings(max_examples=max(2, round(settings().max_examples * share)))
+
+
+def quick_first(values: Sequence[Any], quick: int) -> list[Any]:
+    """Values of a parameter, of which ``make test`` plays the first ``quick`` and ``make test-all`` every one."""
+    return [*values[:quick], *(pytest.param(value, marks=pytest.mark.full) for value in values[quick:])]

@@ -15,6 +15,7 @@ from tests.contract import Step, Verdict, play
 from tests.presets import PRESETS
 from tests.trajectories import FILES, WINDOWS, chosen
 
+pytestmark = pytest.mark.full
 PARTS = 4
 """A preset plays every so many of the chosen sessions at a window on a wire, and all of them at some."""
 

@@ -9,6 +9,7 @@ from lading.stores.sqlite import open_sqlite
 from tests.killed import kill_points
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("seed", "points"), [(1, 13), (2, 12)])
 def test_a_killed_session_goes_on_as_if_nothing_had_happened(tmp_path: Path, seed: int, points: int) -> None:
     outcomes = list(kill_points(tmp_path / "store", name="s1", seed=seed, points=points))

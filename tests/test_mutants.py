@@ -43,6 +43,7 @@ def test_each_mutant_is_a_program_still() -> None:
         ast.parse(text.replace(mutant.old, mutant.new), mutant.name)
 
 
+@pytest.mark.full
 def test_the_runner_says_what_the_tests_made_of_each_mutant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +69,7 @@ def test_only_a_test_that_fails_or_never_ends_has_noticed() -> None:
     assert judgement(Ran(None, "")) == "times out"
 
 
+@pytest.mark.full
 def test_tests_that_fail_without_a_mutant_prove_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = tree(tmp_path, CAUGHT | UNNOTICED, test=TEST.replace("== 4", "== 5"))
     assert main([*arguments, "--only", "caught", "--json"]) == 1

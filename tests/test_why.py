@@ -202,6 +202,7 @@ SESSIONS = [
 ]
 
 
+@pytest.mark.full
 def test_random_values_of_recorded_sessions(shared: Path) -> None:
     rng = random.Random(20_240_607)
     verdicts: Counter[str] = Counter()

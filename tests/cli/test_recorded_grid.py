@@ -20,6 +20,7 @@ from lading.tokens.meter import Meter
 from lading.toolset import reduce_tools
 from tests.cli.commands import elsewhere, lading, lines
 
+pytestmark = pytest.mark.full
 FILES = ("tau_airline", "pi_large_session", "swesmith_claude", "sweagent_demos", "claude_code_session")
 ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
 

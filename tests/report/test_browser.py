@@ -28,10 +28,13 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PATIENCE_MS = 1000 * PATIENCE_S
 CHROMIUM = os.environ.get("LADING_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="no Chromium: install it (Debian: apt-get install chromium), or name it in LADING_CHROMIUM",
-)
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(
+        CHROMIUM is None,
+        reason="no Chromium: install it (Debian: apt-get install chromium), or name it in LADING_CHROMIUM",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def whole_rounds(folder: Path) -> int:
     return rounds
 
 
+@pytest.mark.full
 def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     chance = random.Random(11)
     folder = tmp_path / "store"
@@ -62,6 +63,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
         known = rounds
 
 
+@pytest.mark.full
 def test_a_writer_killed_while_it_makes_the_store_leaves_none_or_a_whole_one(tmp_path: Path) -> None:
     chance = random.Random(12)
     for number in range(6):

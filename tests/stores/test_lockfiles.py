@@ -141,6 +141,7 @@ def test_a_killed_process_holds_nothing(folder: Path) -> None:
     assert locks(folder) == []
 
 
+@pytest.mark.full
 def test_a_process_that_waits_gets_the_lease_of_one_that_is_killed(folder: Path) -> None:
     with held_elsewhere(folder, "s1") as first, start_holder(folder, "-", "s1") as second:
         first.kill()
@@ -148,6 +149,7 @@ def test_a_process_that_waits_gets_the_lease_of_one_that_is_killed(folder: Path)
         second.kill()
 
 
+@pytest.mark.full
 def test_of_many_processes_one_at_a_time_holds(folder: Path) -> None:
     waiting = [start_holder(folder, "-", "s1") for _ in range(4)]
     with open_sqlite(folder) as store:
