@@ -12,6 +12,9 @@ pytest = $(bin)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal --
 demo = demo-store
 sessions = examples/sessions/*.jsonl.gz
 
+# Tests start many processes; without cached bytecode each would compile all of Lading again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help venv test test-all check mutants demo bench format sessions test-all-pythons clean
 
 help: ## list the targets
