@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, get_running_loop, run_coroutine_threadsafe, to_thread, wait_for
+from asyncio import (
+    CancelledError,
+    ensure_future,
+    get_running_loop,
+    run_coroutine_threadsafe,
+    shield,
+    to_thread,
+    wait,
+    wait_for,
+)
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -77,8 +87,12 @@ class AsyncSession:
         await self.close()
 
 
-async def in_thread(step: Callable[[], Result]) -> Result:
-    """A step in a thread, which may await on this loop what it has to ask."""
+async def in_thread(step: Callable[[], Result], *, undo: Callable[[Result], object] = lambda _: None) -> Result:
+    """Run a step in a thread, which may await on this loop what it has to ask.
+
+    A caller who is cancelled waits until the thread has ended, so that nothing works on a session which the next
+    caller already uses. ``undo`` is given the result that nobody waits for any more.
+    """
     loop, asked = get_running_loop(), list[Future[Summarised]]()
     is_given_up = False
 
@@ -91,11 +105,17 @@ async def in_thread(step: Callable[[], Result]) -> Result:
 
     token = AWAIT.set(awaited)
     try:
-        return await to_thread(step)
+        running = ensure_future(to_thread(step))
+        return await shield(running)
     except CancelledError:
         is_given_up = True
         for future in asked:
             future.cancel()
+        while not running.done():
+            with suppress(CancelledError):
+                await wait({running})
+        if running.exception() is None:
+            undo(running.result())
         raise
     finally:
         AWAIT.reset(token)

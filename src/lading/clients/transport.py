@@ -137,7 +137,8 @@ class AsyncTransport:
         call = None
         if wire:
             sent = await request.aread()
-            call = await in_thread(partial(begin, self.conversations, sent, wire=find_wire(wire), name=name))
+            packing = partial(begin, self.conversations, sent, wire=find_wire(wire), name=name)
+            call = await in_thread(packing, undo=_let_go)
         if call is None:
             return await self._inner.send(request, stream=True)
         with _Held(call) as held:
@@ -207,6 +208,12 @@ class AsyncTransport:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _let_go(call: Call | None) -> None:
+    """End a call whose caller is gone, so that the next one finds the conversation free."""
+    if call is not None:
+        call.done()
 
 
 class _Held:
