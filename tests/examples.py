@@ -17,4 +17,5 @@ def share_of_examples(share: float) -> settings:
 
 def quick_first(values: Sequence[Any], quick: int) -> list[Any]:
     """Values of a parameter, of which ``make test`` plays the first ``quick`` and ``make test-all`` every one."""
-    return [*values[:quick], *(pytest.param(value, marks=pytest.mark.full) for value in values[quick:])]
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [pytest.param(*row, marks=() if at < quick else pytest.mark.full) for at, row in enumerate(rows)]

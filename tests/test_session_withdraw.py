@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lading import Session
 from lading.replay import verify
 from lading.stores import open_store
+from tests.examples import share_of_examples
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
 
 HEAD: list[dict[str, Any]] = [
@@ -68,6 +69,7 @@ def turned(store: Any, turns: list[tuple[int, int]]) -> Session:
     return session
 
 
+@share_of_examples(0.3)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4)), min_size=1, max_size=6))
 def test_any_number_of_turns_leaves_a_legal_request_that_is_the_same_after_reopening(
     turns: list[tuple[int, int]],

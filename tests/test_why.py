@@ -28,6 +28,7 @@ from lading.sources import Recording, ToolsSoFar, read
 from lading.stores import open_store
 from lading.why import Answer, answer, why
 from tests.engines import TOOLS, packs, run, settings, template
+from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said, tool_loop
 
 UNBOUNDED = Budget(2**40, 0, 0)
@@ -242,6 +243,7 @@ def mark(number: int) -> str:
 
 
 @pytest.mark.parametrize("strategy", ["basic", "priced"])
+@share_of_examples(0.5)
 @given(marked(), st.sampled_from([260, 400, 700]), st.sampled_from(["openai_chat", "anthropic"]), st.data())
 def test_every_text_of_any_history(
     strategy: str, history: list[Message], window: int, wire: str, data: st.DataObject
