@@ -54,7 +54,7 @@ def scripts(draw: st.DrawFn) -> tuple[list[Step], int]:
 
 @every_wire
 @every_preset
-@share_of_examples(0.1)
+@share_of_examples(0.07)
 @given(drawn=scripts())
 def test_every_preset_keeps_every_promise_over_any_history(
     wire: str, preset: str, drawn: tuple[list[Step], int]

@@ -14,6 +14,7 @@ from lading.messages import Message, Text
 from lading.models.card import Conduct
 from lading.wire import WIRES
 from tests.engines import packs, run, settings
+from tests.examples import share_of_examples
 from tests.histories import histories
 
 WINDOWS = st.integers(150, 1500)
@@ -22,6 +23,7 @@ every_wire = pytest.mark.parametrize("wire_name", sorted(WIRES))
 
 @every_wire
 @pytest.mark.parametrize("dialect", ["bedrock", "strict"])
+@share_of_examples(0.3)
 @given(history=histories(), window=WINDOWS)
 def test_portable_dialects_get_portable_requests(
     wire_name: str, dialect: str, history: list[Message], window: int

@@ -1,4 +1,4 @@
-"""Two hundred of the chains that the benchmark plays, and strategies that it must find wanting."""
+"""A few of the chains that the benchmark plays (CI plays two thousand), and strategies that it finds wanting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORGING = Strategy(
 )
 
 
-@pytest.mark.parametrize("block", quick_first(range(200 // BLOCK), 4))
+@pytest.mark.parametrize("block", range(4))
 def test_no_chain_of_compactions_loses_a_rule_or_breaks_one(block: int) -> None:
     total = summed((seed, played(seed)) for seed in range(block * BLOCK, (block + 1) * BLOCK))
     assert total.failed == []

@@ -16,6 +16,7 @@ from lading.compaction.open_multi_agent import (
 from lading.messages import Message
 from lading.wire import WIRES
 from tests.engines import packs, run, settings
+from tests.examples import share_of_examples
 from tests.views import paired
 
 WINDOW = strategy_for(AgentConfig(context_strategy=SlidingWindow(1)))
@@ -32,6 +33,7 @@ every_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 
 @every_wire
 @every_preset
+@share_of_examples(0.3)
 @given(history=paired())
 def test_while_the_window_presses_not_no_edit_makes_a_request_larger_than_its_history(
     wire: str, preset: str, history: list[Message]
