@@ -8,6 +8,7 @@ import pickle
 import signal
 import sqlite3
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,8 @@ def as_nobody(action: Callable[[], Ended]) -> Ended:
         os.setuid(NOBODY)
         try:
             os.write(write_end, pickle.dumps(tuple(action())))
+        except BaseException:  # noqa: BLE001 - shown by the test, which sees no other output of the child
+            os.write(write_end, pickle.dumps((-1, "", traceback.format_exc())))
         finally:
             os._exit(0)
     os.close(write_end)
@@ -240,11 +243,13 @@ def as_nobody(action: Callable[[], Ended]) -> Ended:
 @pytest.fixture
 def open_folder(session: Path) -> Iterator[Path]:
     """A folder that anybody may enter and nobody but its owner may change."""
-    lading("replay", session)  # What the child needs is loaded while its files can be read.
+    # Nobody may be unable to read the checkout: what the child needs is loaded before, by the same commands.
+    lading("replay", session)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         written(folder / "session.json", GOOD)
         lading("replay", folder / "session.json", "--store", folder / "store")
+        lading("verify", folder / "store")
         folder.chmod(0o555)
         yield folder
         folder.chmod(0o755)
