@@ -1,0 +1,177 @@
+"""Select the sentences of an assistant's message that a later reader needs: verbatim, in order, within a budget.
+
+Causes, decisions, results, open ends and values that cannot be read again come first, then the first and the last
+sentence, politeness last. The cues are English; place, length and values decide in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from lading.compaction.sentences import Unit, units
+
+Label = Literal["cause", "decision", "result", "open", "hypothesis", "filler"]
+GAP = " … "
+"""Marks what is left out between two sentences."""
+MOST_VALUES = 4
+"""Further values of a sentence add nothing to its score."""
+LONG_BYTES = 120
+"""Longer sentences score no higher for their length. Bytes, since a word of Chinese has fewer characters."""
+SCORES: dict[str, float] = {"cause": 3.0, "decision": 3.0, "result": 2.5, "open": 1.5, "value": 0.6, "edge": 1.5}
+KIND_SCORES = {"sentence": 1.0, "item": 1.0, "row": 0.8, "heading": 0.3, "code": 0.2, "rule": 0.0}
+
+
+def _cue(*patterns: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
+
+
+def _opening(*patterns: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{'|'.join(patterns)})\b")
+
+
+_CUES: dict[Label, re.Pattern[str]] = {
+    "cause": _cue(
+        "because|due to|root cause|caused? by|turns? out|turned out|(?:that|this) is why|that's why",
+        "the (?:actual |real |main |underlying )?(?:issue|problem|bug|culprit|reason|cause|error)"
+        " (?:is|was|occurs|comes|lies|here)",
+        "stems from|explains why|which (?:explains|causes|breaks)",
+    ),
+    "decision": _cue(
+        "decided|decision|chose|chosen|opted|go(?:ing)? with|settled on|in favou?r of|on purpose|by design",
+        r"(?:i|we|use[sd]?|using|switched)\b.{1,80}\b(?:instead of|rather than)",
+        "i (?:used|kept|left|skipped|dropped)|(?:i|we)(?:'ll| will) (?:use|keep|leave|skip|drop)",
+    ),
+    "result": _cue(
+        "(?<! be )(?:fixed|added|removed|deleted|created|implemented|updated|changed|replaced|renamed|moved|merged"
+        "|refactored|resolved|completed|verified|confirmed|found|cancel+ed|booked|refunded|issued|deployed"
+        "|committed|published|installed|reproduced)",
+        "pass(?:es|ed)|fail(?:s|ed)|works|worked|succeeded|successfully|no longer|(?:is|are) now",
+        "now (?:is|are|has|have|uses?)|(?:fell|rose|dropped|went|reduced|increased) (?:from|to|by)",
+    ),
+    "open": _cue(
+        "next steps?|next (?:i|we)|next(?=[,:])|todo(?=[:(])|fixme|still|remain(?:s|ing)?|not yet|unresolved",
+        "pending|follow-up|(?:i|we)(?:'ll| will)|needs? to|ha(?:ve|s) to|must|please (?:confirm|provide|send)",
+        "let me know (?:your|which|what|whether|when)",
+    ),
+    "hypothesis": _cue(
+        "might|maybe|perhaps|probably|possibly|likely|presumably|not sure|seems?|appears?|(?:looks|sounds) like",
+        "(?:could|may) (?:be|have|not)|i (?:think|believe|suspect|guess|assume)|suggest(?:s|ed)?|propose|recommend",
+        r"(?:i|we|you|it|this|that) (?:could|would)|\Aif",
+        "should (?:now |also )?(?:fix|work|resolve|pass|help|solve|eliminate|prevent)",
+    ),
+}
+_POLITE = _opening(
+    "(?:please )?let me know (?:if|how|should)|feel free|is there anything|i hope",
+    "if you (?:have|need) (?:any|further|more)|if there(?:'s| is) anything|have a (?:great|good|nice)",
+    "thank(?:s| you)|you're welcome|happy to help",
+    "(?:that's a )?(?:great|good|excellent) (?:question|idea)",
+)
+_FILLER = _opening(
+    "(?:(?:now|first|next|then|ok|okay|so|but|wait),? )?(?:let me(?! know)|let's|i need to (?:see|look|check)"
+    "|i(?:'ll| will) (?:help|start|begin|check|look|take|read|examine|explore|search|run|now|try|assist))",
+    "i (?:can|would be happy to) (?:help|assist)",
+    "perfect|great|good|nice|excellent|awesome|sure|of course|absolutely|certainly|ok|okay|alright|done|aha?",
+    "you're (?:absolutely )?right|(?:i'm )?sorry|i apologi[sz]e|got it|understood|now i (?:understand|see)",
+    "here (?:is|are)|here's",
+)
+_VALUE = re.compile(
+    r"https?://[^\s)>\]\"'`]{3,}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w{2,}"
+    r"|\b[A-Z]\w{1,40}(?:Error|Exception)\b|\bE[A-Z]{5,}\b|#[0-9a-fA-F]{3,8}\b"
+    r"|(?<!\w)[$€£¥₹]?(?=[\w-]{0,40}\d)\w[\w.,:-]{0,60}[\w%]"
+)
+_WORD_END = re.compile(r"(?<=\S)(?=\s)|(?<=[，、；：])")
+
+
+def select(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
+    """What of the message fits into the budget: all of it, else its most telling units with gaps marked.
+
+    Filler is left out where there is anything else. Where no unit fits, the start of the best one, cut between
+    words; empty where not even that fits.
+    """
+    if count(whole := text.strip()) <= most_tokens:
+        return whole
+    found = [unit for unit in units(text) if unit.kind != "rule"]
+    ranked = rank(found)
+    kept: dict[int, None] = {}
+    left, gap_tokens = most_tokens, count(GAP)
+    for index in ranked:
+        gaps = 1 - (index - 1 in kept) - (index + 1 in kept) if kept else 0
+        tokens = count(found[index].text) + gaps * gap_tokens
+        if tokens <= left:
+            kept[index] = None
+            left -= tokens
+    best = list(kept)
+    dropped = 1
+    while best and count(_joined(text, found, best)) > most_tokens:
+        del best[-dropped:]
+        dropped *= 2
+    if best:
+        return _joined(text, found, best)
+    return _clipped(found[ranked[0]].text, most_tokens=most_tokens, count=count) if ranked else ""
+
+
+def rank(found: Sequence[Unit]) -> list[int]:
+    """Indices of the units, the one to keep first in front. Filler is among them where there is nothing else."""
+    marked = [labels(unit.text) for unit in found]
+    telling = [index for index in range(len(found)) if "filler" not in marked[index]] or list(range(len(found)))
+    scores = {index: _score(found[index], marked[index]) for index in telling}
+    said = [
+        index
+        for index in telling
+        if found[index].kind in ("sentence", "item") and found[index].text[-1] not in ":："
+    ]
+    for index in {*said[:1], *said[-1:]}:
+        scores[index] += SCORES["edge"] * _fullness(found[index])
+    return sorted(scores, key=lambda index: (-scores[index], index))
+
+
+def labels(sentence: str) -> frozenset[Label]:
+    """What the sentence states, by its words. A hypothesis, a proposal or a condition is no decision, no result."""
+    words = sentence.lower().replace("’", "'")
+    if _POLITE.match(words):
+        return frozenset(("filler",))
+    found = {label for label, cue in _CUES.items() if cue.search(words)}
+    if sentence.endswith(("?", "？", "؟")):
+        found.add("open")
+    if "hypothesis" in found:
+        found -= {"decision", "result"}
+    if _FILLER.match(words) and found <= {"open", "hypothesis"} and not _VALUE.search(sentence):
+        return frozenset(("filler",))
+    return frozenset(found)
+
+
+def _score(unit: Unit, stated: frozenset[Label]) -> float:
+    if unit.kind in ("code", "heading"):
+        return KIND_SCORES[unit.kind]
+    cues = sum(SCORES.get(label, 0.0) for label in stated)
+    values = SCORES["value"] * min(len(set(_VALUE.findall(unit.text))), MOST_VALUES)
+    return KIND_SCORES[unit.kind] + _fullness(unit) + values + (cues / 2 if "hypothesis" in stated else cues)
+
+
+def _fullness(unit: Unit) -> float:
+    return min(len(unit.text.encode(errors="replace")) / LONG_BYTES, 1.0)
+
+
+def _joined(text: str, found: Sequence[Unit], kept: Sequence[int]) -> str:
+    chosen = sorted(kept)
+    pieces = [found[chosen[0]].text]
+    for before, index in pairwise(chosen):
+        between = text[found[before].end : found[index].start]
+        blank = "\n" if "\n" in between else between
+        pieces += [blank if index == before + 1 else GAP, found[index].text]
+    return "".join(pieces)
+
+
+def _clipped(sentence: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
+    """The longest start of a sentence that fits with the mark of a gap behind it."""
+    ends = [0, *(end.start() for end in _WORD_END.finditer(sentence))]
+    low, high = 0, len(ends)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (
+            (middle, high) if count(sentence[: ends[middle]] + GAP.rstrip()) <= most_tokens else (low, middle)
+        )
+    return sentence[: ends[low]] + GAP.rstrip() if low else ""
