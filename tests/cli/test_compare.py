@@ -6,6 +6,7 @@ import json
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,10 @@ from lading.evaluate.arms import ARMS
 from tests.cli.commands import lading, long_session, reply, used_tool, user, written
 from tests.cli.test_hostile_sessions import HOSTILE
 
+ROOT = Path(__file__).resolve().parents[2]
+BUG_HUNT = ROOT / "examples" / "sessions" / "bug_hunt.jsonl.gz"
+PROBES = ROOT / "examples" / "probes" / "bug_hunt.jsonl"
+NARROW = ("--windows", "16k", "--prices", "none")
 GIVEN = ("--windows", "3k,100000", "--prices", ".10/1.25,none", "--counter", "cl100k")
 
 
@@ -48,6 +53,68 @@ def test_a_table_for_each_window_with_what_columns_mean(tmp_path: Path) -> None:
         assert re.search(rf"^{re.escape(title)}: \w", ended.out, re.MULTILINE)
     assert len(re.findall(r"^basic +\S", ended.out, re.MULTILINE)) == 4
     assert "sessions 1, model gpt-4o, wire openai_chat, counter cl100k" in ended.out
+
+
+def test_evidence_stands_beside_cost_and_by_what_probes_share() -> None:
+    ended = lading("compare", BUG_HUNT, "--strategies", "append-only,dialogue", *NARROW, "--probes", PROBES)
+    assert (ended.code, ended.err) == (0, "")
+    assert re.search(r"^W = 16k: .*; 8 probes$", ended.out, re.MULTILINE)
+    assert re.search(r"^strategy +none +evidence +worst", ended.out, re.MULTILINE)
+    assert re.search(r"^append-only +1\.000 +1\.000 ", ended.out, re.MULTILINE)
+    assert re.search(r"^kind finding \(2\) +1\.000 +\d\.\d{3}$", ended.out, re.MULTILINE)
+
+
+def test_evidence_as_json_and_on_the_page(tmp_path: Path) -> None:
+    probes, out = tmp_path / "probes.jsonl", tmp_path / "compare.html"
+    extra = {"session": "elsewhere/1", "call": 1, "kind": "open", "evidence": [{"message": 0, "quote": "any word"}]}
+    probes.write_text(f"{PROBES.read_text()}\n{json.dumps(extra)}\n")
+    given = ("--strategies", "append-only,basic", *NARROW, "--probes", probes, "--report", out, "--json")
+    ended = lading("compare", BUG_HUNT, *given)
+    assert ended.code == 0
+    assert "probes.jsonl:10: No file holds session 'elsewhere/1': 1 probe left out." in ended.err
+    assert ended.data["probes_left_out"] == {"elsewhere/1": 1}
+    full, basic = (item["evidence"] for item in ended.data["standings"])
+    assert full["overall"] == {"probes": 8, "stands": 1.0, "verbatim": 1.0, "covered": 1.0}
+    assert basic["overall"]["stands"] < 1.0
+    assert list(full["by"]) == ["kind", "importance", "distance", "session"]
+    assert [item["line"] for item in full["probes"]] == [1, 2, 3, 4, 5, 6, 7, 8]
+    page = out.read_text()
+    assert "Cost at none against evidence that stands" in page
+    assert "<th>evidence of</th>" in page
+    assert "<td>kind finding (2)</td>" in page
+
+
+def test_the_old_name_of_an_arm_is_the_same_arm(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json", rounds=1)
+    ended = lading("compare", path, "--strategies", "summarise80,extract80,narrative", *NARROW, "--json")
+    assert [item["strategy"] for item in ended.data["standings"]] == ["extract80", "turn-summary"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{not json", ":1: This is no probe:"),
+        ('{"session": "bug-hunt"}', "Object missing required field `call`"),
+        ({"call": 0}, "Expected `int` >= 1 - at `$.call`"),
+        ({"importance": 9}, "- at `$.importance`. Write one probe a line, as docs/reference/compare.md shows."),
+        ({"evidence": []}, "at `$.evidence`"),
+        ({"call": 63}, ":1: There is no call 63: the session has 62."),
+        ({"evidence": [{"message": 44, "quote": "emoji printed by a Java program"}]}, "It stands in message 55."),
+        ({"evidence": [{"message": 55, "quote": "said by nobody"}]}, "Copy the passage from the message as it is."),
+        ({"evidence": [{"message": 55, "quote": "it is the"}]}, "has no word to look for. Quote more."),
+        ({"call": 20}, "Message 55 is not before the call, whose reply is message 53."),
+        ({"session": "bughunt"}, "No probe is of a session that was read."),
+        ("", "No probe is of a session that was read."),
+    ],
+)
+def test_a_probe_that_cannot_be_scored_is_named(line: str | dict[str, Any], said: str, tmp_path: Path) -> None:
+    probes = tmp_path / "probes.jsonl"
+    quote = {"message": 55, "quote": "emoji printed by a\nJava program"}
+    good = {"session": "bug-hunt", "call": 34, "kind": "finding", "evidence": [quote]}
+    probes.write_text(line if isinstance(line, str) else json.dumps(good | line))
+    ended = lading("compare", BUG_HUNT, *NARROW, "--probes", probes)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
 
 
 def test_all_names_every_strategy_and_every_arm(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,10 +18,11 @@ from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
 from lading.compaction import STRATEGIES
-from lading.errors import IllegalRequest
+from lading.errors import IllegalRequest, InputError
 from lading.evaluate.arms import ARMS
 from lading.evaluate.compare import Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options
+from lading.evaluate.probes import Asked, Probe, read_probes
 from lading.evaluate.walks import Session, session_of
 from lading.report.comparison import comparison_page
 from lading.sources import Recording
@@ -83,6 +85,7 @@ def _name(text: str) -> str:
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
 @click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
+@click.option("--probes", "probes_path", metavar="FILE", help="Score the evidence that these probes ask for.")
 @click.option("--report", "report_path", metavar="OUT.html", help="Write one page with charts and tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def command(
@@ -93,6 +96,7 @@ def command(
     model: str | None,
     wire: str | None,
     counter: str | None,
+    probes_path: str | None,
     report_path: str | None,
     as_json: bool,
 ) -> None:
@@ -112,24 +116,26 @@ def command(
       lading compare session.jsonl --strategies priced,mine:STRATEGY --prices .10/1.25 --json
     """
     with terminal.clear_errors(), ExitStack() as stack:
-        rivals = tuple(map(contestant, _named(strategies)))
+        rivals = tuple(dict.fromkeys(map(contestant, _named(strategies))))
         page_file = None
         if report_path is not None:
             target = check_spares(report_path, files, option="--report")
             page_file = stack.enter_context(OutputFile(target, example="compare.html"))
         recordings, problems = read_all(files)
         sessions = _sessions(recordings, Options(model=model, wire=wire, counter=counter))
+        probes, unknown = _probes(sessions, probes_path)
         grid = Grid(rivals, windows, prices)
         calls = sum(len(session.calls) for session in sessions)
         with terminal.progress("comparing", calls * grid.walks) as advance:
-            standings = compare(sessions, grid, advance=advance)
+            standings = compare(sessions, grid, advance=advance, probes=probes)
         facts = facts_of(sessions)
         if page_file:
             page_file.write(comparison_page(standings, facts))
     if not calls:
         terminal.warn("There is no call to compare by: no assistant message follows a user message.")
     if as_json:
-        terminal.print_json({"settings": facts, "standings": standings, "problems": problems})
+        left_out = {"probes_left_out": unknown} if probes else {}
+        terminal.print_json({"settings": facts, "standings": standings, "problems": problems} | left_out)
     else:
         print_standings(standings, facts)
     sys.exit(terminal.FOUND if any(item.guards.violations for item in standings) else 0)
@@ -150,3 +156,21 @@ def _sessions(recordings: Iterable[Recording], options: Options) -> list[Session
         except IllegalRequest as error:
             terminal.warn(f"session {name}: {error} The session is left out.")
     return sessions
+
+
+def _probes(sessions: Sequence[Session], path: str | None) -> tuple[list[Probe], dict[str, int]]:
+    """The probes of a file, and how many are of sessions that were not read. Raises InputError where all are."""
+    if path is None:
+        return [], {}
+    probes = list(read_probes(path))
+    for session in sessions:
+        Asked(session, probes).check(path)
+    names = {session.name for session in sessions}
+    left_out = Counter(probe.session for probe in probes if probe.name not in names)
+    for name, count in left_out.items():
+        line = next(probe.line for probe in probes if probe.session == name)
+        many = terminal.counted(count, "probe")
+        terminal.warn(f"{path}:{line}: No file holds session {name!r}: {many} left out.")
+    if left_out.total() == len(probes):
+        raise InputError(f"{path}: No probe is of a session that was read. Give the files that hold its sessions.")
+    return probes, left_out

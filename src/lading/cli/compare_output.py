@@ -8,9 +8,11 @@ from lading.cli.plaintables import Column, print_table, say
 from lading.evaluate.standings import Standing
 from lading.evaluate.walks import Session
 from lading.report import comparison_tables
-from lading.report.comparison_tables import window_tables
+from lading.report.comparison_tables import evidence_tables, window_tables
 
 _NAMES = Column("strategy", left=True, wrap=True)
+_PROBES = Column("evidence of", left=True, crop=True)
+_ABREAST = 6
 
 
 def facts_of(sessions: Iterable[Session]) -> dict[str, str]:
@@ -38,6 +40,12 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
             print_table(title, [_NAMES, *map(_column, table.columns[part])], rows=rows)
             say("")
         meanings |= {column.title: column.meaning for column in table.columns}
+    for table in evidence_tables(standings):
+        for first in range(0, len(table.columns), _ABREAST):
+            part = slice(first, first + _ABREAST)
+            rows = [(name, *cells[part]) for name, cells in table.rows]
+            print_table(table.title, [_PROBES, *map(_column, table.columns[part])], rows=rows)
+            say("")
     say(", ".join(f"{name} {value}" for name, value in facts.items() if value), style="dim")
     for title, meaning in meanings.items():
         say(f"{title}: {meaning}", style="dim")

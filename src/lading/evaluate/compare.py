@@ -6,7 +6,7 @@ What is measured is written down in docs/reference/compare.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from msgspec import Struct
@@ -18,9 +18,11 @@ from lading.compaction import STRATEGIES, Strategy
 from lading.compaction.without import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
-from lading.evaluate.arms import ARMS
+from lading.evaluate.arms import ARMS, OTHER_NAMES
+from lading.evaluate.evidence import weights
 from lading.evaluate.grounding import Found, Texts, look_for, reached, values_of
 from lading.evaluate.guards import Guards
+from lading.evaluate.probes import Asked, Probe
 from lading.evaluate.showings import Arm
 from lading.evaluate.standings import Judged, Score, Standing, standing
 from lading.evaluate.walks import (
@@ -77,6 +79,7 @@ def contestant(name: str) -> Contestant:
     Raises UnknownName.
     """
     table = {**ARMS, **WITHOUT, **STRATEGIES}
+    name = OTHER_NAMES.get(name, name)
     found = lookup(table, name, kind="strategy")
     if isinstance(found, Strategy):
         # What changes no request needs no engine to say so.
@@ -90,12 +93,18 @@ def contestant(name: str) -> Contestant:
 
 
 def compare(
-    sessions: Iterable[Session], grid: Grid, *, advance: Advance, clock: Clock = time.perf_counter
+    sessions: Iterable[Session],
+    grid: Grid,
+    *,
+    advance: Advance,
+    clock: Clock = time.perf_counter,
+    probes: Sequence[Probe] = (),
 ) -> list[Standing]:
     """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
+    weight = weights([[item.quote for item in probe.evidence] for probe in probes])
     scores: dict[tuple[str, int, str], list[Score]] = {}
     for session in sessions:
-        yardstick = _Yardstick(session, clock)
+        yardstick = _Yardstick(session, clock, Asked(session, probes), weight)
         advance(len(session.calls))
         for window in grid.windows:
             for key, score in yardstick.scores(grid, window, advance=advance):
@@ -110,8 +119,8 @@ def compare(
 class _Yardstick:
     """A session with all that is known of it whoever walks it: its values, its guards and its bill in full."""
 
-    def __init__(self, session: Session, clock: Clock) -> None:
-        self._session, self._clock = session, clock
+    def __init__(self, session: Session, clock: Clock, asked: Asked, weight: Mapping[str, float]) -> None:
+        self._session, self._clock, self._asked, self._weight = session, clock, asked, weight
         self._texts = Texts()
         self._count = count_in(session)
         self._values = list(values_of(session.messages, session.calls, texts=self._texts))
@@ -132,7 +141,8 @@ class _Yardstick:
 
     def _walk(self, session: Session, rival: Contestant, rates: Rates) -> Iterator[Step]:
         if rival.arm is not None:
-            return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock)
+            bodies = self._asked.calls
+            return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock, bodies=bodies)
         return walk_strategy(session, rival.strategy, rates=rates, clock=self._clock)
 
     def _score(self, steps: Iterable[Step], window: int) -> Score:
@@ -145,11 +155,12 @@ class _Yardstick:
             self._guards.same(shown, said)
         return Judged(
             # What a step shows is not needed any more, and adds up to far more than the session.
-            replace(step, shown=(), reshaped=()),
+            replace(step, shown=(), reshaped=(), body=b""),
             self._full[call].tokens,
             self._full[call].usage or Usage(),
             self._found(step.shown, call) if exceeds else Found(),
             self._guards.kept(step.shown, self._session.calls[call]) if step.usage else None,
+            tuple(self._asked.scored(call, step.body, weight=self._weight, full=self._full)),
         )
 
     def _found(self, shown: Sequence[Message], call: int) -> Found:

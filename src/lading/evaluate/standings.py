@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.economics import Rates, Usage
+from lading.evaluate.evidence import Evidence, Scored, evidence_of
 from lading.evaluate.grounding import Found
 from lading.evaluate.guards import Kept
 from lading.evaluate.tally import quantile
@@ -30,6 +31,7 @@ class Judged(Struct, frozen=True):
     found: Found
     kept: Kept | None
     """None where there is no request."""
+    scored: tuple[Scored, ...] = ()
 
 
 class Score(Struct, frozen=True):
@@ -137,6 +139,8 @@ class Standing(Struct, frozen=True):
     tokens: Tokens
     cost: Cost
     edits: Edits
+    evidence: Evidence | None
+    """None where no probe asks for any."""
     recall: Recall
     guards: GuardFigures
     ms_per_call: float
@@ -189,6 +193,7 @@ def standing(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str
         edits=Edits(
             sum(call.step.forced_edits for call in calls), sum(call.step.voluntary_edits for call in calls)
         ),
+        evidence=evidence_of([item for call in calls for item in call.scored]),
         recall=_recall(sum((call.found for call in exceeding), Found())),
         guards=_guards(scores, exceeding, window),
         ms_per_call=1000 * seconds / len(calls) if calls else 0.0,

@@ -4,7 +4,7 @@ is billed and breaks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from msgspec import Struct
@@ -61,6 +61,8 @@ class Step(Struct, frozen=True):
     """Messages shown from this call on, each with the recorded one that it says without loss."""
     seconds: float = 0.0
     """Spent on deciding and building the request."""
+    body: bytes = b""
+    """Of the request; of an arm's where it is asked for."""
 
 
 class Session(Struct, frozen=True):
@@ -147,13 +149,19 @@ def walk_strategy(session: Session, name: str, *, rates: Rates, clock: Clock) ->
             broken_rules=tuple(dict.fromkeys(item.rule for item in pack.violations)),
             reshaped=tuple(_reshaped(edits, session.recording)),
             seconds=seconds,
+            body=pack.body,
         )
 
 
 def walk_arm(
-    session: Session, show: Callable[[Case], Iterator[Showing]], *, count: Callable[[Message], int], clock: Clock
+    session: Session,
+    show: Callable[[Case], Iterator[Showing]],
+    *,
+    count: Callable[[Message], int],
+    clock: Clock,
+    bodies: Container[int] = (),
 ) -> Iterator[Step]:
-    """The calls as an arm answers them: encoded, checked and billed like those of a strategy."""
+    """The calls as an arm answers them: encoded, checked, billed. ``bodies``: calls, from 0, that need a body."""
     plan = session.plan
     builder, cache = _Builder(session, count), _cache(plan)
     showings = show(case_of(session, count=count))
@@ -171,6 +179,7 @@ def walk_arm(
             own=Own(showing.summary_read_tokens, showing.summary_fresh_tokens, showing.summary_output_tokens),
             broken_rules=tuple(dict.fromkeys(item.rule for item in request.violations())),
             seconds=seconds,
+            body=request.body() if call in bodies else b"",
         )
 
 

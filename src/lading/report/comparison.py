@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
-from lading.report.comparison_tables import WindowTable, window_tables
+from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
 from lading.report.page import asset, filled, joined, policy_source
 
 WIDTH, HEIGHT = 640, 300
@@ -31,7 +31,7 @@ def comparison_page(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
     said = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
     charts = map(_chart, by_window(standings))
     tables = list(window_tables(standings))
-    sections = "".join(map(_section, tables, charts)) + _meanings(tables)
+    sections = "".join(map(_section, tables, charts, evidence_tables(standings))) + _meanings(tables)
     pieces = {
         "policy": f"default-src 'none'; style-src '{policy_source(style)}'; base-uri 'none'; form-action 'none'",
         "style": style,
@@ -41,19 +41,22 @@ def comparison_page(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
     return filled(asset("comparison.html"), pieces)
 
 
-def _section(table: WindowTable, chart: str) -> str:
+def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
+    rows = ((f"<b>{at}</b> {html.escape(name)}", cells) for at, (name, cells) in enumerate(table.rows, 1))
+    by = ((html.escape(name), cells) for name, cells in evidence.rows)
+    tables = _table("strategy", table, rows) + (_table("evidence of", evidence, by) if evidence.rows else "")
+    return f"<section><h2>{html.escape(table.title)}</h2>{chart}{tables}</section>"
+
+
+def _table(first: str, table: WindowTable, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     heads = "".join(
         f'<th class="n" title="{html.escape(column.meaning)}">{html.escape(column.title)}</th>'
         for column in table.columns
     )
-    rows = "".join(
-        f"<tr><td><b>{number}</b> {html.escape(name)}</td>{''.join(map(_cell, cells))}</tr>"
-        for number, (name, cells) in enumerate(table.rows, 1)
-    )
+    body = "".join(f"<tr><td>{name}</td>{''.join(map(_cell, cells))}</tr>" for name, cells in rows)
     return (
-        f"<section><h2>{html.escape(table.title)}</h2>{chart}"
-        f'<div class="scroll"><table class="overview"><thead><tr><th>strategy</th>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></section>"
+        f'<div class="scroll"><table class="overview"><thead><tr><th>{first}</th>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
@@ -68,20 +71,25 @@ def _cell(text: str) -> str:
 
 
 def _chart(standings: Sequence[Standing]) -> str:
-    """Cost to the right, bound far recall upward, at the first prices; numbers are those of the table's rows."""
+    """Cost to the right, what is kept upward, at the first prices; numbers are those of the table's rows."""
     points = [(number, rival[0]) for number, rival in enumerate(by_strategy(standings), 1)]
-    known = [(number, item, item.recall.far_bound) for number, item in points if item.recall.far_bound is not None]
+    known = [
+        (number, item, kept)
+        for number, item in points
+        if (kept := item.evidence.overall.stands if item.evidence else item.recall.far_bound) is not None
+    ]
     if not known:
         return '<p class="lead">No call over the window uses a far value: there is nothing to recall.</p>'
+    said = "evidence that stands" if known[0][1].evidence else "the share of far values that are bound"
     costs = [max(item.cost.ratio, _CHEAPEST) for _, item, _ in known]
     scale = min(costs) * 0.8, max(costs) * 1.25
     lowest = min(0.95, *(math.floor(recall * 20) / 20 for _, _, recall in known))
     places = [(_x(cost, scale), _y(recall, lowest)) for (_, _, recall), cost in zip(known, costs, strict=True)]
     marks = "".join(
-        _mark(number, item, place=places[at], crowd=_near(places[at], places[:at]))
-        for at, (number, item, _) in enumerate(known)
+        _mark(number, f"{said} {kept:.3f}", item, place=places[at], crowd=_near(places[at], places[:at]))
+        for at, (number, item, kept) in enumerate(known)
     )
-    label = f"Cost at {html.escape(known[0][1].prices)} against the share of far values that are bound"
+    label = f"Cost at {html.escape(known[0][1].prices)} against {said}"
     return (
         f'<figure class="scatter"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
         f"{_axes(scale, lowest)}{marks}</svg>"
@@ -109,11 +117,10 @@ def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> 
     return sum(abs(place[0] - x) < _NUMBER and abs(place[1] - y) < _NUMBER for x, y in others)
 
 
-def _mark(number: int, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
+def _mark(number: int, kept: str, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
     x, y = place
     failed = lapses(item)
-    facts = f"{item.strategy}: cost {item.cost.ratio:.3f}, far bound {item.recall.far_bound or 0:.3f}"
-    said = html.escape("; ".join((facts, *failed)))
+    said = html.escape("; ".join((f"{item.strategy}: cost {item.cost.ratio:.3f}, {kept}", *failed)))
     kind = "point hollow" if failed else "point"
     return (
         f'<g class="{kind}"><title>{said}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'

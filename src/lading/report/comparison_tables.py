@@ -57,6 +57,12 @@ BILL: tuple[Figure, ...] = (
 )
 """What it costs, besides the cost at each set of prices."""
 
+EVIDENCE: Figure = (
+    Column("evidence", "Share of the probes whose evidence stands in the request of their call."),
+    lambda item: _ratio(item.evidence.overall.stands if item.evidence else None),
+)
+"""Shown where probes were given."""
+
 KEPT: tuple[Figure, ...] = (
     (
         Column("plain", "Share of the far values that stand in the request.", is_minor=True),
@@ -112,13 +118,30 @@ def window_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
             Column(item.prices, f"Input cost relative to append-only at the prices {item.prices}.")
             for item in rivals[0]
         ]
-        columns = (*costs, *(column for column, _ in (*BILL, *KEPT)))
-        rows = tuple((rival[0].strategy, _cells(rival)) for rival in rivals)
-        yield WindowTable(_title(at_window[0]), columns, len(costs) + len(BILL), rows)
+        bill = (*([EVIDENCE] if rivals[0][0].evidence else []), *BILL)
+        figures = (*bill, *KEPT)
+        columns = (*costs, *(column for column, _ in figures))
+        rows = tuple((rival[0].strategy, _cells(rival, figures)) for rival in rivals)
+        yield WindowTable(_title(at_window[0]), columns, len(costs) + len(bill), rows)
 
 
-def _cells(rival: list[Standing]) -> tuple[str, ...]:
-    return (*(_ratio(item.cost.ratio) for item in rival), *(cell(rival[0]) for _, cell in (*BILL, *KEPT)))
+def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
+    """How much of the evidence stands at each window, by what probes share: a column for each contestant."""
+    for at_window in by_window(standings):
+        rivals = [(rival[0].strategy, rival[0].evidence) for rival in by_strategy(at_window)]
+        found = [(name, evidence) for name, evidence in rivals if evidence]
+        groups = found[0][1].by if found else {}
+        rows = tuple(
+            (f"{key} {name} ({share.probes})", tuple(_ratio(item.by[key][name].stands) for _, item in found))
+            for key, shares in groups.items()
+            for name, share in shares.items()
+        )
+        columns = tuple(Column(name, "") for name, _ in found)
+        yield WindowTable(f"Evidence, W = {_window(at_window[0].window_tokens)}", columns, 0, rows)
+
+
+def _cells(rival: list[Standing], figures: Iterable[Figure]) -> tuple[str, ...]:
+    return (*(_ratio(item.cost.ratio) for item in rival), *(cell(rival[0]) for _, cell in figures))
 
 
 def _title(item: Standing) -> str:
@@ -127,6 +150,7 @@ def _title(item: Standing) -> str:
         f"W = {_window(item.window_tokens)}: "
         f"{item.exceeding_calls:,} of {item.calls:,} calls have a history over W; "
         f"{recall.far_values:,} far values in {recall.far_steps:,} steps, {recall.values:,} values in all"
+        f"{f'; {item.evidence.overall.probes:,} probes' if item.evidence else ''}"
     )
 
 

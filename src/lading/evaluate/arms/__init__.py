@@ -17,7 +17,9 @@ ARMS: dict[str, str] = {
     "window-chunk": "lading.evaluate.arms.windows:CHUNK",
     "clear-keep3-each": "lading.evaluate.arms.clearing:EACH",
     "clear-batched": "lading.evaluate.arms.clearing:BATCHED",
-    "summarise80": "lading.evaluate.arms.summarising:SUMMARISE80",
+    "extract80": "lading.evaluate.arms.extracting:EXTRACT80",
+    "turn-summary": "lading.evaluate.arms.transcripts:TURNS",
+    "dialogue": "lading.evaluate.arms.transcripts:DIALOGUE",
     "window-bm25-2k": "lading.evaluate.arms.recalling:BM25_2K",
     "half-window-bm25": "lading.evaluate.arms.recalling:HALF_WINDOW",
     "bare-ledger": "lading.evaluate.arms.ledgers:BARE",
@@ -29,10 +31,12 @@ ARMS: dict[str, str] = {
     "oracle-ledger": "lading.evaluate.arms.oracles:LEDGER",
     "deep-oracle": "lading.evaluate.arms.oracles:DEEP",
 }
+OTHER_NAMES: dict[str, str] = {"summarise80": "extract80", "narrative": "turn-summary"}
+"""Accepted where an arm is named, and listed nowhere."""
 
 
 def find_arm(name: str) -> Arm:
     """The arm of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(ARMS, name, kind="arm", type_=Arm)
+    found = lookup(ARMS, OTHER_NAMES.get(name, name), kind="arm", type_=Arm)
     assert isinstance(found, Arm)
     return found

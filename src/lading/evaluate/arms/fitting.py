@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -60,13 +61,15 @@ def admitted(case: Case) -> Past:
 def clipped(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
     """The message with the longest head and tail of its results that fit; pictures and files in them go. Where
     not even the notes fit, the notes alone."""
-    low, high = 0, max(len(result.text) for result in message.results)
-    if count(_shortened(message, high)) <= max_tokens:
-        return _shortened(message, high)
-    while high - low > 1:
-        kept = (low + high) // 2
-        low, high = (kept, high) if count(_shortened(message, kept)) <= max_tokens else (low, kept)
-    return _shortened(message, low)
+    chars = max(len(result.text) for result in message.results)
+    if count(_shortened(message, chars)) > max_tokens:
+        chars = most(chars - 1, lambda kept: count(_shortened(message, kept)) <= max_tokens)
+    return _shortened(message, chars)
+
+
+def most(high: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to ``high`` that fits, where larger ones fit less; 0 where none does."""
+    return bisect_left(range(1, high + 1), True, key=lambda number: not fits(number))
 
 
 def _shortened(message: Message, kept_chars: int) -> Message:
@@ -169,12 +172,8 @@ def listed(
     heading: str, lines: Sequence[str], *, max_tokens: int, count: Callable[[Message], int]
 ) -> Message | None:
     """A user message with the heading and as many first lines as fit; None when not one does."""
-    low, high = 0, min(len(lines), max_tokens) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = count(_list(heading, lines[:middle])) <= max_tokens
-        low, high = (middle, high) if fits else (low, middle)
-    return _list(heading, lines[:low]) if low else None
+    number = most(min(len(lines), max_tokens), lambda number: count(_list(heading, lines[:number])) <= max_tokens)
+    return _list(heading, lines[:number]) if number else None
 
 
 def _list(heading: str, lines: Sequence[str]) -> Message:

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 
 from lading.evaluate.arms.fitting import Cutting, Window, admitted, cut_point
 from lading.evaluate.showings import Arm, Case, Showing
-
-
-def _append_only(case: Case) -> Iterator[Showing]:
-    """The full history, whatever the window."""
-    for upto in case.calls:
-        yield Showing(upto, case.messages[:upto])
+from lading.evaluate.walks import everything
 
 
 def _each_turn(case: Case) -> Iterator[Showing]:
@@ -31,6 +26,6 @@ def _chunk(case: Case) -> Iterator[Showing]:
         yield window.show(past, upto)
 
 
-APPEND_ONLY = Arm("append-only", _append_only)
+APPEND_ONLY = Arm("append-only", everything)
 EACH_TURN = Arm("window-each-turn", _each_turn)
 CHUNK = Arm("window-chunk", _chunk)

@@ -1,4 +1,4 @@
-"""A summary above 80 % of the window: the newest 20 % stay, an extract stands for the rest, its call is charged."""
+"""Above 80 % of the window an extract without a model, charged as a model's summary is; the newest 20 % stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADING = "[Earlier messages left the view. An extract of them, newest first:]"
 LINE_CHARS = 120
 
 
-def _summarise(case: Case) -> Iterator[Showing]:
+def _show(case: Case) -> Iterator[Showing]:
     past = admitted(case)
     window = Window(case, past.head, cutting=CUTTING, note=partial(_extract, case=case, past=past))
     for upto in case.calls:
@@ -44,9 +44,4 @@ def _extract(cut: Cut, *, case: Case, past: Past) -> Message | None:
     return listed(HEADING, lines, max_tokens=cut.max_tokens, count=case.count)
 
 
-def _line(message: Message) -> str:
-    start = " ".join(said(message)[: 4 * LINE_CHARS].split())
-    return f"{message.role}: {start[:LINE_CHARS]}"
-
-
-SUMMARISE80 = Arm("summarise80", _summarise)
+EXTRACT80 = Arm("extract80", _show)

@@ -8,7 +8,7 @@ from tests.evaluate.arms.cases import case, loop, shown, tokens
 def test_a_summary_is_charged_when_it_is_made_and_stands_until_the_next() -> None:
     session = case(loop(150), window_tokens=8_000)
     made = 0
-    for before, after in pairwise(shown("summarise80", session)):
+    for before, after in pairwise(shown("extract80", session)):
         grown = before.messages + session.messages[before.upto : after.upto]
         if after.summary_output_tokens:
             made += 1
@@ -25,7 +25,7 @@ def test_a_summary_is_charged_when_it_is_made_and_stands_until_the_next() -> Non
 
 def test_the_extract_has_a_line_for_each_message_that_left_newest_first() -> None:
     session = case(loop(150), window_tokens=8_000)
-    first = next(showing for showing in shown("summarise80", session) if showing.summary_output_tokens)
+    first = next(showing for showing in shown("extract80", session) if showing.summary_output_tokens)
     extract = first.messages[2]
     lines = extract.text.splitlines()[1:]
     left = first.upto - (len(first.messages) - 3)

@@ -1,0 +1,171 @@
+"""How much of the evidence of probes stands in the requests of their calls.
+
+A quote *stands* in a request when one stretch of it, three times as long as the quote plus twenty words, holds at
+least 70 % of the quote's words, each weighted by how rare it is among the quotes. It is *verbatim* when it stands
+there word for word. A probe stands when all its quotes do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from lading import jsonbytes
+
+LEAST_SHARE = 0.7
+"""Of a quote's weighted words: with less in one stretch it does not stand."""
+BANDS = {"under 4k": 4_000, "4k-8k": 8_000, "8k-16k": 16_000, "16k-32k": 32_000, "32k on": 2**63}
+"""Where each band of distance ends, in tokens."""
+
+_WORD = re.compile(r"[^\W_]+(?:[._/-][^\W_]+)*")
+_JOINTS = re.compile(r"[._/-]")
+_UNCOUNTED = frozenset(
+    """
+    a all also and an any are as at be been but by can could did do does down for from had has have he here how i
+    if in into is it its just more most no not of on one or our out over she should so some that the their them
+    then there these they this those to two under up was we were what when where which who why will with would you
+    your
+    """.split()  # noqa: SIM905 - a list of words reads as words
+)
+"""Words that stand everywhere."""
+_UNREAD = frozenset({"role", "type", "id", "tool_call_id", "tool_use_id", "cache_control", "model"})
+"""Keys whose values say nothing to whoever answers."""
+
+
+class Shares(Struct, frozen=True):
+    """Over a group of probes: shares that stand and are verbatim, and the mean of what is covered."""
+
+    probes: int
+    stands: float
+    verbatim: float
+    covered: float
+
+
+class Scored(Struct, frozen=True):
+    """One probe, scored in one request."""
+
+    line: int
+    """Of the probe file."""
+    session: str
+    call: int
+    kind: str
+    importance: int
+    distance_tokens: int
+    """By so much the history grew since the first call that could see its oldest quote."""
+    stands: bool = False
+    verbatim: bool = False
+    covered: float = 0.0
+
+
+class Evidence(Struct, frozen=True):
+    """The probes of a comparison, scored for one contestant at one window and one set of prices."""
+
+    overall: Shares
+    by: dict[str, dict[str, Shares]]
+    """By kind, importance, distance and session."""
+    probes: tuple[Scored, ...]
+
+
+class Reading(NamedTuple):
+    """A request as evidence is looked for in it: white space as one space, and where each word stands, in words."""
+
+    text: str
+    places: Mapping[str, Sequence[int]]
+
+
+def read_request(body: bytes) -> Reading:
+    """The request of a body, of any wire."""
+    request = jsonbytes.load(body)
+    text = "\n".join(texts([request.get("system", ""), request.get("messages", request.get("input", []))]))
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(words(text)):
+        places.setdefault(word, []).append(at)
+    return Reading(spaced(text), places)
+
+
+def texts(value: Any, key: str = "") -> Iterator[str]:
+    """The strings of a JSON value in order, without ids and kinds; arguments of calls as they read."""
+    if key == "arguments" and isinstance(value, str):
+        with suppress(ValueError):
+            value = jsonbytes.load(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from () if name in _UNREAD else texts(inner, name)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case; a name with dots, slashes or dashes counts itself, then its pieces."""
+    found: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        pieces = _JOINTS.split(word)
+        found += (word, *pieces) if len(pieces) > 1 else (word,)
+    return [word for word in found if word not in _UNCOUNTED]
+
+
+def spaced(text: str) -> str:
+    """The text with each run of white space as one space."""
+    return " ".join(text.split())
+
+
+def weights(probes: Sequence[Sequence[str]]) -> dict[str, float]:
+    """What each word counts; ``probes``: the quotes of each probe of the file."""
+    seen = Counter(word for quotes in probes for quote in quotes for word in set(words(quote)))
+    return {word: 1 + math.log(1 + len(probes) / times) for word, times in seen.items()}
+
+
+def covered(quote: str, reading: Reading, *, weight: Mapping[str, float]) -> float:
+    """The largest weighted share of the quote's words in one stretch of the request."""
+    wanted = words(quote)
+    need, have = Counter(wanted), Counter[str]()
+    span = 3 * len(wanted) + 20
+    places = ((at, word) for word in need for at in reading.places.get(word, ()))
+    events = sorted(event for at, word in places for event in ((at, False, word), (at + span, True, word)))
+    best = score = 0.0
+    step = 0
+    for at, leaves, word in events:
+        if at > step:
+            best, step = max(best, score), at
+        if leaves:
+            have[word] -= 1
+        if have[word] < need[word]:
+            score += weight.get(word, 1.0) * (-1 if leaves else 1)
+        if not leaves:
+            have[word] += 1
+    total = sum(weight.get(word, 1.0) * times for word, times in need.items())
+    return best / total if total else 1.0
+
+
+def look_for(quotes: Sequence[str], reading: Reading, *, weight: Mapping[str, float]) -> tuple[bool, bool, float]:
+    """Whether all quotes stand in the request, whether all are verbatim, and how much is covered of the least."""
+    least = min(covered(quote, reading, weight=weight) for quote in quotes)
+    return least >= LEAST_SHARE, all(spaced(quote) in reading.text for quote in quotes), least
+
+
+def evidence_of(scored: Sequence[Scored]) -> Evidence | None:
+    """The figures of these probes; None where there are none."""
+    by: dict[str, dict[str, list[Scored]]] = {name: {} for name in ("kind", "importance", "distance", "session")}
+    for item in sorted(scored, key=lambda item: item.distance_tokens):
+        band = next(name for name, end in BANDS.items() if item.distance_tokens < end)
+        names = (item.kind, str(item.importance), band, item.session)
+        for groups, name in zip(by.values(), names, strict=True):
+            groups.setdefault(name, []).append(item)
+    for key in ("kind", "importance", "session"):
+        by[key] = dict(sorted(by[key].items()))
+    shares = {key: {name: _shares(group) for name, group in groups.items()} for key, groups in by.items()}
+    return Evidence(_shares(scored), shares, tuple(scored)) if scored else None
+
+
+def _shares(group: Sequence[Scored]) -> Shares:
+    columns = zip(*((item.stands, item.verbatim, item.covered) for item in group), strict=True)
+    return Shares(len(group), *(sum(column) / len(group) for column in columns))

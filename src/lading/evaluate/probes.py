@@ -1,0 +1,125 @@
+"""Probe files: questions about a session, each with the quotes that hold its answer (docs/reference/compare.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.addresses import name_from
+from lading.errors import InputError
+from lading.evaluate.evidence import Scored, look_for, read_request, spaced, words
+from lading.evaluate.walks import Session, Step
+from lading.needles import message_strings
+
+
+class Quote(Struct, frozen=True):
+    """A passage of an earlier message that holds part of the answer."""
+
+    message: Annotated[int, Meta(ge=-1)]
+    """Its index in the session file, from 0; -1: system text outside the list of messages."""
+    quote: str
+    """As it stands there; runs of white space count as one space."""
+
+
+class Probe(Struct, frozen=True):
+    """A question that whoever answers a call should be able to answer."""
+
+    session: str
+    """Recorded id of the session, or its name in results."""
+    call: Annotated[int, Meta(ge=1)]
+    """Counts the assistant messages after the first user message, from 1."""
+    kind: Annotated[str, Meta(min_length=1)]
+    evidence: Annotated[tuple[Quote, ...], Meta(min_length=1)]
+    question: str = ""
+    answer: str = ""
+    importance: Annotated[int, Meta(ge=1, le=3)] = 2
+    line: int = 0
+    """Where it stands in its file, from 1."""
+
+    @property
+    def name(self) -> str:
+        """The session as results name it."""
+        return name_from(self.session)
+
+
+class Asked:
+    """The probes of one session, by call."""
+
+    def __init__(self, session: Session, probes: Iterable[Probe]) -> None:
+        self._session = session
+        self._replies = [session.recording.raw_indices[position] for position in session.raw_calls]
+        self.calls: dict[int, list[Probe]] = {}
+        """The probes of each call, from 0."""
+        for probe in probes:
+            if probe.name == session.name:
+                self.calls.setdefault(probe.call - 1, []).append(probe)
+
+    def check(self, path: str) -> None:
+        """Raise InputError for a probe that cannot be scored; ``path``: of its file."""
+        said = _said(self._session) if self.calls else {}
+        for call, probes in sorted(self.calls.items()):
+            for probe in probes:
+                fault = f"There is no call {probe.call}: the session has {len(self._replies)}."
+                if call < len(self._replies):
+                    found = (_fault(item, said, reply=self._replies[call]) for item in probe.evidence)
+                    fault = next(filter(None, found), "")
+                if fault:
+                    raise InputError(f"{path}:{probe.line}: {fault}")
+
+    def scored(
+        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[Step]
+    ) -> Iterator[Scored]:
+        """The probes of a call, scored in its request; without a request none stands.
+
+        ``weight``: what each word counts. ``full``: each call with everything in its request.
+        """
+        probes = self.calls.get(call, ())
+        reading = read_request(body) if probes and body else None
+        for probe in probes:
+            oldest = min(item.message for item in probe.evidence)
+            seen = next(at for at, reply in enumerate(self._replies) if reply > oldest)
+            quotes = [item.quote for item in probe.evidence]
+            found = look_for(quotes, reading, weight=weight) if reading else (False, False, 0.0)
+            place = (probe.line, self._session.name, probe.call, probe.kind, probe.importance)
+            yield Scored(*place, max(full[call].tokens - full[seen].tokens, 0), *found)
+
+
+def read_probes(path: str) -> Iterator[Probe]:
+    """The probes of a file. Raises InputError for a line that is none."""
+    for number, line in enumerate(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield replace(msgspec.convert(jsonbytes.load(line), Probe), line=number)
+        except (ValueError, msgspec.ValidationError) as error:
+            advice = "Write one probe a line, as docs/reference/compare.md shows."
+            raise InputError(f"{path}:{number}: This is no probe: {error}. {advice}") from error
+
+
+def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
+    if not words(item.quote):
+        return f"The quote {item.quote!r} has no word to look for. Quote more."
+    if item.message >= reply:
+        text = f"Message {item.message} is not before the call, whose reply is message {reply}."
+        return f"{text} Quote an earlier message, or ask at a later call."
+    quote = spaced(item.quote)
+    if quote in said.get(item.message, ""):
+        return ""
+    places = [index for index, text in said.items() if index < reply and quote in text]
+    advice = f"It stands in message {places[-1]}." if places else "Copy the passage from the message as it is."
+    return f"Message {item.message} does not hold the quote {item.quote[:80]!r}. {advice}"
+
+
+def _said(session: Session) -> dict[int, str]:
+    """What each message of the file says, arguments as they are and as they read, white space as one space."""
+    found: dict[int, str] = {}
+    for message, index in zip(session.recording.messages, session.recording.raw_indices, strict=True):
+        strings = (string for kind, string in message_strings(message) if kind != "reasoning")
+        found[index] = spaced("\n".join((found.get(index, ""), *strings)))
+    return found
