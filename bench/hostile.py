@@ -13,8 +13,9 @@ from bench.figures import Figure, below, plain
 from lading.compaction.fencing import cleansed
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
+from lading.compaction.notes import Notes
 from lading.compaction.pins import restated
-from lading.compaction.state import State
+from lading.compaction.record import write
 from lading.evaluate.arms.identifiers import identifiers
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
@@ -40,16 +41,16 @@ def _figures(name: str, read: Callable[[str], object], *, most_ms: float) -> lis
     ]
 
 
-def _take_in(text: str) -> None:
-    state = State()
+def _note_down(text: str) -> None:
+    notes = Notes()
     history = (
         user_text(text),
         Message("assistant", (Text(text), ToolCall("c", text, text))),
         Message("tool", (ToolResult("c", (Text(text),), is_error=True),)),
     )
     for entry, message in enumerate(history):
-        state.add(entry, message)
-    state.written(most_tokens=500, count=_tokens)
+        notes.add(entry, message, count=_tokens)
+    write(notes.between(0, len(history)), most_tokens=500, count=_tokens)
 
 
 def _rank(text: str) -> None:
@@ -70,7 +71,7 @@ def _tokens(text: str) -> int:
 READERS: Mapping[str, tuple[Callable[[str], object], float]] = {
     "values named": (_mentioned, 1_000),
     "values ranked": (_rank, 1_500),
-    "state of the work": (_take_in, 4_000),
+    "records written": (_note_down, 4_000),
     "rules restated": (lambda text: restated([user_text(text)], most_tokens=500, count=lambda _: 1), 1_000),
     "secrets removed": (cleansed, 1_500),
     "identifiers of a transcript": (lambda text: list(identifiers(text, words=6)), 4_000),

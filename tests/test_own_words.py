@@ -10,11 +10,11 @@ import pytest
 from lading import Session
 from lading.compaction.agentrail.reactive import rounds
 from lading.compaction.fencing import transcript
+from lading.compaction.notes import Notes
 from lading.compaction.pins import RESTATED, rules_of
 from lading.compaction.reactive_agents import steering_message
 from lading.compaction.reactive_agents.ageing import said_by_user
 from lading.compaction.reactive_agents.steps import steps_of
-from lading.compaction.state import State
 from lading.compaction.summaries import judged
 from lading.effects import SummaryRequest
 from lading.messages import Message, Text, ToolCall, ToolResult, is_own, is_spoken, own_words, user_text
@@ -113,9 +113,9 @@ def test_nothing_reads_them_as_the_user_s() -> None:
     assert said_by_user(own) is None
     assert [(step.kind, step.entry) for step in steps_of([own, user_text("Go.")])] == [("user", 1)]
     assert list(rules_of(own)) == []
-    state = State()
-    state.add(0, own)
-    assert state.written(most_tokens=1_000, count=len) == ""
+    notes = Notes()
+    notes.add(0, own, count=len)
+    assert notes.between(0, 0) == []
     request = SummaryRequest("", "")
     assert transcript([own], most_chars=100).startswith("[note] Never stop.")
     assert judged(request, [own]).user_words == judged(request, [answered("c")]).user_words

@@ -34,7 +34,7 @@ SAYINGS = [
     "Goal: repair",
     "Done: read src/mod_1.py",
     "Open:",
-    "[Folded: all]",
+    "[Record of messages: all]",
     "artifact://default/session/log/1-2",
 ]
 

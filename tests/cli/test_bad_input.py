@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
-import pickle
 import signal
 import sqlite3
 import tempfile
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,9 +26,9 @@ from tests.cli.commands import (
     user,
     written,
 )
+from tests.cli.rights import as_nobody
 from tests.waiting import ended, line
 
-NOBODY = 65534
 GOOD = [user("Hello."), reply("Hi."), user("Go on."), reply("Done.")]
 
 
@@ -216,28 +214,6 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, session: 
     assert lading("replay", session, "--emit", tmp_path / "link.jsonl").code == 0
     assert (tmp_path / "link.jsonl").is_symlink()
     assert len(lines(tmp_path / "target.jsonl")) == 2
-
-
-def as_nobody(action: Callable[[], Ended]) -> Ended:
-    """What the action gives without the rights of root."""
-    if os.geteuid() != 0:
-        return action()
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        try:
-            os.write(write_end, pickle.dumps(tuple(action())))
-        except BaseException:  # noqa: BLE001 - shown by the test, which sees no other output of the child
-            os.write(write_end, pickle.dumps((-1, "", traceback.format_exc())))
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as answer:
-        data = answer.read()
-    os.waitpid(child, 0)
-    return Ended(*pickle.loads(data))
 
 
 @pytest.fixture

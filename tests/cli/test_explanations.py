@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from lading.cli.explanations import explain_answer
+from lading.messages import Message, ToolCall
 from lading.snapshots import recorded
 from lading.stores import open_store
 from lading.why import answer
 from tests.engines import run, settings
-from tests.histories import answered, called, tool_loop
+from tests.histories import answered, tool_loop
 
 
 def test_what_a_fold_tells_and_what_it_does_not() -> None:
     with open_store("memory", "folded") as store:
-        placed = [called("order"), answered("order", "The order ORD-4711 was placed. " + "word " * 60)]
-        run(settings(1_000, strategy="priced"), [*tool_loop(1), *placed, *tool_loop(20)[2:]], store)
+        order = Message("assistant", (ToolCall("order", "place_order", '{"items": 3}'),))
+        placed = [order, answered("order", "The order ORD-4711 was placed. " + "word " * 90)]
+        run(settings(1_000, strategy="priced"), [*tool_loop(1), *placed, *tool_loop(30)[2:]], store)
         record = recorded(store, tenant="default", session="session")
     fold = next(edit for edit in record.edits if edit.kind == "summarised")
-    gone = answer(record, "result 0 ")
+    gone = answer(record, "word " * 80)
     assert (gone.verdict, gone.places[0].kind) == ("removed", "summarised")
     assert any("The fold of the messages it stood in is at messages." in line for line in explain_answer(gone))
     named = answer(record, "ORD-4711", call=fold.call)

@@ -15,6 +15,9 @@ from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains
 
+LEFT = "3: " + "word " * 100
+"""Longer than what a record tells of a result."""
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -41,7 +44,7 @@ def test_present_removed_later_and_never(store: Path) -> None:
     assert present.code == 0
     assert present.out.startswith("Yes: it is in the request of call ")
     assert "messages.0, layer conversation: entry 0 (user, text), first sent with call 1" in present.out
-    removed = lading("why", store, "3: word")
+    removed = lading("why", store, LEFT)
     assert removed.code == 1
     assert removed.out.startswith("No: it is not in the request of call ")
     assert "left at call" in removed.out
@@ -58,7 +61,7 @@ def test_present_removed_later_and_never(store: Path) -> None:
 
 
 def test_the_pointer_of_an_answer_resolves(store: Path) -> None:
-    (answer,) = lading("why", store, "3: word", "--json").data["answers"]
+    (answer,) = lading("why", store, LEFT, "--json").data["answers"]
     removal = answer["places"][0]["removal"]
     shown = lading("show", removal["pointers"][0], "--store", store)
     assert "3: word" in shown.out

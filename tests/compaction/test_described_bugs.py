@@ -364,6 +364,6 @@ def test_agentrail_10_what_was_said_first_is_not_lost_in_summaries_of_summaries(
         for message in work(8 * call, 8 * call + 8):
             history.append(message, call=call)
     told = history.view.items[history.view.head].message.text
-    assert " summary]\n[Folded:" in told
+    assert " summary]\n[Record of messages" in told
     assert all(f"src/mod_{number}.py" in told for number in (0, 3))
     assert "artifact://t/s/log/1-" in told

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Draft, Pressure
-from lading.compaction.checking import SECTIONS
 from lading.compaction.folding import fold
 from lading.compaction.priced import STRATEGY, compact
 from lading.compaction.summaries import LEAST_TOKENS, own_calls, summarised
@@ -79,9 +78,7 @@ def test_a_fold_shows_the_answer_over_values_that_rules_draw() -> None:
         drawn.reason,
     )
     assert note == drawn.replacement[0].text.splitlines()[0]
-    assert lines[:2] == good(request).text.splitlines()
-    assert not any(line.partition(":")[0] in ("Asked", *SECTIONS) for line in lines[2:])
-    assert sum("src/mod_" in line for line in lines[2:]) > 1
+    assert lines == good(request).text.splitlines()
 
 
 def test_the_request_is_fenced_and_has_no_reasoning() -> None:
@@ -112,7 +109,7 @@ def test_open_tasks_and_failures_are_to_be_kept() -> None:
     assert [line.partition(":")[0] for line in listed(request)[:2]] == ["Failed", "Open"]
     names = " ".join(line for line in listed(request) if ":" not in line)
     decided = ended(steps, Summary(f"Goal: repair it\nDone: {names}"))
-    assert decided.rejected == ("it drops 'Failed: shell pytest: error: calendar broken'",)
+    assert decided.rejected == ("it drops 'Failed: shell do pytest: failed: error: calendar broken'",)
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,32 @@
-"""Admission: how a result looks when it is first sent, decided once, before any token of it is cached.
+"""Admission: how a result or a call looks when it is first sent, decided once, before any token of it is cached.
 
-A large result is reshaped where that loses nothing; an enormous one is cut to what matters of it, with a note.
+A large result is reshaped where that loses nothing; an enormous one is cut to what matters of it, with a note, and
+so are enormous arguments of a call.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from lading.compaction import Arrival, Draft, Pressure
-from lading.compaction.clearing import NOTE_TOKENS, consumed_before
+from lading.compaction.arguments import call_tokens, clip_arguments, has_large_calls, least_tokens
+from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before
 from lading.compaction.clipping import clip
-from lading.compaction.cutting import MOST_STUB_TOKENS, carried
+from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
 from lading.messages import Message, Part, Text, ToolResult, user_text
 from lading.shrink import Shrunk, Wish
 from lading.shrink.shrinking import reduced, shrunk
 from lading.view import View
 
 ADMISSION_SHARE = 0.8
-"""A single result above this share of the room is cut before it is sent."""
+"""A single result, or call, above this share of the room is cut before it is sent."""
 FULL_SHARE = 0.5
 """Unread results share the room only where they take more than this of it."""
+CALLS_SHARE = 0.1
+"""Share of the room that unread results leave to the calls they answer. Calls have what results do not take."""
 RESHAPED_TOKENS = 4_000
 """A smaller result is left as it is."""
 LEAST_GAIN = 0.1
@@ -34,6 +38,8 @@ _TERM = re.compile(r"\w{4,40}")
 def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     """Reshape large results without loss, cut those above the cap to what matters by their kind."""
     item = arrival.item
+    if item.message.calls and not item.message.results:
+        return admit_calls(arrival, pressure)
     if not item.clearable_tokens:
         return None
     cap_tokens = admission_cap(arrival, pressure)
@@ -63,11 +69,18 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     return Draft("reshaped" if lossless else "clipped", item.entry, item.entry, shown, reason, (pointer,))
 
 
+def admit_calls(arrival: Arrival, pressure: Pressure) -> Draft | None:
+    """Clip the arguments of calls above the cap."""
+    if not has_large_calls(arrival.item):
+        return None
+    _, cap_tokens = _caps(arrival.view, pressure)
+    reason = f"arguments above the admission cap of {cap_tokens} tokens"
+    return clip_arguments(arrival.view, arrival.item, cap_tokens=cap_tokens, reason=reason, pressure=pressure)
+
+
 def admission_cap(arrival: Arrival, pressure: Pressure) -> int:
     """The most tokens that a result may take; unread ones that together exceed the room share it."""
-    view = arrival.view
-    room = pressure.room_tokens - view.tokens_before(view.head)
-    return max(min(int(room * ADMISSION_SHARE), _fair_share(view, room, pressure=pressure)), NOTE_TOKENS)
+    return _caps(arrival.view, pressure)[0]
 
 
 def terms(view: View) -> Iterator[str]:
@@ -92,23 +105,58 @@ def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | Non
     return reduced(result.text, wish, count=count) if tokens > wish.most_tokens else None
 
 
-def _fair_share(view: View, room: int, *, pressure: Pressure) -> int:
-    """The cap at which the results of the newest block fit together, beside a stub and what a cut carries
-    over; the whole room while everything fits as it is, or the block is nowhere near it."""
+def _caps(view: View, pressure: Pressure) -> tuple[int, int]:
+    """The most tokens that a result and a call may take."""
+    room = pressure.room_tokens - view.tokens_before(view.head)
+    results, calls = _fair_shares(view, room, pressure=pressure)
+    most = int(room * ADMISSION_SHARE)
+    return max(min(most, results), NOTE_TOKENS), max(min(most, calls), NOTE_TOKENS)
+
+
+def _fair_shares(view: View, room: int, *, pressure: Pressure) -> tuple[int, int]:
+    """The caps at which results and calls of the newest block fit together, beside what cannot leave; the whole
+    room while everything fits as it is, or the block is nowhere near it."""
     if view.tokens <= pressure.room_tokens:
-        return room
+        return room, room
     start = max(consumed_before(view), view.head)
     unread = view.items[start:]
     total = sum(item.tokens for item in unread)
-    if total <= room * FULL_SHARE:
-        return room
-    results = [result for item in unread if item.clearable_tokens for result in item.message.results]
-    sizes = sorted(pressure.count(Message("tool", (result,))) for result in results)
-    others = sum(map(pressure.count, carried(view, start, pressure=pressure))) + MOST_STUB_TOKENS
-    left = room - others - (total - sum(sizes))
-    for clipped, size in enumerate(sizes):
+    stays = _stays(view, start, is_full=total > room * FULL_SHARE, pressure=pressure)
+    if not stays:
+        return room, room
+    answers = [result for item in unread if item.clearable_tokens for result in item.message.results]
+    results = [pressure.count(Message("tool", (result,))) for result in answers]
+    calling = list(filter(has_large_calls, unread))
+    calls = [size for item in calling for size in call_tokens(item.message, pressure)]
+    freed = sum(item.tokens for item in calling) - least_tokens(view, calling, drafts=(), pressure=pressure)
+    left = room - stays - (total - sum(results) - sum(calls))
+    kept = max(min(sum(calls), int(room * CALLS_SHARE)), sum(calls) - freed)
+    share = _share(results, left - kept, otherwise=room)
+    return share, _share(calls, left - sum(min(size, share) for size in results), otherwise=room)
+
+
+def _stays(view: View, start: int, *, is_full: bool, pressure: Pressure) -> int:
+    """Tokens that stand beside the newest block at least: where it ``is_full`` a stub and what a cut carries over,
+    and what is left of calls and results that no cut can take out."""
+
+    def cut_at(point: int) -> int:
+        return sum(map(pressure.count, carried(view, point, pressure=pressure))) + MOST_STUB_TOKENS
+
+    least = cut_at(start) if is_full else 0
+    point = max((point for point in cut_points(view, pressure) if point <= start), default=view.head)
+    loop = view.items[point:start]
+    if not any(map(has_large_calls, view.items[point:])):
+        return least
+    cleared = clear(view, loop, reason="", pressure=pressure)
+    stuck = least_tokens(view, loop, drafts=cleared, pressure=pressure)
+    return max(least, stuck + (cut_at(point) if point > view.head else 0))
+
+
+def _share(sizes: Sequence[int], left: int, *, otherwise: int) -> int:
+    """The cap at which the sizes fit into what is left."""
+    for clipped, size in enumerate(sorted(sizes)):
         share = max(left, 0) // (len(sizes) - clipped)
         if size > share:
             return share
         left -= size
-    return room
+    return otherwise

@@ -8,7 +8,8 @@ deep enough that the next is far away. The newest part of the history stays verb
 from __future__ import annotations
 
 from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
-from lading.compaction.admission import admission_cap
+from lading.compaction.admission import admission_cap, admit_calls
+from lading.compaction.arguments import clip_used
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
 from lading.compaction.clipping import clip
 from lading.compaction.cutting import STUB_TOKENS, carried, cut, cut_points
@@ -24,8 +25,10 @@ CUT_TO_SHARE = 0.5
 
 
 def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
-    """Clip results above the admission cap; unread results that together exceed the room share it."""
+    """Clip results and calls above the admission cap; unread ones that together exceed the room share it."""
     item, view = arrival.item, arrival.view
+    if item.message.calls and not item.message.results:
+        return admit_calls(arrival, pressure)
     if not item.message.results:
         return None
     return clip(view, item, cap_tokens=admission_cap(arrival, pressure), pressure=pressure)
@@ -36,7 +39,8 @@ def compact(view: View, pressure: Pressure) -> Compaction:
     room = pressure.room_tokens - view.tokens_before(view.head)
     clear_to = min(view.position_with_tail(int(room * VERBATIM_SHARE)), consumed_before(view))
     if view.tokens > pressure.room_tokens:
-        return Compaction(tuple(_make_room(view, pressure, clear_to, room)))
+        drafts = _make_room(view, pressure, clear_to, room)
+        return Compaction(tuple(clip_used(view, drafts, pressure=pressure)))
     start = view.first_clearable(view.head)
     removable = view.clearable_before(max(clear_to, view.head)) - view.clearable_before(view.head)
     if start >= clear_to or removable <= 0:

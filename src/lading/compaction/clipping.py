@@ -40,6 +40,14 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
 
 
+def ends(text: str, kept: int) -> tuple[str, str]:
+    """Head and tail of a text in at most ``kept`` characters, at ends of lines where one is near."""
+    head_chars = int(kept * HEAD_SHARE)
+    return _to_line_end(text[:head_chars]), _from_line_start(
+        text[len(text) - (kept - head_chars) :] if kept else ""
+    )
+
+
 def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressure) -> ToolResult:
     """All the words where only pictures and files are too much; else the longest head and tail that fit, found by
     bisection over the share of characters kept."""
@@ -57,8 +65,7 @@ def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressu
 
 
 def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> ToolResult:
-    head = _to_line_end(text[: int(kept * HEAD_SHARE)])
-    tail = _from_line_start(text[len(text) - (kept - int(kept * HEAD_SHARE)) :] if kept else "")
+    head, tail = ends(text, kept)
     missing = len(text) - len(head) - len(tail)
     return _noted(result, head, tail, note=_note(result, missing, total, pointer))
 

@@ -47,10 +47,12 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     return Draft("dropped", first, last, (stub, *stays), reason, (pointer,))
 
 
-def carried(view: View, position: int, *, pressure: Pressure, start: int | None = None) -> tuple[Message, ...]:
+def carried(
+    view: View, position: int, *, pressure: Pressure, start: int | None = None, told: str = ""
+) -> tuple[Message, ...]:
     """What must stay verbatim of the messages from ``start`` (the end of the head) to ``position`` when they
     leave: what the caller pinned there, the rules that the user stated, and what the user asked last. The last
-    two take a quarter of the room each at most."""
+    two take a quarter of the room each at most. Rules that stand in ``told`` are not repeated."""
     start = view.head if start is None else start
     if position <= start:
         return ()
@@ -58,7 +60,7 @@ def carried(view: View, position: int, *, pressure: Pressure, start: int | None 
     first, last = view.items[start].entry, view.last_entry(position)
     request = _request(view, first, last, most_tokens=most_tokens, pressure=pressure)
     leaving = (message for _, message in view.raw_between(first, last))
-    without = "\n".join(message.text for message in request)
+    without = "\n".join([told, *(message.text for message in request)])
     rules = restated(leaving, most_tokens=most_tokens, count=pressure.count, without=without)
     pinned = tuple(map(plain, view.pinned_between(first, last)))
     return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))

@@ -1,38 +1,41 @@
-"""Folding: older rounds become one message that holds their state, beside a pointer to all of them.
+"""Records in a view: older rounds become one message, beside a pointer to all of them.
 
-Folds stand one behind the other after the head, so that a new one leaves the older bytes in the provider's
-cache. When they take too much together they are merged into one.
+Records stand one behind the other after the head, so that a new one leaves the older bytes in the provider's
+cache. When they take too much together they are merged into one, drawn anew from the log.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import carried
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
+from lading.compaction.notes import Notes
 from lading.compaction.pins import RESTATED
-from lading.compaction.state import EVERYTHING, Holds, State
+from lading.compaction.record import unresolved, write
 from lading.messages import Message, user_text
 from lading.view import View
 
-FOLD_TOKENS = 60
-"""About what a fold takes beside its state."""
-
+FOLD_TOKENS = 120
+"""About what a record takes beside its notes."""
 MOST_LEAVING = 200
 """So many values are told of as leaving."""
+EVERYBODY = frozenset({"User", "Assistant", ""})
+"""Whose notes a record holds; "" are calls."""
 _WRITTEN = re.compile(
-    r"\[(?:Folded: [\d,]+ |[\d,]+ earlier )messages\b.{0,1000}\bartifact://"
+    r"\[(?:(?:Folded: [\d,]+ |[\d,]+ earlier )messages|Record of messages)\b.{0,1000}\bartifact://"
     rf"|{re.escape(RESTATED)}|\[Pinned: said by \w+\]"
 )
-_STATES: WeakKeyDictionary[View, State] = WeakKeyDictionary()
-"""What was drawn already of each view: the same as drawing it anew, at the cost of what is new."""
+_NOTES: WeakKeyDictionary[View, Notes] = WeakKeyDictionary()
+"""What was read already of each view: the same as reading it anew, at the cost of what is new."""
 
 
 def folds(view: View) -> int:
-    """The position behind the folds that stand after the head."""
+    """The position behind the records that stand after the head."""
     position = view.head
     while position < len(view) and view.items[position].kind == "summarised":
         position += 1
@@ -40,7 +43,7 @@ def folds(view: View) -> int:
 
 
 def is_written(message: Message) -> bool:
-    """Whether strategies wrote the message in place of others: a fold, a stub, rules of the user stated again."""
+    """Whether strategies wrote the message in place of others: a record, a stub, rules of the user stated again."""
     return message.role == "user" and _WRITTEN.match(message.text) is not None
 
 
@@ -52,53 +55,62 @@ def fold(
     most_tokens: int,
     reason: str,
     pressure: Pressure,
-    holds: Holds = EVERYTHING,
+    instead: Sequence[str] = (),
+    speakers: frozenset[str] = EVERYBODY,
 ) -> Draft:
-    """The draft that shows everything from ``start`` to ``position`` as its state; folds there are merged."""
+    """The draft that shows everything from ``start`` to ``position`` as its record; records there are merged.
+
+    ``instead``: a model's lines, which stand in the place of all but the user's words.
+    """
     first, last = view.items[start].entry, view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(start)
-    note = f"[Folded: {last - first + 1} messages, {tokens:,} tokens as last shown. Whole: {pointer}]"
-    text = _state(view, last).written(
-        most_tokens=most_tokens - pressure.count(user_text(note)),
+    opening = _opening(first, last, tokens, pointer)
+    notes = [note for note in note_down(view, pressure).between(first, last) if note.speaker in speakers]
+    text = write(
+        notes,
+        most_tokens=most_tokens - pressure.count(user_text(opening)),
         count=lambda text: pressure.count(user_text(text)),
-        since=first,
-        shown=_shown(view, start, position),
-        holds=holds,
+        instead=instead,
     )
     shown = (
-        user_text(f"{note}\n{text}" if text else note),
-        *carried(view, position, start=start, pressure=pressure),
+        user_text(f"{opening}\n{text}" if text else opening),
+        *carried(view, position, start=start, pressure=pressure, told=text),
     )
     return Draft("summarised", first, last, shown, reason, (pointer,))
 
 
-def leaving(view: View, position: int, *, start: int) -> tuple[list[str], list[str]]:
-    """What a fold from ``start`` to ``position`` takes out of view: values, the likeliest to be named again
+def note_down(view: View, pressure: Pressure) -> Notes:
+    """The notes of all that the view's log holds, at the cost of what is new."""
+    notes = _NOTES.get(view)
+    if notes is None:
+        _NOTES[view] = notes = Notes()
+    for entry, message in view.raw_between(notes.upto + 1, view.last_entry(len(view))):
+        notes.add(entry, message, count=lambda text: pressure.count(user_text(text)))
+    return notes
+
+
+def leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tuple[list[str], list[str]]:
+    """What a record from ``start`` to ``position`` takes out of view: values, the likeliest to be named again
     first, and the failures and open tasks, the newest first."""
-    first = view.items[start].entry
-    state = _state(view, view.last_entry(position))
-    values = state.likeliest(first, _shown(view, start, position), most=MOST_LEAVING)
-    return values, state.unresolved(first)
+    first, last = view.items[start].entry, view.last_entry(position)
+    ledger = Ledger()
+    for entry, message in view.raw_between(first, last):
+        ledger.add(entry, mentions(message))
+    values = ledger.ranked(most=MOST_LEAVING, shown=_shown(view, position))
+    return values, unresolved(note_down(view, pressure).between(first, last))
 
 
-def _state(view: View, last: int) -> State:
-    state = _STATES.get(view)
-    if state is None or state.upto > last:
-        _STATES[view] = state = State()
-    for entry, message in view.raw_between(state.upto + 1, last):
-        state.add(entry, message)
-    return state
+def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
+    span = f"{first}-{last}" if last > first else str(first)
+    return (
+        f"[Record of messages {span} ({tokens:,} tokens as last shown), in order. The user's words are verbatim; "
+        f"the rest is shortened. #17 is message 17. To read more, restore {pointer} or one of its messages.]"
+    )
 
 
-def _shown(view: View, start: int, position: int) -> dict[str, frozenset[str]]:
-    """The values that stand in the view anyway, each with the words it stands under in the folds before
-    ``start``; with none where it stands in the head or from ``position`` on, as it was said, beside words."""
-    shown: dict[str, frozenset[str]] = {}
-    for item in view.items[view.head : start]:
-        for line in item.message.text.splitlines():
-            for value, word in Ledger.read(line):
-                shown[value] = shown.get(value, frozenset()) | {word}
+def _shown(view: View, position: int) -> dict[str, frozenset[str]]:
+    """The values that stand in the head or from ``position`` on: as they were said, beside words."""
     said = (*view.items[: view.head], *view.items[position:])
     named = (mention for item in said for mention in mentions(item.message))
-    return shown | {mention.value: frozenset() for mention in named if mention.words}
+    return {mention.value: frozenset() for mention in named if mention.words}

@@ -15,34 +15,34 @@ from msgspec import Struct
 
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.admission import admit
+from lading.compaction.arguments import clip_used, freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
 from lading.compaction.clearing import clear, consumed_before, worth_clearing
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
 from lading.compaction.digesting import digest, digested_tokens
-from lading.compaction.folding import FOLD_TOKENS, fold, folds
-from lading.compaction.state import Holds
+from lading.compaction.folding import FOLD_TOKENS, fold, folds, note_down
 from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps
 from lading.view import Item, View
 
-VERBATIM_SHARE = 0.15
+VERBATIM_SHARE = 0.145
 """This share of the room, counted from the newest message back, stays as it is."""
 VERBATIM_ROUNDS = 2
 """The newest rounds stay too ..."""
 MOST_VERBATIM_SHARE = 0.4
 """... as far as they take no more than this share of the room."""
-FOLD_SHARE = 0.12
+FOLD_SHARE = 0.25
 """A fold takes no more than this share of what it folds."""
-FOLDS_SHARE = 0.175
+FOLDS_SHARE = 0.45
 """All folds together take no more than this share of the room ..."""
-FOLDS_ROOT = 30
+FOLDS_ROOT = 46
 """... and no more tokens than this times its root: twice the history does not name twice the values that count."""
 MERGED_SHARE = 0.8
 """What merged folds take of what they may."""
 LEAST_SAVING_SHARE = 0.02
 """Of the room; less is not worth an edit."""
-PAYBACK_SHARE = 0.16
+PAYBACK_SHARE = 0.25
 """A session goes on about as long as it has lasted, by the best guess there is; a voluntary edit must have paid
 for itself within this share of that."""
 LONGEST_WAIT = 2.0
@@ -61,10 +61,10 @@ class Parts(Struct, frozen=True):
     admission: bool = True
     """Off: enormous results are cut at their ends only."""
     digests: bool = True
-    told: bool = True
-    """The sections of a state but for its values."""
-    ledger: bool = True
-    """The values."""
+    calls: bool = True
+    """The lines of calls in a record."""
+    replies: bool = True
+    """The assistant's words in a record."""
     price_rule: bool = True
     """Off: only a full window is edited."""
 
@@ -74,10 +74,12 @@ ALL = Parts()
 
 def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction:
     """A fold when it is forced or due, otherwise none."""
+    # Each message is read when it arrives, so that a compaction costs no more than what it writes.
+    note_down(view, pressure)
     room = pressure.room_tokens - view.tokens_before(view.head)
     if view.tokens > pressure.room_tokens:
         drafts = _folded(view, room, reason="the window is full", pressure=pressure, parts=parts)
-        return Compaction(tuple(drafts))
+        return Compaction(tuple(clip_used(view, drafts, pressure=pressure)))
     if not parts.price_rule:
         return Compaction()
     tail = _tail(view, room)
@@ -136,8 +138,10 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     if point == behind:
         return shorter
     _, most_tokens, _ = _place(view, point, shorter, pressure)
-    holds = Holds(told=parts.told, named=parts.ledger)
-    folded = fold(view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, holds=holds)
+    speakers = frozenset(["User", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])])
+    folded = fold(
+        view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, speakers=speakers
+    )
     return [folded, *shorter]
 
 
@@ -164,7 +168,7 @@ def _place(view: View, point: int, digests: Sequence[Draft], pressure: Pressure)
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
         left = _left(view, point, start=start, pressure=pressure)
-    freed = sum(_freed(view, draft, pressure=pressure) for draft in digests)
+    freed = sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
     return start, min(most_tokens, max(left + freed, FOLD_TOKENS)), left
 
 
@@ -173,11 +177,6 @@ def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
     kept = view.tokens - view.tokens_before(point) + view.tokens_before(start)
     stays = carried(view, point, start=start, pressure=pressure)
     return pressure.room_tokens - kept - sum(map(pressure.count, stays))
-
-
-def _freed(view: View, draft: Draft, *, pressure: Pressure) -> int:
-    start, end = view.span(draft.first, draft.last)
-    return view.tokens_before(end) - view.tokens_before(start) - sum(map(pressure.count, draft.replacement))
 
 
 def _told(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:

@@ -16,7 +16,6 @@ from lading.compaction.checking import SECTIONS, Asked, checked, words_of
 from lading.compaction.fencing import cleansed, fenced, transcript
 from lading.compaction.folding import fold, folds, leaving
 from lading.compaction.identifiers import leaves, mentions
-from lading.compaction.state import Holds
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
 from lading.messages import Message, is_own, user_text
@@ -82,9 +81,8 @@ def summarised(
     except SummaryFailed as failure:
         return replace(decided, rejected=(*decided.rejected, str(failure)))
     start, position = view.span(drawn.first, drawn.last)
-    holds = Holds(lines=tuple(told))
     draft = fold(
-        view, position, start=start, most_tokens=most_tokens, reason=drawn.reason, pressure=pressure, holds=holds
+        view, position, start=start, most_tokens=most_tokens, reason=drawn.reason, pressure=pressure, instead=told
     )
     return replace(decided, drafts=(draft, *others))
 
@@ -94,12 +92,13 @@ def _asked(view: View, drawn: Draft, most_tokens: int, pressure: Pressure) -> As
     older = max(folds(view), start)
     # Of folds that are merged their sections are shown again, of all else what was said.
     merged = [line for item in view.items[start:older] for line in item.message.text.splitlines()]
-    earlier = "\n".join(line for line in merged if line.partition(":")[0] in (*SECTIONS, "Asked"))
+    earlier = "\n".join(line for line in merged if line.partition(":")[0] in SECTIONS)
     head = [item.message for item in view.items[: view.head] if item.message.role != "system"]
     raw = [message for _, message in view.raw_between(drawn.first, drawn.last)]
     new = [message for _, message in view.raw_between(view.items[older].entry, drawn.last)]
     text = transcript(new, most_chars=4 * _source_tokens(pressure))
-    values, unresolved = _to_keep(leaving(view, end, start=start), f"{earlier}\n{text}", most_tokens, pressure)
+    left = leaving(view, end, start=start, pressure=pressure)
+    values, unresolved = _to_keep(left, f"{earlier}\n{text}", most_tokens, pressure)
     request = SummaryRequest(
         instructions=_INSTRUCTIONS.format(words=int(most_tokens * _WORDS_A_TOKEN)),
         text=fenced("work", text),

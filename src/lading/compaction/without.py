@@ -5,16 +5,16 @@ from __future__ import annotations
 from lading.compaction.priced import without
 
 ADMISSION = without("admission")
+CALLS = without("calls")
 DIGESTS = without("digests")
-LEDGER = without("ledger")
 PRICE_RULE = without("price_rule")
-TOLD = without("told")
+REPLIES = without("replies")
 
 WITHOUT: dict[str, str] = {
     "without-admission": "lading.compaction.without:ADMISSION",
+    "without-calls": "lading.compaction.without:CALLS",
     "without-digests": "lading.compaction.without:DIGESTS",
-    "without-ledger": "lading.compaction.without:LEDGER",
     "without-price-rule": "lading.compaction.without:PRICE_RULE",
-    "without-told": "lading.compaction.without:TOLD",
+    "without-replies": "lading.compaction.without:REPLIES",
 }
 """By short name, as dotted paths."""

@@ -107,7 +107,7 @@ def test_a_summary_is_tightened_to_half_at_most() -> None:
     overflow(plan, slack_tokens=fold.tokens // 4)
     (draft,) = plan.drafts
     assert draft.reason == STEP_SUMMARY
-    assert draft.replacement[0].text.startswith("[conversation summary]\n[Folded: ")
+    assert draft.replacement[0].text.startswith("[conversation summary]\n[Record of messages ")
     now = sum(map(pressure().count, draft.replacement))
     assert fold.tokens * TIGHTENED_SHARE <= now + MOST_STUB_TOKENS / 4 < fold.tokens
     assert plan.spare >= fold.tokens // 4

@@ -43,8 +43,8 @@ def test_the_last_five_turns_stay_verbatim_and_older_ones_are_a_conversation_sum
     assert (draft.kind, draft.first, draft.last, draft.reason) == ("summarised", 1, 5, OLDER)
     assert draft.pointers == ("artifact://t/s/log/1-5",)
     (summary,) = draft.replacement
-    assert summary.text.startswith("[conversation summary]\n[Folded: 5 messages")
-    assert "topic_0" in summary.text
+    assert summary.text.startswith("[conversation summary]\n[Record of messages ")
+    assert "#4 User: Question 2?" in summary.text
 
 
 @pytest.mark.parametrize(("last_n_turns", "last"), [(1, 13), (3, 9), (6, 3), (7, 1)])
@@ -187,8 +187,8 @@ def test_rules_and_pinned_messages_stay_verbatim_when_their_turn_is_summarised()
         session.add(talk(3, 9))
         session.add("And now?")
         body = session.pack().body.decode()
-        assert "what of c?" not in body.replace("Asked: Never touch b.py. And what of c?", "")
-        assert "Never touch b.py." in body
+        assert "#2 User: Never touch b.py. And what of c?" in body
+        assert "Standing instructions" not in body
         assert "The deadline is the ninth." in body
 
 

@@ -188,7 +188,7 @@ def test_what_is_shown_to_the_summariser_is_bounded() -> None:
     (request,) = asked
     assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuilt(801, 0).tokens
     assert request.reason.startswith("reactive_full: ")
-    assert "[reactive full summary]\n[Folded:" in pack.request["messages"][1]["content"]
+    assert "[reactive full summary]\n[Record of messages" in pack.request["messages"][1]["content"]
     assert "Goal: do it" in pack.request["messages"][1]["content"]
 
 
@@ -239,7 +239,7 @@ def test_a_summary_of_summaries_is_drawn_from_what_was_said() -> None:
         for message in work(start, start + 8):
             history.append(message, call=call)
     shown = history.view.items[history.view.head].message.text
-    assert shown.startswith("[reactive full summary]\n[Folded:")
+    assert shown.startswith("[reactive full summary]\n[Record of messages")
     assert "artifact://t/s/log/1-" in shown
     assert "src/mod_0.py" in shown
 

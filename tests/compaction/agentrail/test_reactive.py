@@ -108,7 +108,7 @@ def test_full_folds_all_but_the_two_newest_rounds_on_both_sides_of_the_prompt() 
     assert (before.first, before.last) == (1, 6)
     assert (after.first, after.last) == (12, 19)
     shown = [message.text for draft in (before, after) for message in draft.replacement]
-    assert all(text.startswith("[reactive full summary]\n[Folded:") for text in shown)
+    assert all(text.startswith("[reactive full summary]\n[Record of messages") for text in shown)
     assert "src/mod_0.py" in shown[0]
     assert "src/mod_5.py" in shown[1]
 

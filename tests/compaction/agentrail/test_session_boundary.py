@@ -41,7 +41,7 @@ def test_the_oldest_third_of_the_messages_is_folded_above_the_trigger() -> None:
     (draft,) = decided(compact(view, pressure(10**6)))
     # A third of 61 is 20: the first message of the user is among them, and stays as the head.
     assert (draft.first, draft.last) == (1, 19)
-    assert draft.replacement[0].text.startswith("[session compaction summary]\n[Folded: 19 messages")
+    assert draft.replacement[0].text.startswith("[session compaction summary]\n[Record of messages ")
     assert draft.reason == f"session_compaction: {view.tokens:,} tokens at the start of a request"
 
 

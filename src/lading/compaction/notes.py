@@ -1,0 +1,161 @@
+"""What a record can tell of each message: its forms, from the fullest to the shortest, and what a token is worth.
+
+Each message of the log is read once, when it arrives; a record chooses among the forms later (``record``).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.compaction.actions import Action, action, one_line
+from lading.compaction.salience import select
+from lading.messages import File, Image, Message, ToolCall, is_own
+
+USER_TOKENS = (400, 100)
+"""A longer message of the user is a paste: its middle is left out, first above 400 tokens."""
+USER_WORTH = 9.0
+"""Above all else: the user's words leave last."""
+CLOSING = ((260, 0.35), (100, 0.6), (40, 1.0))
+"""The message that ends a turn, in at most so many tokens, and what one more token of it is worth."""
+INTERIM = ((70, 0.25), (30, 0.4))
+"""What the assistant says between calls."""
+WORDS_TOKENS = 4
+"""About what a few words behind a note take."""
+HEAD_SHARE = 2 / 3
+"""Of a paste whose middle is left out."""
+
+
+MOST_OPEN = 4
+_OPEN_LINE = re.compile(
+    r"^\s*(?:[-*]\s*\[ \]\s|(?:TODO|Next steps?|Remaining|Still (?:to do|open))\b)", re.IGNORECASE
+)
+
+
+class Form(Struct, frozen=True):
+    """One way to tell a note."""
+
+    text: str
+    tokens: int
+    worth: float
+    """Of each token that it takes beyond the next shorter form."""
+
+
+class Note(Struct, frozen=True):
+    """What a record can tell of one message or one call."""
+
+    entry: int
+    speaker: str
+    """User, Assistant, or empty: the note is of a call."""
+    forms: tuple[Form, ...]
+    """The shortest first."""
+    action: Action | None = None
+    opened: tuple[str, ...] = ()
+    """What a message of the assistant calls open."""
+
+    def qualified(self, words: str) -> Note:
+        """The same note with these words behind each of its forms."""
+        if not words:
+            return self
+        forms = (replace(form, text=form.text + words, tokens=form.tokens + WORDS_TOKENS) for form in self.forms)
+        return replace(self, forms=tuple(forms))
+
+
+class Notes:
+    """The notes of a log, in order."""
+
+    def __init__(self) -> None:
+        self.upto = -1
+        """The last entry that was read."""
+        self._notes: list[Note] = []
+        self._entries: list[int] = []
+        self._open: dict[str, list[tuple[ToolCall, int]]] = {}
+        """Calls without results so far by their ids, which may repeat, each with the place of its note."""
+
+    def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
+        """Read the next message; what Lading itself said gives no note.
+
+        ``count`` gives the tokens of a text in a message. It is not kept: it may refer to the session, which
+        would then never be freed.
+        """
+        self.upto = entry
+        if is_own(message) or message.role == "system":
+            return
+        if message.role in ("user", "assistant"):
+            self._hear(entry, message, count)
+        for call in message.calls:
+            # An id means the newest message that has it.
+            waiting = [one for one in self._open.get(call.id, ()) if self._entries[one[1]] == entry]
+            self._open[call.id] = [*waiting, (call, len(self._notes))]
+            self._push(_called(entry, action(call, None), count))
+        for result in message.results:
+            if waiting := self._open.pop(result.call_id, []):
+                (call, place), *others = waiting
+                if others:
+                    self._open[result.call_id] = others
+                act = action(call, result)
+                self._notes[place] = _called(self._entries[place], act, count)
+
+    def between(self, first: int, last: int) -> list[Note]:
+        """The notes of the entries ``first`` to ``last``."""
+        return self._notes[bisect_left(self._entries, first) : bisect_right(self._entries, last)]
+
+    def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
+        text = message.text.strip()
+        if message.role == "user":
+            media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
+            shown = (clip_middle(text, most, count=count) for most in reversed(USER_TOKENS))
+            told = [(f"{words}{media}".strip(), USER_WORTH) for words in shown]
+            opened: list[str] = []
+        else:
+            sizes = INTERIM if message.calls else CLOSING
+            # On one line, none of it can look like a line of somebody else.
+            told = [
+                (one_line(select(text, most_tokens=most, count=count)), worth) for most, worth in reversed(sizes)
+            ]
+            opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
+        if forms := _forms(told, count):
+            self._push(Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
+
+    def _push(self, note: Note) -> None:
+        self._notes.append(note)
+        self._entries.append(note.entry)
+
+
+def _called(entry: int, act: Action, count: Callable[[str], int]) -> Note:
+    return Note(entry, "", _forms(act.forms(), count), act)
+
+
+def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> tuple[Form, ...]:
+    """A form for each text that says more than the one before."""
+    forms: list[Form] = []
+    for text, worth in texts:
+        if text and (not forms or text != forms[-1].text):
+            forms.append(Form(text, count(text), worth))
+    return tuple(forms)
+
+
+def _medium(part: Image | File) -> str:
+    return f" [{'image' if isinstance(part, Image) else 'file'}{f' {part.media_type}' if part.media_type else ''}]"
+
+
+def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:
+    """The text, or its start and end around ``[…]``, cut between words where there are any."""
+    if len(text) <= most_tokens or count(text) <= most_tokens:
+        return text
+    chars = min(len(text), 4 * most_tokens)
+    while True:
+        head, tail = int(chars * HEAD_SHARE), chars - int(chars * HEAD_SHARE)
+        start, end = text[:head], text[len(text) - tail :]
+        if any(map(str.isspace, start[head // 2 :])):
+            start = "".join(start.rsplit(maxsplit=1)[:1])
+        if any(map(str.isspace, end[: tail // 2])):
+            end = "".join(end.split(maxsplit=1)[-1:])
+        shown = f"{start} […] {end}"
+        if count(shown) <= most_tokens or chars < 16:
+            return shown
+        chars = int(chars * 0.8)

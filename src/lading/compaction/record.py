@@ -1,0 +1,160 @@
+"""Write the record: what stands in the place of compacted rounds, in the order in which it happened.
+
+The user's words are verbatim and leave last; the assistant's are whole sentences; each call is a line. What fits is
+chosen by what a token of each form is worth (``notes``), so that notes age by kind: calls shorten first, then the
+assistant's words, then old turns become a line. A record is drawn from the log and never from its own text, so
+nothing drifts, however often records are merged.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from lading.compaction.actions import Action, clip, merge
+from lading.compaction.notes import Note
+
+RECENCY = 0.5
+"""The newest note is worth so much more than the oldest."""
+LEAST_WORTH = 0.2
+"""What is worth less is told of the newest turn only, however much room there is."""
+LINE_TOKENS = 4
+"""About what a line takes beside its text."""
+FILES = "Files changed"
+FAILING = "Failing at the end"
+MOST_FILES = 12
+MOST_FAILURES = 3
+
+
+class Shown(NamedTuple):
+    """A note and the form it is shown in."""
+
+    note: Note
+    form: int
+
+
+def write(
+    notes: Sequence[Note], *, most_tokens: int, count: Callable[[str], int], instead: Sequence[str] = ()
+) -> str:
+    """Write the notes in at most ``most_tokens``; empty where not even one fits.
+
+    ``instead``: lines that stand in the place of all but the user's words.
+    """
+    told = [note for note in notes if note.speaker == "User"] if instead else [*_mend(notes)]
+    ending = [*instead, *_state(notes)]
+    if count("\n".join(ending)) > most_tokens:
+        ending = [*instead]
+    forms = _choose(told, most_tokens=most_tokens - count("\n".join(ending)))
+    # The tokens of lines are estimates: what is too much leaves, the user's words last.
+    first_out = sorted(forms, key=lambda at: (told[at].speaker == "User", at))
+
+    def text(without: int) -> str:
+        kept = {at: forms[at] for at in sorted(first_out[without:])}
+        lines = _lines([Shown(told[at], form) for at, form in kept.items()])
+        return "\n".join([*_left_out(told, kept), *lines, *ending])
+
+    most = range(len(first_out))
+    written = text(bisect_left(most, True, key=lambda without: count(text(without)) <= most_tokens))
+    return written if count(written) <= most_tokens else ""
+
+
+def _mend(notes: Sequence[Note]) -> Iterator[Note]:
+    """The notes; of a command that failed several times only the last failure, and whether it passed afterwards."""
+    times: Counter[str] = Counter()
+    last: dict[str, Action] = {}
+    for act in (note.action for note in notes):
+        if act is not None and act.kind == "command":
+            times[act.subject] += act.failed
+            last[act.subject] = act
+    seen: Counter[str] = Counter()
+    for note in notes:
+        act = note.action
+        if act is None or not act.failed or act.kind != "command":
+            yield note
+            continue
+        seen[act.subject] += 1
+        if seen[act.subject] == times[act.subject]:
+            again = f" ({times[act.subject]} times)" if times[act.subject] > 1 else ""
+            yield note.qualified(again if last[act.subject].failed else f"{again} (passed later)")
+
+
+def _choose(notes: Sequence[Note], *, most_tokens: int) -> dict[int, int]:
+    """The form of each note that is told: the steps that are worth most, in their order, as far as they fit."""
+    newest = max((at for at, note in enumerate(notes) if note.speaker == "User"), default=0)
+    steps: list[tuple[float, int, int, int]] = []
+    for at, note in enumerate(notes):
+        recency, before = 1 + RECENCY * at / len(notes), -LINE_TOKENS
+        for form, shown in enumerate(note.forms):
+            if shown.worth >= LEAST_WORTH or at >= newest:
+                steps.append((-shown.worth * recency, at, form, shown.tokens - before))
+            before = shown.tokens
+    forms: dict[int, int] = {}
+    for _, at, form, tokens in sorted(steps):
+        if tokens <= most_tokens and forms.get(at, -1) == form - 1:
+            forms[at] = form
+            most_tokens -= tokens
+    return forms
+
+
+def _lines(shown: Sequence[Shown]) -> Iterator[str]:
+    """The lines of a record; calls of which only the target is told share a line."""
+    run: list[Action] = []
+    for note, form in shown:
+        text = note.forms[form].text
+        if note.action is not None and text == note.action.short:
+            run.append(note.action)
+            continue
+        if run:
+            yield f"- {merge(run)}"
+            run = []
+        yield f"#{note.entry} {note.speaker}: {text}" if note.speaker else f"- {text}"
+    if run:
+        yield f"- {merge(run)}"
+
+
+def unresolved(notes: Sequence[Note]) -> list[str]:
+    """The newest failures that no later run mended, and what the assistant called open, the newest first."""
+    failing: dict[str, tuple[int, str]] = {}
+    opened: list[tuple[int, str]] = []
+    for note in notes:
+        act = note.action
+        if act is not None:
+            failing.pop(act.subject, None)
+            if act.failed:
+                failing[act.subject] = (note.entry, f"Failed: {act.brief}")
+        elif note.opened:
+            opened = [(note.entry, f"Open: {clip(line, 160)}") for line in note.opened]
+    found = [*[*failing.values()][-MOST_FAILURES:], *opened]
+    return [line for _, line in sorted(found, key=lambda item: -item[0])]
+
+
+def _left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
+    """The line that says how many messages of the user are not told, and where they are."""
+    left = [note.entry for at, note in enumerate(notes) if note.speaker == "User" and at not in forms]
+    if len(left) == 1:
+        yield f"(1 message of the user is left out here: #{left[0]})"
+    elif left:
+        yield f"({len(left)} messages of the user are left out here: #{left[0]} to #{left[-1]})"
+
+
+def _state(notes: Sequence[Note]) -> Iterator[str]:
+    """How things stand at the end: the files that were changed, each with its last change, and what fails."""
+    changed: dict[str, int] = {}
+    failing: dict[str, str] = {}
+    for note in notes:
+        act = note.action
+        if act is None:
+            failing = {} if note.speaker == "User" else failing
+            continue
+        if act.edits and not act.failed:
+            changed.pop(act.path, None)
+            changed[act.path] = note.entry
+        failing.pop(act.subject, None)
+        if act.failed:
+            failing[act.subject] = act.brief
+    if changed:
+        yield f"{FILES}: " + ", ".join(f"{path} (#{entry})" for path, entry in [*changed.items()][-MOST_FILES:])
+    if failing:
+        yield f"{FAILING}: {[*failing.values()][-1]}"

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.compaction.identifiers import leaves
+from lading.compaction.notes import Note, Notes
+from lading.compaction.record import unresolved, write
+from lading.messages import Image, Message, ToolCall, tool_result, user_text
+from tests.examples import quick_first
+from tests.growth import assert_linear
+from tests.histories import histories, said
+from tests.views import paired
+
+PLENTY = 100_000
+LEFT_OUT = re.compile(
+    r"\((?:1 message of the user is left out here: #\d+|"
+    r"\d+ messages of the user are left out here: #\d+ to #\d+)\)"
+)
+FIXED = frozenset(
+    ["…", "[…]", "failed", "/", "no", "result", "it", "says", "(passed", "later)", "(2", "(3", "times)"]
+)
+
+
+def tokens(text: str) -> int:
+    """Four for a text, one for each four characters."""
+    return 4 + len(text) // 4
+
+
+def noted(history: Sequence[Message]) -> list[Note]:
+    """The notes of a history."""
+    notes = Notes()
+    for entry, message in enumerate(history):
+        notes.add(entry, message, count=tokens)
+    return notes.between(0, len(history))
+
+
+def written(history: Sequence[Message], most_tokens: int = PLENTY) -> list[str]:
+    """The lines of the record of a history."""
+    return write(noted(history), most_tokens=most_tokens, count=tokens).splitlines()
+
+
+def ran(command: str, result: str, *, is_error: bool = False) -> list[Message]:
+    """A command and what it gave."""
+    call = ToolCall("c", "shell", json.dumps({"command": command}))
+    return [Message("assistant", (call,)), tool_result("c", result, is_error=is_error)]
+
+
+def edited(path: str, *, is_error: bool = False) -> list[Message]:
+    """An edit of a file."""
+    call = ToolCall("c", "edit", json.dumps({"path": path, "old": "x = 1", "new": "x = 2"}))
+    return [Message("assistant", (call,)), tool_result("c", "ok", is_error=is_error)]
+
+
+def test_a_record_tells_what_happened_in_order_and_how_things_stand() -> None:
+    history = [
+        user_text("Fix a.py."),
+        said("I will."),
+        *edited("a.py"),
+        *ran("make", "Error: no rule"),
+        user_text("Use b.py\ninstead."),
+        *edited("b.py"),
+        *edited("a.py"),
+        *ran("make test", "1 failed"),
+        said("One test fails."),
+    ]
+    assert written(history) == [
+        "#0 User: Fix a.py.",
+        "#1 Assistant: I will.",
+        "- edit a.py: + x = 2",
+        "- shell make: failed: Error: no rule",
+        "#6 User: Use b.py",
+        "instead.",
+        "- edit b.py: + x = 2",
+        "- edit a.py: + x = 2",
+        "- shell make test: failed: 1 failed",
+        "#13 Assistant: One test fails.",
+        "Files changed: b.py (#7), a.py (#9)",
+        "Failing at the end: shell make test: failed: 1 failed",
+    ]
+
+
+def test_a_failure_that_passed_later_says_so_and_repeats_are_told_once() -> None:
+    history = [
+        user_text("Go."),
+        *ran("make", "1 failed"),
+        *ran("make 2>&1 | tail", "2 failed"),
+        *ran("make", "fine"),
+    ]
+    assert written(history) == [
+        "#0 User: Go.",
+        "- shell make 2>&1 | tail: failed: 2 failed (2 times) (passed later)",
+        "- shell make: fine",
+    ]
+    assert written(history[:5])[1:] == [
+        "- shell make 2>&1 | tail: failed: 2 failed (2 times)",
+        "Failing at the end: shell make 2>&1 | tail: failed: 2 failed",
+    ]
+    assert written(history[:3])[1:] == [
+        "- shell make: failed: 1 failed",
+        "Failing at the end: shell make: failed: 1 failed",
+    ]
+    assert written([*history[:3], *history[5:]])[1:] == [
+        "- shell make: failed: 1 failed (passed later)",
+        "- shell make: fine",
+    ]
+
+
+def test_what_failed_in_an_older_turn_does_not_fail_at_the_end() -> None:
+    assert written([*ran("make", "1 failed"), user_text("Go on."), said("ok")]) == [
+        "- shell make: failed: 1 failed",
+        "#2 User: Go on.",
+        "#3 Assistant: ok",
+    ]
+
+
+def test_an_edit_that_failed_changed_nothing() -> None:
+    assert [line for line in written([user_text("Go."), *edited("a.py", is_error=True)]) if "Files" in line] == []
+
+
+def test_of_many_changed_files_the_last_are_named() -> None:
+    history = [message for at in range(40) for message in edited(f"part_{at}.py")]
+    state = written(history)[-1]
+    assert state.startswith("Files changed: part_28.py (#56), ")
+    assert state.endswith(", part_39.py (#78)")
+
+
+def test_calls_of_which_only_the_target_is_told_share_a_line() -> None:
+    history = [user_text("Go.")]
+    for path in ("a.py", "b.py", "a.py"):
+        call = ToolCall("c", "read", json.dumps({"path": path}))
+        history += [Message("assistant", (call,)), tool_result("c", "ok")]
+    assert written(history) == ["#0 User: Go.", "- read a.py x2, b.py"]
+    assert written([*history, user_text("Go on.")]) == ["#0 User: Go.", "- read a.py x2, b.py", "#7 User: Go on."]
+    checked = [*history[:1], *ran("make check", "fine"), user_text("Go on.")]
+    assert written(checked) == ["#0 User: Go.", "#3 User: Go on."]
+
+
+def test_lines_of_a_model_stand_in_the_place_of_all_but_the_user_s_words() -> None:
+    notes = noted([user_text("Go."), said("ok"), *edited("a.py")])
+    text = write(notes, most_tokens=PLENTY, count=tokens, instead=["Goal: x", "Done: y"])
+    assert text.splitlines() == ["#0 User: Go.", "Goal: x", "Done: y", "Files changed: a.py (#2)"]
+
+
+def turns(number: int) -> list[Message]:
+    """Turns of a user, each with a command and an answer."""
+    history: list[Message] = []
+    for at in range(number):
+        history.append(user_text(f"Please look into the part of number {at}."))
+        history += ran(f"check part_{at}", f"Error: part_{at} is broken in a way that takes words")
+        history.append(said(f"I fixed part_{at} because its cause was known. " * 6))
+    return history
+
+
+def test_calls_shorten_first_then_the_assistant_s_words_and_the_user_s_leave_last_oldest_first() -> None:
+    history = turns(12)
+    users = {line for line in written(history) if " User: " in line}
+    assert len(users) == 12
+    shares: list[tuple[float, float, float]] = []
+    full = _chars(written(history))
+    for most_tokens in range(60, 2_400, 60):
+        lines = written(history, most_tokens)
+        kept = [line for line in lines if " User: " in line]
+        assert kept == sorted(users, key=lambda line: int(line[1:].split()[0]))[12 - len(kept) :]
+        left = 12 - len(kept)
+        if left == 1:
+            assert lines[0] == "(1 message of the user is left out here: #0)"
+        elif left:
+            assert lines[0] == f"({left} messages of the user are left out here: #0 to #{4 * (left - 1)})"
+        shares.append(_shares(_chars(lines), full))
+        user, assistant, calls = shares[-1]
+        assert user == 1 or assistant == calls == 0
+    assert shares[0][0] < 1
+    assert list(shares[-1]) == [1, 1, 1]
+    assert sum(assistant > calls for _, assistant, calls in shares) > 5
+
+
+def _chars(lines: list[str]) -> tuple[int, int, int]:
+    kinds = (" User: ", " Assistant: ", "- shell")
+    user, assistant, calls = (sum(len(line) for line in lines if kind in line[:20]) for kind in kinds)
+    return user, assistant, calls
+
+
+def _shares(some: tuple[int, int, int], full: tuple[int, int, int]) -> tuple[float, float, float]:
+    return some[0] / full[0], some[1] / full[1], some[2] / full[2]
+
+
+def test_the_user_s_words_outlive_the_state_lines() -> None:
+    history = [user_text("Keep port 8080."), *(message for at in range(30) for message in edited(f"long_{at}.py"))]
+    assert written(history, 30)[0] == "#0 User: Keep port 8080."
+
+
+def test_what_is_too_much_at_the_end_leaves_in_the_same_order() -> None:
+    notes = noted([message for _ in range(50) for message in (said("ok"), user_text("yes"))])
+    lines = write(notes, most_tokens=750, count=len).splitlines()
+    assert sum(" User: yes" in line for line in lines) == 50
+    assert 0 < sum(" Assistant: ok" in line for line in lines) < 50
+
+
+def test_where_nothing_fits_nothing_is_written() -> None:
+    assert write(noted(turns(3)), most_tokens=0, count=tokens) == ""
+    assert write([], most_tokens=PLENTY, count=tokens) == ""
+
+
+def test_failures_and_open_ends_are_unresolved_the_newest_first() -> None:
+    history = [
+        *ran("one", "1 failed"),
+        *ran("two", "1 failed"),
+        *ran("one | tail", "fine"),
+        said("TODO: a"),
+        said("TODO: b\nNext steps: c"),
+        *ran("three", "2 failed"),
+    ]
+    assert unresolved(noted(history)) == [
+        "Failed: shell three: failed: 2 failed",
+        "Open: TODO: b",
+        "Open: Next steps: c",
+        "Failed: shell two: failed: 1 failed",
+    ]
+
+
+@given(st.one_of(histories(), paired()), st.integers(0, 200))
+def test_a_record_keeps_to_its_limit_and_is_the_same_each_time(history: list[Message], most_tokens: int) -> None:
+    text = write(noted(history), most_tokens=most_tokens, count=tokens)
+    assert not text or tokens(text) <= most_tokens
+    assert text == write(noted(history), most_tokens=most_tokens, count=tokens)
+
+
+@given(st.one_of(histories(), paired()), st.integers(0, 300))
+def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[Message], most_tokens: int) -> None:
+    log = " ".join(piece for message in history for piece in _texts(message))
+    heard = {
+        f"#{entry} User: {line}" if first else line
+        for entry, message in enumerate(history)
+        if message.role == "user"
+        for first, line in _user_lines(message)
+    }
+    for line in write(noted(history), most_tokens=most_tokens, count=tokens).split("\n"):
+        if not line or line in heard or LEFT_OUT.fullmatch(line):
+            continue
+        mark = re.match(r"#(\d+) Assistant: |- |Files changed: |Failing at the end: ", line)
+        assert mark is not None, line
+        assert mark[1] is None or history[int(mark[1])].role == "assistant"
+        for word in re.sub(r" x\d+\b| \(#\d+\)", "", line[mark.end() :]).split():
+            bare = word.rstrip(":;,")
+            assert word in log or bare in log or bare in FIXED, line
+
+
+def _user_lines(message: Message) -> list[tuple[bool, str]]:
+    kinds = [f"image {part.media_type}" for part in message.parts if isinstance(part, Image)]
+    text = f"{message.text.strip()}{''.join(f' [{kind}]' for kind in kinds)}".strip()
+    return [(at == 0, line) for at, line in enumerate(text.split("\n"))]
+
+
+def _texts(message: Message) -> list[str]:
+    texts = [message.text, *(result.text for result in message.results)]
+    for call in message.calls:
+        texts += [call.name, call.arguments, *(piece for leaf in leaves(call.arguments) for piece in leaf)]
+    return texts
+
+
+def many(number: int, message: str) -> list[Note]:
+    """Notes of many short messages."""
+    history = [user_text(message) if message else said("ok") for _ in range(number)]
+    history += [part for at in range(number // 4) for part in ran(f"make {at}", "1 failed")]
+    return noted(history)
+
+
+@pytest.mark.parametrize(("message", "per_note"), quick_first([("ok", 3), ("", 3), ("ok", 0), ("ok", 100)], 2))
+def test_writing_is_linear(message: str, per_note: int) -> None:
+    # A counter without framing takes each line for shorter than it is: most must leave at the end.
+    def work(notes: list[Note]) -> None:
+        write(notes, most_tokens=per_note * len(notes), count=len)
+
+    assert_linear(work, many(100, message), many(1_000, message))
