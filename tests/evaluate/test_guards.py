@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from lading.evaluate.grounding import Texts
 from lading.evaluate.guards import Guards, Kept
 from lading.messages import Message, Text, ToolResult
+from lading.shrink import json_sampling
 from tests.evaluate.sessions import WORDS, asks, gives, said
 
 SYSTEM = said("system", "be brief")
@@ -103,12 +108,59 @@ def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
     assert kept(*HEAD, said("user", "[src/made_up.py]"), *LOG[5:]).invented == ("src/made_up.py",)
 
 
-def test_what_was_reshaped_without_loss_counts_as_it_was() -> None:
-    guards = Guards(LOG, count=count, texts=Texts())
-    reshaped = gives("a", "1: one, 2: two in src/a.py, 3: three, 4: four")
-    shown = (*LOG[:3], reshaped, *LOG[4:])
-    assert guards.kept((*LOG[:3], gives("a", "1: one"), *LOG[4:]), END).generated_tokens > 0
-    guards.same(reshaped, LOG[3])
-    guards.same(LOG[4], LOG[3])
-    assert guards.kept(shown, END) == kept(*LOG)
-    assert guards.kept(LOG[:5], 5) == kept(*LOG[:5], upto=5)
+ROWS = json.dumps([{"id": number, "name": f"name {number}", "at": 1.50} for number in range(4)], indent=1)
+IN_ROWS = "[Reshaped as json.rows, nothing left out. As it was: artifact://t/s/log/3]\n"
+
+
+def reshaped(said: str) -> str:
+    """The rows as admission shows them."""
+    forms = {found.form: found.text for found in json_sampling.reshape(said)}
+    return f"{IN_ROWS}{forms['json.rows']}"
+
+
+def test_what_decodes_to_what_was_said_counts_as_it_was() -> None:
+    log = (*LOG[:3], gives("a", ROWS), *LOG[4:])
+    guards = Guards(log, count=count, texts=Texts())
+    whole, shown = guards.kept(log, END), gives("a", reshaped(ROWS))
+    assert guards.kept((*log[:3], gives("a", reshaped(ROWS)), *log[4:]), END).run_tokens < whole.run_tokens
+    guards.same(shown, log[3])
+    guards.same(log[4], log[3])
+    assert guards.kept((*log[:3], shown, *log[4:]), END) == whole
+    assert guards.kept((*log[:3], shown, log[4]), 5).newest_whole is True
+    assert guards.kept((*log[:4], log[4]), 5).newest_whole is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1: one, 2: two in src/a.py",
+        f"{IN_ROWS}no rows at all",
+        reshaped(ROWS.replace("name 2", "name 7")),
+        reshaped(ROWS.replace("1.5", "1.50")),
+        reshaped(ROWS).replace("json.rows", "json.sampled"),
+        reshaped(ROWS).replace("json.rows", "none.such"),
+        reshaped(ROWS).replace("json.rows", "listing.rows"),
+        reshaped(ROWS).partition("\n")[2],
+    ],
+)
+def test_what_does_not_decode_to_what_was_said_is_not_whole(text: str) -> None:
+    log = (*LOG[:3], gives("a", ROWS), *LOG[4:])
+    guards, shown = Guards(log, count=count, texts=Texts()), gives("a", text)
+    guards.same(shown, log[3])
+    assert guards.kept((*log[:3], shown, log[4]), 5).newest_whole is False
+
+
+def test_lines_of_clipped_arguments_are_from_the_log() -> None:
+    whole = asks(("a", "write", json.dumps({"path": "a.py", "content": "one\ntwo\nthree\nfour"})))
+    note = "[9 characters left out here after the call. Whole: artifact://t/s/log/2]"
+    cut = asks(("a", "write", json.dumps({"path": "a.py", "content": f"one\n{note}\nfour"})))
+    other = asks(("a", "write", json.dumps({"path": "b.py", "content": "five"})))
+    guards = Guards((*HEAD, whole), count=counted, texts=Texts())
+    assert guards.kept((*HEAD, asks(("a", "write", whole.calls[0].arguments))), 3).generated_tokens == 0
+    assert guards.kept((*HEAD, cut), 3).generated_tokens == len(note)
+    assert guards.kept((*HEAD, other), 3).generated_tokens == len("b.py\nfive")
+
+
+def counted(message: Message) -> int:
+    """Characters of text and arguments."""
+    return len(message.text) + sum(len(call.arguments) for call in message.calls)

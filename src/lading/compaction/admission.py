@@ -32,6 +32,8 @@ RESHAPED_TOKENS = 4_000
 LEAST_GAIN = 0.1
 """A result is reshaped only where that takes so much less."""
 MOST_TERMS = 24
+RESHAPED = re.compile(r"\[Reshaped as (\S+), nothing left out\. As it was: \S+\]\n")
+"""Starts a reshaped result; behind it the text is in that form, which ``shrink`` decodes."""
 _TERM = re.compile(r"\w{4,40}")
 
 
@@ -137,19 +139,20 @@ def _fair_shares(view: View, room: int, *, pressure: Pressure) -> tuple[int, int
 
 def _stays(view: View, start: int, *, is_full: bool, pressure: Pressure) -> int:
     """Tokens that stand beside the newest block at least: where it ``is_full`` a stub and what a cut carries over,
-    and what is left of calls and results that no cut can take out."""
+    and beside large calls what is left where nothing more can be cut out."""
 
     def cut_at(point: int) -> int:
         return sum(map(pressure.count, carried(view, point, pressure=pressure))) + MOST_STUB_TOKENS
 
     least = cut_at(start) if is_full else 0
     point = max((point for point in cut_points(view, pressure) if point <= start), default=view.head)
-    loop = view.items[point:start]
     if not any(map(has_large_calls, view.items[point:])):
         return least
+    loop, before = view.items[point:start], view.items[view.head : point]
+    is_cut = all(item.kind in ("summarised", "dropped") for item in before)
+    stands = sum(item.tokens for item in before) if is_cut else cut_at(point)
     cleared = clear(view, loop, reason="", pressure=pressure)
-    stuck = least_tokens(view, loop, drafts=cleared, pressure=pressure)
-    return max(least, stuck + (cut_at(point) if point > view.head else 0))
+    return max(least, stands + least_tokens(view, loop, drafts=cleared, pressure=pressure))
 
 
 def _share(sizes: Sequence[int], left: int, *, otherwise: int) -> int:

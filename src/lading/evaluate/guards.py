@@ -6,15 +6,22 @@ by line.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import SCHEME
+from lading.compaction.admission import RESHAPED
+from lading.compaction.identifiers import leaves
+from lading.errors import InputError
 from lading.evaluate.grounding import Places, Texts, identifiers
-from lading.messages import Message, Part, ResultPart, Text, ToolResult
+from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult
+from lading.shrink.shrinking import decoded
 from lading.telling import essence
 
 _MOST_LONG_LINES = 100
@@ -68,15 +75,18 @@ class Guards:
         self._parts = {id(part) for message in messages for part in message.parts}
         self._positions: dict[str, list[int]] = {}
         self._results: dict[str, list[ToolResult]] = {}
+        self._arguments: dict[str, list[str]] = {}
         self._shown: dict[int, _Shown] = {}
         for position, message in enumerate(messages):
             self._positions.setdefault(essence(message), []).append(position)
             for result in message.results:
                 self._results.setdefault(result.call_id, []).append(result)
+            for call in message.calls:
+                self._arguments.setdefault(call.id, []).append(call.arguments)
 
     def same(self, shown: Message, said: Message) -> None:
-        """From now on ``shown`` counts as the message of the log that it says in other words, without loss."""
-        if id(shown) not in self._known:
+        """From now on ``shown`` counts as this message of the log, if its results decode to what was said."""
+        if id(shown) not in self._known and is_lossless(shown, said):
             self._shown[id(shown)] = _Shown(shown, self._where(said))
 
     def kept(self, shown: Sequence[Message], upto: int) -> Kept:
@@ -128,6 +138,8 @@ class Guards:
         """The part without what the log's result of the same call says; None where nothing is left."""
         if id(part) in self._parts:
             return None
+        if isinstance(part, ToolCall):
+            return self._new_arguments(part)
         if not isinstance(part, ToolResult):
             return part
         originals = self._results.get(part.call_id, [])
@@ -143,6 +155,45 @@ class Guards:
             elif not any(inner in original.parts for original in originals):
                 pieces.append(inner)
         return replace(part, parts=tuple(pieces)) if pieces else None
+
+    def _new_arguments(self, call: ToolCall) -> ToolCall | None:
+        """The call with those lines of its arguments that no call of the log with its id has."""
+        originals = self._arguments.get(call.id, [])
+        if call.arguments in originals:
+            return None
+        texts = [text for original in originals for _, text in leaves(original)] + originals
+        said = [line for _, text in leaves(call.arguments) for line in text.split("\n")]
+        left = _new_lines(said, {line for text in texts for line in text.split("\n")}, texts)
+        return replace(call, arguments="\n".join(left)) if left else None
+
+
+def is_lossless(shown: Message, said: Message) -> bool:
+    """Whether each result is as it was said, or in a form that decodes to the same text or an equal JSON value."""
+    results = list(zip(shown.results, said.results, strict=False))
+    return len(shown.results) == len(said.results) and all(_decodes(*pair) for pair in results)
+
+
+def _decodes(shown: ToolResult, said: ToolResult) -> bool:
+    if shown.parts == said.parts:
+        return True
+    note, whole = RESHAPED.match(shown.text), said.text
+    others = [[part for part in result.parts if not isinstance(part, Text)] for result in (shown, said)]
+    if note is None or others[0] != others[1]:
+        return False
+    try:
+        text = decoded(shown.text[note.end() :], note[1])
+        return text == whole or (note[1].startswith("json.") and bool(_json(text) == _json(whole)))
+    except (ValueError, InputError):
+        return False
+
+
+def _json(text: str) -> Any:
+    """JSON, or JSON lines, with the order of keys and the spelling of numbers."""
+    load = partial(json.loads, parse_int=ascii, parse_float=ascii, object_pairs_hook=lambda pairs: ("", *pairs))
+    try:
+        return load(text)
+    except ValueError:
+        return [load(line) for line in text.split("\n") if line.strip()]
 
 
 def _new_lines(said: Sequence[str], lines: set[str], texts: Sequence[str]) -> list[str]:
