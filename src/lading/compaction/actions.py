@@ -16,7 +16,7 @@ from lading.compaction.identifiers import leaves
 from lading.messages import ToolCall, ToolResult
 
 TARGET_CHARS = 100
-CHANGE_CHARS = 110
+CHANGE_CHARS = 160
 OUTCOME_CHARS = 120
 VALUES_CHARS = 320
 VALUE_CHARS = 60

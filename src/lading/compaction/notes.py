@@ -16,14 +16,15 @@ from lading.compaction.actions import Action, action, one_line
 from lading.compaction.salience import select
 from lading.messages import File, Image, Message, ToolCall, is_own
 
-USER_TOKENS = (400, 100)
-"""A longer message of the user is a paste: its middle is left out, first above 400 tokens."""
-USER_WORTH = 9.0
-"""Above all else: the user's words leave last."""
-CLOSING = ((260, 0.35), (100, 0.6), (40, 1.0))
+USER = ((400, 0.8), (100, 9.0))
+"""A longer message of the user is a paste: its middle is left out, first above 400 tokens. The rest is above all
+else: the user's words leave last."""
+CLOSING = ((260, 0.35), (100, 0.6), (60, 0.8), (40, 1.0))
 """The message that ends a turn, in at most so many tokens, and what one more token of it is worth."""
-INTERIM = ((70, 0.25), (30, 0.4))
-"""What the assistant says between calls."""
+INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
+"""What the assistant says between calls ..."""
+DIAGNOSIS = ((140, 0.25), (70, 0.4), (30, 0.8))
+"""... and while something fails."""
 WORDS_TOKENS = 4
 """About what a few words behind a note take."""
 HEAD_SHARE = 2 / 3
@@ -73,6 +74,7 @@ class Notes:
         """The last entry that was read."""
         self._notes: list[Note] = []
         self._entries: list[int] = []
+        self._failing: set[str] = set()
         self._open: dict[str, list[tuple[ToolCall, int]]] = {}
         """Calls without results so far by their ids, which may repeat, each with the place of its note."""
 
@@ -98,6 +100,8 @@ class Notes:
                 if others:
                     self._open[result.call_id] = others
                 act = action(call, result)
+                if act.failed: self._failing.add(act.subject)
+                else: self._failing.discard(act.subject)
                 self._notes[place] = _called(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
@@ -107,12 +111,13 @@ class Notes:
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text = message.text.strip()
         if message.role == "user":
+            self._failing.clear()
             media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
-            shown = (clip_middle(text, most, count=count) for most in reversed(USER_TOKENS))
-            told = [(f"{words}{media}".strip(), USER_WORTH) for words in shown]
+            shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
+            told = [(f"{words}{media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []
         else:
-            sizes = INTERIM if message.calls else CLOSING
+            sizes = (DIAGNOSIS if self._failing else INTERIM) if message.calls else CLOSING
             # On one line, none of it can look like a line of somebody else.
             told = [
                 (one_line(select(text, most_tokens=most, count=count)), worth) for most, worth in reversed(sizes)
