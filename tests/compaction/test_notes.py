@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.notes import CLOSING, INTERIM, USER_TOKENS, Note, Notes, clip_middle
+from lading.compaction.notes import CLOSING, DIAGNOSIS, INTERIM, USER, Note, Notes, clip_middle
 from lading.messages import File, Image, Message, Text, ToolCall, ToolResult, own_words, tool_result, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
@@ -64,6 +64,33 @@ def test_forms_grow_from_the_shortest_to_all() -> None:
         assert [form.worth for form in note.forms] == [worth for _, worth in reversed(sizes)]
 
 
+def test_what_is_said_while_something_fails_is_worth_more() -> None:
+    def run(command: str, *, said: str) -> Message:
+        return Message("assistant", (Text(said), ToolCall("1", "shell", json.dumps({"command": command}))))
+
+    failed = tool_result("1", "error: no rule", is_error=True)
+    history = [
+        *(run("make", said="I build it."), failed, run("ls", said="No makefile is there."), answered("1", "a b")),
+        *(
+            run("make", said="I wrote one."),
+            answered("1", "built"),
+            run("ls", said="All is built."),
+            answered("1", "a"),
+        ),
+        *(
+            run("make", said="Once more."),
+            failed,
+            user_text("Wait."),
+            run("ls", said="I wait."),
+            answered("1", "a"),
+        ),
+    ]
+    worths = {texts(note)[0]: note.forms[0].worth for note in noted(history) if note.speaker == "Assistant"}
+    failing = {"No makefile is there.", "I wrote one."}
+    assert worths == {text: (DIAGNOSIS if text in failing else INTERIM)[-1][1] for text in worths}
+    assert len(worths) == 6
+
+
 def test_a_call_is_told_shorter_and_in_full() -> None:
     call = ToolCall("1", "edit", json.dumps({"path": "a.py", "old": "x = 1", "new": "x = 2"}))
     (note,) = noted([Message("assistant", (call,)), answered("1")])
@@ -74,7 +101,9 @@ def test_of_a_long_paste_the_start_and_the_end_are_shown() -> None:
     paste = " ".join(f"w{at}" for at in range(2_000))
     (note,) = noted([user_text(paste)])
     shorter, longer = note.forms
-    assert (shorter.tokens <= USER_TOKENS[1], USER_TOKENS[1] < longer.tokens <= USER_TOKENS[0]) == (True, True)
+    (most, worth), (least, most_worth) = USER
+    assert shorter.tokens <= least < longer.tokens <= most
+    assert (shorter.worth, longer.worth) == (most_worth, worth)
     for form in note.forms:
         start, gap, end = form.text.partition(" […] ")
         assert gap

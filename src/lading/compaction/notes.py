@@ -17,14 +17,14 @@ from lading.compaction.salience import select
 from lading.messages import File, Image, Message, ToolCall, is_own
 
 USER = ((400, 0.8), (100, 9.0))
-"""A longer message of the user is a paste: its middle is left out, first above 400 tokens. The rest is above all
-else: the user's words leave last."""
+"""The most tokens of a message of the user, the middle of a longer one left out as that of a paste, and what a token
+is worth: in the shorter form more than all else, since the user's words leave last."""
 CLOSING = ((260, 0.35), (100, 0.6), (60, 0.8), (40, 1.0))
 """The message that ends a turn, in at most so many tokens, and what one more token of it is worth."""
 INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
-"""What the assistant says between calls ..."""
+"""What the assistant says between calls. Where agents never end a turn, it is all they say ..."""
 DIAGNOSIS = ((140, 0.25), (70, 0.4), (30, 0.8))
-"""... and while something fails."""
+"""... and while something fails: what is wrong, and what mends it."""
 WORDS_TOKENS = 4
 """About what a few words behind a note take."""
 HEAD_SHARE = 2 / 3
@@ -75,6 +75,7 @@ class Notes:
         self._notes: list[Note] = []
         self._entries: list[int] = []
         self._failing: set[str] = set()
+        """What failed since the user spoke, and was not done again without a failure."""
         self._open: dict[str, list[tuple[ToolCall, int]]] = {}
         """Calls without results so far by their ids, which may repeat, each with the place of its note."""
 
@@ -100,8 +101,7 @@ class Notes:
                 if others:
                     self._open[result.call_id] = others
                 act = action(call, result)
-                if act.failed: self._failing.add(act.subject)
-                else: self._failing.discard(act.subject)
+                (self._failing.add if act.failed else self._failing.discard)(act.subject)
                 self._notes[place] = _called(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:

@@ -18,7 +18,7 @@ from lading.compaction.notes import Note
 
 RECENCY = 0.5
 """The newest note is worth so much more than the oldest."""
-LEAST_WORTH = 0.25
+LEAST_WORTH = 0.2
 """What is worth less is told of the newest turn only, however much room there is."""
 LINE_TOKENS = 4
 """About what a line takes beside its text."""
