@@ -17,8 +17,8 @@ from lading.compaction.salience import select
 from lading.messages import File, Image, Message, ToolCall, is_own
 
 USER = ((400, 0.8), (100, 9.0))
-"""The most tokens of a message of the user, the middle of a longer one left out as that of a paste, and what a token
-is worth: in the shorter form more than all else, since the user's words leave last."""
+"""The most tokens of a message of the user (the middle of a longer one is left out like that of a paste) and what a
+token is worth: in the shorter form more than all else, since the user's words leave last."""
 CLOSING = ((260, 0.35), (100, 0.6), (60, 0.8), (40, 1.0))
 """The message that ends a turn, in at most so many tokens, and what one more token of it is worth."""
 INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
