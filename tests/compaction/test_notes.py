@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.notes import CLOSING, DIAGNOSIS, INTERIM, USER, Note, Notes, clip_middle
+from lading.compaction.notes import CLOSING, DIAGNOSIS, FILLER, INTERIM, USER, Note, Notes, clip_middle
 from lading.messages import File, Image, Message, Text, ToolCall, ToolResult, own_words, tool_result, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
@@ -62,6 +62,15 @@ def test_forms_grow_from_the_shortest_to_all() -> None:
         assert tokens == sorted(tokens) == [words(text) for text in texts(note)]
         assert all(taken <= most for taken, (most, _) in zip(tokens, reversed(sizes), strict=True))
         assert [form.worth for form in note.forms] == [worth for _, worth in reversed(sizes)]
+
+
+def test_what_only_announces_a_call_is_worth_little() -> None:
+    failed = [called("0"), tool_result("0", "error: no rule", is_error=True)]
+    for before in ([], failed):
+        note = noted([*before, called("1", text="Great! Let me look at it:"), answered("1")])[len(before) // 2]
+        assert [(form.text, form.worth) for form in note.forms] == [("Great! Let me look at it:", FILLER[0][1])]
+    (note, _) = noted([called("1", text="Good. The lock is stale. Let me remove it."), answered("1")])
+    assert texts(note) == ["The lock is stale."]
 
 
 def test_what_is_said_while_something_fails_is_worth_more() -> None:

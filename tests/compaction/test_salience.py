@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.salience import GAP, Label, labels, select
+from lading.compaction.salience import GAP, Label, labels, select, telling
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
@@ -44,6 +44,7 @@ JAPANESE = """設定ファイルを確認しました。
     [
         ("It hangs because nobody calls `task_done()`.", {"cause"}),
         ("The root cause is a stale lock.", {"cause"}),
+        ("Let me take the local copy since it is newer.", {"cause"}),
         ("Turns out the file was empty.", {"cause"}),
         ("I chose SQLite for the cache.", {"decision"}),
         ("I'll use a queue instead of a lock.", {"decision", "open"}),
@@ -135,6 +136,14 @@ def test_a_table_rule_is_no_gap() -> None:
 
 def test_filler_is_kept_where_there_is_nothing_else() -> None:
     assert select("Great! Perfect!", most_tokens=2, count=words) == "Perfect!"
+
+
+def test_a_message_without_its_filler_is_verbatim() -> None:
+    assert telling(JAPANESE) == JAPANESE
+    assert telling("Great! Let me look.\n\n- The pool is full.\n\n- It leaks.\n\nLet me fix it:") == (
+        "- The pool is full.\n- It leaks."
+    )
+    assert telling("Perfect! Now let's run the tests:") == telling("---") == telling("") == ""
 
 
 def test_where_no_sentence_fits_one_is_cut_between_words() -> None:

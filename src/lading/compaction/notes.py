@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction.actions import Action, action, one_line
-from lading.compaction.salience import select
+from lading.compaction.salience import select, telling
 from lading.messages import File, Image, Message, ToolCall, is_own
 
 USER = ((400, 0.8), (100, 9.0))
@@ -25,6 +25,8 @@ INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
 """What the assistant says between calls. Where agents never end a turn, it is all they say ..."""
 DIAGNOSIS = ((140, 0.25), (70, 0.4), (30, 0.8))
 """... and while something fails: what is wrong, and what mends it."""
+FILLER = ((30, 0.1),)
+"""Of a message that only announces its call: the call says it."""
 WORDS_TOKENS = 4
 """About what a few words behind a note take."""
 HEAD_SHARE = 2 / 3
@@ -117,7 +119,11 @@ class Notes:
             told = [(f"{words}{media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []
         else:
-            sizes = (DIAGNOSIS if self._failing else INTERIM) if message.calls else CLOSING
+            sizes = CLOSING
+            if message.calls:
+                kept = telling(text)
+                sizes = (DIAGNOSIS if self._failing else INTERIM) if kept else FILLER
+                text = kept or text
             # On one line, none of it can look like a line of somebody else.
             told = [
                 (one_line(select(text, most_tokens=most, count=count)), worth) for most, worth in reversed(sizes)

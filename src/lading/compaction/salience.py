@@ -37,7 +37,7 @@ _CUES: dict[Label, re.Pattern[str]] = {
         "because|due to|root cause|caused? by|turns? out|turned out|(?:that|this) is why|that's why",
         "the (?:actual |real |main |underlying )?(?:issue|problem|bug|culprit|reason|cause|error)"
         " (?:is|was|occurs|comes|lies|here)",
-        "stems from|explains why|which (?:explains|causes|breaks)",
+        "stems from|explains why|which (?:explains|causes|breaks)|since (?:it|this|that|the|there|these|they|we|i)",
     ),
     "decision": _cue(
         "decided|decision|chose|chosen|opted|go(?:ing)? with|settled on|in favou?r of|on purpose|by design",
@@ -111,6 +111,14 @@ def select(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
     if best:
         return _joined(text, found, best)
     return _clipped(found[ranked[0]].text, most_tokens=most_tokens, count=count) if ranked else ""
+
+
+def telling(text: str) -> str:
+    """The message without its filler, verbatim; empty where there is nothing else."""
+    kept = [unit for unit in units(text) if unit.kind != "rule" and "filler" not in labels(unit.text)]
+    gaps = (text[before.end : unit.start] for before, unit in pairwise(kept))
+    pieces = (f"{chr(10) if chr(10) in gap else ' '}{unit.text}" for gap, unit in zip(gaps, kept[1:], strict=True))
+    return "".join([kept[0].text, *pieces]) if kept else ""
 
 
 def rank(found: Sequence[Unit]) -> list[int]:
