@@ -1,12 +1,15 @@
-"""Amounts of tokens as the command line takes them: ``16k``, ``1m`` or ``64000``."""
+"""Amounts as the command line takes them: tokens such as ``16k`` or ``64000``, shares such as ``.8`` or ``80%``."""
 
 from __future__ import annotations
 
 import re
 
+from lading.compaction import When
+
 MOST_TOKENS = 10**9
 """No window is larger; the yardstick of the replay is."""
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)", re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -17,3 +20,20 @@ def tokens_of(text: str, *, least: int) -> int:
     if not least <= tokens <= MOST_TOKENS:
         raise ValueError(f"give tokens such as 16k or 64000, a whole number from {least} to {MOST_TOKENS:,}")
     return tokens
+
+
+def share_of(text: str) -> float:
+    """The share that these words name. Raises ValueError with what to give instead."""
+    match = _SHARE.fullmatch(text)
+    if not match:
+        raise ValueError("give a share such as 0.3 or 30%")
+    return float(match[1]) / (100 if match[2] else 1)
+
+
+def when_of(text: str) -> When:
+    """When to compact, as these words name it. Raises ValueError with what to give instead."""
+    named: dict[str, When] = {"pays": "pays", "full": "full"}
+    try:
+        return named.get(text) or share_of(text)
+    except ValueError as error:
+        raise ValueError("give pays, full, or a share of the window such as 0.8 or 80%") from error
