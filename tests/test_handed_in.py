@@ -50,7 +50,7 @@ OPENINGS: dict[str, tuple[dict[str, Any], str]] = {
     "no number": ({"when": float("nan")}, "when is nan; give"),
     "no word for it": ({"when": "sometimes"}, "when is 'sometimes'; give"),
     "when it is true": ({"when": True}, "when is True; give"),
-    "nothing verbatim": ({"verbatim": 0}, "verbatim is 0; give a share of the window between 0 and 1, such as 0.3"),
+    "nothing verbatim": ({"verbatim": 0}, "verbatim is 0; give a share between 0 and 1, such as 0.3"),
     "all of it verbatim": ({"verbatim": 1.0}, "verbatim is 1.0; give"),
     "more verbatim than the share": ({"when": 0.3, "verbatim": 0.5}, "Give a larger when, or a smaller verbatim"),
     "a strategy that goes by neither": (

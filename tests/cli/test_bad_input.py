@@ -116,10 +116,10 @@ ARGUMENTS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "counter that is none": (["--counter", "os:path"], ("os:path", "cl100k, estimate, o200k")),
     "when in other words": (
         ["--when", "sometimes"],
-        ("give pays, full, or a share of the window such as 0.8 or 80%",),
+        ("give pays or full or a share such as 0.8 or 80%",),
     ),
     "when of nothing": (["--when", "0"], ("when is 0.0; give 'pays', 'full' or a share",)),
-    "verbatim in words": (["--verbatim", "all"], ("give a share such as 0.3 or 30%",)),
+    "verbatim in words": (["--verbatim", "all"], ("give a share such as 0.8 or 80%",)),
     "more verbatim than there is": (["--verbatim", "150%"], ("verbatim is 1.5; give a share",)),
     "when of a strategy without it": (["--strategy", "basic", "--when", "full"], ("basic has no options when",)),
     "same strategy twice": (["--strategy", "basic", "--strategy", "basic"], ("--strategy once",)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-
-from lading.compaction import When
+from collections.abc import Sequence
+from functools import partial
 
 MOST_TOKENS = 10**9
 """No window is larger; the yardstick of the replay is."""
@@ -22,18 +22,15 @@ def tokens_of(text: str, *, least: int) -> int:
     return tokens
 
 
-def share_of(text: str) -> float:
-    """The share that these words name. Raises ValueError with what to give instead."""
+def share_of(text: str, *, words: Sequence[str] = ()) -> str | float:
+    """The share that this text names, or the text if it is one of the words. Raises ValueError with what to give
+    instead."""
     match = _SHARE.fullmatch(text)
-    if not match:
-        raise ValueError("give a share such as 0.3 or 30%")
-    return float(match[1]) / (100 if match[2] else 1)
+    if match:
+        return float(match[1]) / (100 if match[2] else 1)
+    if text not in words:
+        raise ValueError(f"give {' or '.join((*words, 'a share'))} such as 0.8 or 80%")
+    return text
 
 
-def when_of(text: str) -> When:
-    """When to compact, as these words name it. Raises ValueError with what to give instead."""
-    named: dict[str, When] = {"pays": "pays", "full": "full"}
-    try:
-        return named.get(text) or share_of(text)
-    except ValueError as error:
-        raise ValueError("give pays, full, or a share of the window such as 0.8 or 80%") from error
+when_of = partial(share_of, words=("pays", "full"))

@@ -158,8 +158,7 @@ def command(
 def _rivals(
     strategies: tuple[str, ...], whens: tuple[When, ...], verbatims: tuple[float, ...]
 ) -> tuple[Contestant, ...]:
-    """What is compared, each once; what takes options, with each pair of them. Raises InputError where none takes
-    those that are given."""
+    """What is compared, each once; with each pair of options where it takes them. InputError where nothing does."""
     everything = (*STRATEGIES, *ARMS)
     names = [name for given in strategies for name in (everything if given == "all" else (given,))]
     pairs = list(product(whens or (None,), verbatims or (None,)))

@@ -67,11 +67,9 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
 @click.option(
-    "--window",
-    callback=_by(partial(tokens_of, least=1)),
-    metavar="N",
+    "--window", callback=_by(partial(tokens_of, least=1)), metavar="N",
     help="Window in tokens; 16k is 16,000; default: the card's.",
-)
+)  # fmt: skip
 @click.option(
     "--output-reserve", callback=_by(partial(tokens_of, least=0)), default="0", show_default=True, metavar="N",
     help="Tokens of the window left free for the answer, at most what the model's card lets it write.",
@@ -149,10 +147,10 @@ def command(
         restore=restore,
     )
     with terminal.clear_errors(), ExitStack() as stack:
+        chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
         emitter, page_file = _outputs(stack, emit_path, report_path, used=_used(files, folder))
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
-        chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
         plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
         stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=page_file is not None)
         walks = walked(plans, stores, emitter=emitter)

@@ -58,8 +58,7 @@ _NO_STRATEGY = (
 DEFAULT = "priced"
 """The strategy of whoever names none."""
 When: TypeAlias = Literal["pays", "full"] | float
-"""When to compact: where it costs less than carrying on, when the window is full, or above a share of the window; a
-full window is compacted in any case."""
+"""When to compact: where that pays, when the window is full, or, besides, above a share of the window."""
 
 
 class Past(Struct, frozen=True):
@@ -185,9 +184,8 @@ def configured(given: str | Strategy, *, when: When | None = None, verbatim: flo
         return given
     found = strategy(given)
     if found.with_options is None:
-        raise InputError(
-            f"The strategy {name_of(given)} has no options when and verbatim. Leave them out, or choose priced."
-        )
+        has = f"The strategy {name_of(given)} has no options when and verbatim"
+        raise InputError(f"{has}. Leave them out, or choose priced.")
     return found.with_options(when, verbatim)
 
 

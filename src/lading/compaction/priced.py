@@ -76,9 +76,7 @@ class Parts(Struct, frozen=True):
             choices = "'pays', 'full' or a share of the window between 0 and 1, such as 0.8"
             raise InputError(f"when is {self.when!r}; give {choices}.")
         if not _is_share(self.verbatim):
-            raise InputError(
-                f"verbatim is {self.verbatim!r}; give a share of the window between 0 and 1, such as 0.3."
-            )
+            raise InputError(f"verbatim is {self.verbatim!r}; give a share between 0 and 1, such as 0.3.")
         if isinstance(self.when, float) and self.when <= self.verbatim:
             both = f"when={self.when} is not above verbatim={self.verbatim}, so that nothing could be taken out"
             raise InputError(f"{both}. Give a larger when, or a smaller verbatim.")
@@ -113,22 +111,17 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
     ageing = (view.tokens - view.tokens_before(tail) - int(room * parts.verbatim),)
     reason = "the cache was cold" if pressure.cache_cold else ""
     if isinstance(parts.when, float):
-        due_rent, reason = 0.0, _passed(view, pressure, parts.when)
+        is_above = pressure.room_tokens - view.tokens < (1 - parts.when) * pressure.past.limit_tokens
+        reason = f"the request took more than {100 * parts.when:g} % of the window" if is_above else ""
+        due_rent = 0.0
     elif not reason and _pays(
         pressure, price, due_rent, rounds=view.rounds, saving=removable - inserted, ageing=ageing
     ):
         reason = "the rent reached the price of the edit"
-    sized = _sized(view, pressure, parts)
-    drafts = _folded(view, room, reason=reason, pressure=sized, parts=parts) if reason else []
+    pressure = _sized(view, pressure, parts)
+    drafts = _folded(view, room, reason=reason, pressure=pressure, parts=parts) if reason else []
     stuck = reason and "no legal place to cut leaves anything to take out" if not drafts else ""
     return Compaction(tuple(drafts), rent=due_rent, stuck=stuck)
-
-
-def _passed(view: View, pressure: Pressure, share: float) -> str:
-    """That the request takes more than this share of what it may take; empty while it does not."""
-    free = pressure.room_tokens - view.tokens
-    is_above = free < (1 - share) * pressure.past.limit_tokens
-    return f"the request took more than {100 * share:g} % of the window" if is_above else ""
 
 
 def _sized(view: View, pressure: Pressure, parts: Parts) -> Pressure:
@@ -236,9 +229,7 @@ def configured(when: When | None = None, verbatim: float | None = None, *, parts
     chosen = ", ".join(f"{name}={changed.pop(name)}" for name in asked if name in changed)
     name = "-without-".join(["priced", *changed]) + (f"({chosen})" if chosen else "")
     admitting = admit if parts.admission else cut_at_ends
-    return Strategy(
-        name, partial(_told, parts=parts), admit=admitting, with_options=partial(configured, parts=parts)
-    )
+    return Strategy(name, partial(_told, parts=parts), admitting, with_options=partial(configured, parts=parts))
 
 
 def without(part: str) -> Strategy:

@@ -74,10 +74,8 @@ class Grid(Struct, frozen=True):
 
 
 def contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
-    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it. Named after the
-    options, where it takes them.
-
-    Raises UnknownName, InputError for options that cannot be.
+    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it, with the options
+    where it takes them. Raises UnknownName, InputError for options that cannot be.
     """
     table = {**ARMS, **WITHOUT, **STRATEGIES}
     name = OTHER_NAMES.get(name, name)
