@@ -11,6 +11,7 @@ from lading.compaction import Compaction, Past, Strategy, configured, name_of, s
 from lading.compaction.priced import ALL, STRATEGY, VERBATIM_SHARE, Parts, compact, without
 from lading.compaction.priced import configured as priced
 from lading.economics import Rates
+from lading.effects import SummaryRequest
 from lading.errors import InputError
 from lading.log import Edit
 from lading.pack import Pack
@@ -85,6 +86,25 @@ def test_a_larger_verbatim_share_leaves_more_of_the_newest_as_it_is() -> None:
 
     for share in (VERBATIM_SHARE, 0.3, 0.5):
         assert share * ROOM - 200 < kept(share) <= share * ROOM + 200
+
+
+def test_a_summary_is_asked_for_that_fits_below_the_share() -> None:
+    view = admitted(tool_loop(300)).view
+    wide = replace(
+        pressure(
+            2 * view.tokens,
+        ),
+        past=Past(limit_tokens=2 * view.tokens),
+        output_price=5.0,
+    )
+
+    def most_tokens(share: float) -> int:
+        steps = priced(share).compact(view, wide)
+        assert not isinstance(steps, Compaction)
+        request: SummaryRequest = next(steps)
+        return request.most_tokens
+
+    assert most_tokens(0.2) < most_tokens(0.4)
 
 
 @pytest.mark.parametrize("when", ["pays", "full", 0.95])
