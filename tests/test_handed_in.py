@@ -42,6 +42,21 @@ OPENINGS: dict[str, tuple[dict[str, Any], str]] = {
     "window of true": ({"window": True}, "window is True"),
     "reserve below nothing": ({"output_reserve": -1}, "output_reserve is -1"),
     "reserve in parts": ({"output_reserve": 1.5}, "output_reserve is 1.5"),
+    "no share": (
+        {"when": 0},
+        "when is 0; give 'pays', 'full' or a share of the window between 0 and 1, such as 0.8",
+    ),
+    "more than all": ({"when": 1.5}, "when is 1.5; give"),
+    "no number": ({"when": float("nan")}, "when is nan; give"),
+    "no word for it": ({"when": "sometimes"}, "when is 'sometimes'; give"),
+    "when it is true": ({"when": True}, "when is True; give"),
+    "nothing verbatim": ({"verbatim": 0}, "verbatim is 0; give a share between 0 and 1, such as 0.3"),
+    "all of it verbatim": ({"verbatim": 1.0}, "verbatim is 1.0; give"),
+    "more verbatim than the share": ({"when": 0.3, "verbatim": 0.5}, "Give a larger when, or a smaller verbatim"),
+    "a strategy that goes by neither": (
+        {"strategy": "basic", "when": "full"},
+        "basic has no options when and verb",
+    ),
     "options by name": ({"options": {"strict": True}}, "lading.SessionOptions"),
 }
 

@@ -210,6 +210,16 @@ def test_a_listed_file_may_be_long_but_not_without_end(tmp_path: Path, monkeypat
     assert "is not long" in breaches(tree(tmp_path, {path: DOC}))[0].what
 
 
+def test_a_listed_function_may_be_wide_but_not_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_limits, "WIDE_FUNCTIONS", {"src/lading/room.py:wrap": "options of users"})
+    path, names = "src/lading/room.py", "abcdefghijk"
+    for width, said in ((10, []), (11, ["wrap has 11 parameters; at most 10"])):
+        text = DOC + f"def wrap(*, {', '.join(names[:width])}):\n    'It.'\n"
+        assert [breach.what for breach in breaches(tree(tmp_path, {path: text}))] == said
+    other = tree(tmp_path, {path: DOC + f"def fit(*, {', '.join(names[:9])}):\n    'It.'\n"})
+    assert [breach.what for breach in breaches(other)] == ["fit has 9 parameters; at most 8"]
+
+
 def test_the_house_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tree(tmp_path, {"src/lading/log.py": DOC + "x = 1\n" * 9, "src/lading/cli/show.py": DOC})
     monkeypatch.setattr(check_limits, "LOWER_FLOORS_LINES", 10)

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self, TypeAlias
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE, numbered
-from lading.compaction import DEFAULT, Strategy
+from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
@@ -58,6 +58,8 @@ class Session:
         store: SessionStore | str | os.PathLike[str] | None = None,
         name: str = "session",
         strategy: str | Strategy = DEFAULT,
+        when: When | None = None,
+        verbatim: float | None = None,
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -67,6 +69,7 @@ class Session:
 
         ``store``: a store, the folder of a SQLite store, or None for one in memory. ``window`` and
         ``output_reserve`` are in tokens; what is not given comes from the model's card, as does the wire.
+        ``when`` to compact: "pays", "full" or a share of the window; ``verbatim``: the share that stays as it is.
         Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         self.events: list[Event] = []
@@ -76,7 +79,7 @@ class Session:
         self.settings = line_settings(
             card,
             name=name,
-            strategy=strategy,
+            strategy=configured(strategy, when=when, verbatim=verbatim),
             window=window,
             output_reserve=output_reserve,
             wire=wire,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.budget import Budget, allocate, within
-from lading.compaction import DEFAULT, Strategy
+from lading.compaction import DEFAULT, Strategy, name_of
 from lading.compaction import strategy as named
 from lading.economics import Rates, rates_for
 from lading.effects import Summarizer
@@ -49,7 +49,7 @@ class Settings(Struct, frozen=True):
     @property
     def strategy_name(self) -> str:
         """The strategy as manifests and errors name it."""
-        return self.strategy.name if isinstance(self.strategy, Strategy) else self.strategy
+        return name_of(self.strategy)
 
 
 def settings_for(

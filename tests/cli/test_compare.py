@@ -124,6 +124,30 @@ def test_all_names_every_strategy_and_every_arm(tmp_path: Path) -> None:
     assert names == list(dict.fromkeys([*STRATEGIES, *ARMS]))
 
 
+def test_each_choice_of_when_and_verbatim_stands_beside_the_others(tmp_path: Path) -> None:
+    path = long_session(tmp_path / "s.json", rounds=6)
+    given = ("--strategies", "basic,priced", "--when", "pays,full,80%", "--verbatim", "14.5%,.3")
+    ended = lading("compare", path, *given, "--windows", "3k", "--prices", "none", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert [item["strategy"] for item in ended.data["standings"]] == [
+        "basic",
+        "priced",
+        "priced(verbatim=0.3)",
+        "priced(when=full)",
+        "priced(when=full, verbatim=0.3)",
+        "priced(when=0.8)",
+        "priced(when=0.8, verbatim=0.3)",
+    ]
+    table = lading("compare", path, "--when", "full", "--windows", "3k", "--prices", "none")
+    assert re.search(r"^priced\(when=full\) ", table.out, re.MULTILINE)
+
+
+def test_a_strategy_by_two_names_stands_once_with_its_options(tmp_path: Path) -> None:
+    path, names = long_session(tmp_path / "s.json", rounds=1), "priced,lading.compaction.priced:STRATEGY"
+    ended = lading("compare", path, "--strategies", names, "--when", "full", *NARROW, "--json")
+    assert [item["strategy"] for item in ended.data["standings"]] == ["priced(when=full)"]
+
+
 def test_the_default_counter_is_the_card_s(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json", rounds=1)
     assert lading("compare", path, "--json").data["settings"]["counter"] == "o200k"
@@ -159,6 +183,17 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
         (("--prices", "2/1"), "give prices such as"),
         (("--prices", "nan/1"), "give prices such as"),
         (("--prices", ".1"), "give prices such as"),
+        (("--when", "sometimes"), "give pays, full or shares such as 0.8, with commas between them"),
+        (("--when", "full,full"), "the same is given twice"),
+        (("--when", "0"), "when is 0.0; give 'pays', 'full' or a share of the window between 0 and 1, such as 0.8"),
+        (("--when", "80"), "when is 80.0; give"),
+        (("--when", "0.3", "--verbatim", "30%"), "Give a larger when, or a smaller verbatim."),
+        (("--verbatim", "much"), "give shares such as 0.3 or 30%, with commas between them"),
+        (("--verbatim", "150%"), "verbatim is 1.5; give"),
+        (
+            ("--strategies", "basic,ledger", "--when", "full"),
+            "has options --when and --verbatim. Compare priced too.",
+        ),
         (("--report", "."), "is a folder"),
         (("--counter", "abacus"), "abacus"),
     ],

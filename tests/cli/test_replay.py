@@ -143,6 +143,23 @@ def test_strategies_stand_side_by_side(tmp_path: Path) -> None:
     assert re.search(r"append-only .*\n.*priced ", table)
 
 
+def test_it_compacts_when_the_caller_says(tmp_path: Path) -> None:
+    path, store = long_session(tmp_path / "s.json"), tmp_path / "store"
+    given = ("--window", "3000", "--when", "full", "--verbatim", "30%")
+    both = ("--strategy", "append-only", "--strategy", "priced")
+    ended = lading("replay", path, *given, *both, "--store", store, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert [item["strategy"] for item in ended.data["replays"]] == [
+        "append-only",
+        "priced(when=full, verbatim=0.3)",
+    ]
+    place = store / "priced-when-full-verbatim-0-3"
+    assert lading("verify", place).code == 0
+    assert {
+        each["manifest"]["frame"]["strategy"] for each in emitted(path, *given) if "frame" in each["manifest"]
+    } == {"priced(when=full, verbatim=0.3)"}
+
+
 def test_each_strategy_gets_a_store_of_its_own(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json")
     both = ("--strategy", "append-only", "--strategy", "basic")

@@ -41,6 +41,16 @@ def test_names_are_of_strategies_and_arms() -> None:
         contestant("tests.evaluate.contests:CHEAP")
 
 
+def test_what_takes_options_is_named_after_them() -> None:
+    full, shared = contestant("priced", when="full"), contestant("without-calls", when=0.8, verbatim=0.3)
+    assert [full.name, shared.name] == ["priced(when=full)", "priced-without-calls(when=0.8, verbatim=0.3)"]
+    assert contestant("priced", when="pays").name == contestant("priced").name
+    assert contestant("basic", when="full", verbatim=0.3) == BASIC
+    pays, forced = standings(contestant("priced"), full, sessions=(session(*rounds(80)),), window=2_000)
+    assert forced.tokens.mean > pays.tokens.mean
+    assert (pays.edits.voluntary > 0, forced.edits.voluntary, forced.edits.forced > 0) == (True, 0, True)
+
+
 def test_append_only_is_the_measure_of_all() -> None:
     found = only(FULL)
     assert (found.cost.ratio, found.cost.worst, found.cost.harmed) == (1.0, 1.0, 0.0)

@@ -1,12 +1,15 @@
-"""Amounts of tokens as the command line takes them: ``16k``, ``1m`` or ``64000``."""
+"""Amounts as the command line takes them: tokens such as ``16k`` or ``64000``, shares such as ``.8`` or ``80%``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 
 MOST_TOKENS = 10**9
 """No window is larger; the yardstick of the replay is."""
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)", re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -17,3 +20,17 @@ def tokens_of(text: str, *, least: int) -> int:
     if not least <= tokens <= MOST_TOKENS:
         raise ValueError(f"give tokens such as 16k or 64000, a whole number from {least} to {MOST_TOKENS:,}")
     return tokens
+
+
+def share_of(text: str, *, words: Sequence[str] = ()) -> str | float:
+    """The share that this text names, or the text if it is one of the words. Raises ValueError with what to give
+    instead."""
+    match = _SHARE.fullmatch(text)
+    if match:
+        return float(match[1]) / (100 if match[2] else 1)
+    if text not in words:
+        raise ValueError(f"give {' or '.join((*words, 'a share'))} such as 0.8 or 80%")
+    return text
+
+
+when_of = partial(share_of, words=("pays", "full"))

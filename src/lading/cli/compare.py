@@ -6,21 +6,22 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from itertools import product
 from typing import Any
 
 import click
 
 from lading.cli import terminal
-from lading.cli.amounts import tokens_of
+from lading.cli.amounts import share_of, tokens_of, when_of
 from lading.cli.compare_output import facts_of, print_standings
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
-from lading.compaction import STRATEGIES
+from lading.compaction import STRATEGIES, Strategy, When
 from lading.errors import IllegalRequest, InputError
 from lading.evaluate.arms import ARMS
-from lading.evaluate.compare import Grid, Prices, compare, contestant
+from lading.evaluate.compare import Contestant, Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options
 from lading.evaluate.probes import Asked, Probe, read_probes
 from lading.evaluate.walks import Session, session_of
@@ -31,7 +32,7 @@ _LEAST_TOKENS = 500
 """In a smaller window hardly a message fits, and each call is tried for long."""
 _WINDOWS = f"tokens such as 16k or 64000, from {_LEAST_TOKENS} on"
 
-_Option = Callable[[click.Context, click.Parameter, str], Any]
+_Option = Callable[[click.Context, click.Parameter, str | None], Any]
 
 RIVALS = ("append-only", "priced", "basic", "window-chunk")
 """What is compared where nothing else is asked for."""
@@ -40,7 +41,9 @@ RIVALS = ("append-only", "priced", "basic", "window-chunk")
 def _each(parse: Callable[[str], Any], what: str) -> _Option:
     """A callback that reads a list with commas, each item once."""
 
-    def callback(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[Any, ...]:
+    def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[Any, ...]:
+        if value is None:
+            return ()
         items = [item.strip() for item in value.split(",")]
         try:
             found = tuple(map(parse, items))
@@ -82,6 +85,14 @@ def _name(text: str) -> str:
     default=".10/1.25,.05/1.25,.025/1.25,none", show_default=True, metavar="R/W,R/W",
     help="Cached read / cache write relative to base input; none: no cache, every token costs 1.",
 )  # fmt: skip
+@click.option(
+    "--when", "whens", callback=_each(when_of, "pays, full or shares such as 0.8"), metavar="WHEN,WHEN",
+    help="When priced compacts, each beside the others: pays (default), full, or above a share of the window.",
+)  # fmt: skip
+@click.option(
+    "--verbatim", "verbatims", callback=_each(share_of, "shares such as 0.3 or 30%"), metavar="SHARE,SHARE",
+    help="Shares that priced leaves verbatim, each beside the others.",
+)  # fmt: skip
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
 @click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
@@ -93,6 +104,8 @@ def command(
     strategies: tuple[str, ...],
     windows: tuple[int, ...],
     prices: tuple[Prices, ...],
+    whens: tuple[When, ...],
+    verbatims: tuple[float, ...],
     model: str | None,
     wire: str | None,
     counter: str | None,
@@ -112,11 +125,12 @@ def command(
     \b
     Examples:
       lading compare session.jsonl --windows 32k
+      lading compare session.jsonl --strategies priced --when pays,full,0.8 --verbatim 14.5%,30%
       lading compare logs/*.jsonl.gz --strategies all --counter cl100k --report compare.html
       lading compare session.jsonl --strategies priced,mine:STRATEGY --prices .10/1.25 --json
     """
     with terminal.clear_errors(), ExitStack() as stack:
-        rivals = tuple(dict.fromkeys(map(contestant, _named(strategies))))
+        rivals = _rivals(strategies, whens, verbatims)
         page_file = None
         if report_path is not None:
             target = check_spares(report_path, files, option="--report")
@@ -141,9 +155,17 @@ def command(
     sys.exit(terminal.FOUND if any(item.guards.violations for item in standings) else 0)
 
 
-def _named(strategies: tuple[str, ...]) -> Iterable[str]:
+def _rivals(
+    strategies: tuple[str, ...], whens: tuple[When, ...], verbatims: tuple[float, ...]
+) -> tuple[Contestant, ...]:
+    """What is compared, each once; with each pair of options where it takes them. InputError where nothing does."""
     everything = (*STRATEGIES, *ARMS)
-    return dict.fromkeys(name for given in strategies for name in (everything if given == "all" else (given,)))
+    names = [name for given in strategies for name in (everything if given == "all" else (given,))]
+    pairs = list(product(whens or (None,), verbatims or (None,)))
+    rivals = [contestant(name, when=when, verbatim=verbatim) for name in names for when, verbatim in pairs]
+    if (whens or verbatims) and not any(isinstance(rival.strategy, Strategy) for rival in rivals):
+        raise InputError("No strategy that is compared has options --when and --verbatim. Compare priced too.")
+    return tuple({rival.name: rival for rival in rivals}.values())
 
 
 def _sessions(recordings: Iterable[Recording], options: Options) -> list[Session]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
-from lading.cli.amounts import tokens_of
+from lading.cli.amounts import share_of, tokens_of, when_of
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Report, print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
-from lading.cli.sidebyside_output import as_json_value, print_side_by_side
-from lading.compaction import DEFAULT
+from lading.cli.sidebyside_output import as_json_value
+from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
 from lading.evaluate.plan import Options
@@ -37,23 +39,16 @@ from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 
 
-def _parse_prices(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Rates | None:
-    if value is None:
-        return None
-    try:
-        return rates_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+def _by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """A callback that reads a value by this function, which raises ValueError with what to give instead."""
 
+    def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
 
-def _parse_tokens(_context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    least = 0 if parameter.default == "0" else 1
-    if value is None:
-        return None
-    try:
-        return tokens_of(value, least=least)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    return callback
 
 
 def _parse_seconds(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
@@ -72,20 +67,27 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
 @click.option(
-    "--window", callback=_parse_tokens, metavar="N", help="Window in tokens; 16k is 16,000; default: the card's."
-)
+    "--window", callback=_by(partial(tokens_of, least=1)), metavar="N",
+    help="Window in tokens; 16k is 16,000; default: the card's.",
+)  # fmt: skip
 @click.option(
-    "--output-reserve", callback=_parse_tokens, default="0", show_default=True, metavar="N",
+    "--output-reserve", callback=_by(partial(tokens_of, least=0)), default="0", show_default=True, metavar="N",
     help="Tokens of the window left free for the answer, at most what the model's card lets it write.",
 )  # fmt: skip
 @click.option(
     "--strategy", "strategies", multiple=True, default=(DEFAULT,), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",
 )  # fmt: skip
+@click.option("--when", callback=_by(when_of), metavar="WHEN",
+    help="When priced compacts: pays (default), full, or above a share of the window such as 0.8.",
+)  # fmt: skip
+@click.option("--verbatim", callback=_by(share_of), metavar="SHARE",
+    help="The share that priced leaves verbatim, such as 0.3 or 30%.",
+)  # fmt: skip
 @click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 @click.option(
-    "--prices", callback=_parse_prices, metavar="R/W",
+    "--prices", callback=_by(rates_of), metavar="R/W",
     help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
 )  # fmt: skip
 @click.option(
@@ -108,6 +110,8 @@ def command(
     window: int | None,
     output_reserve: int,
     strategies: tuple[str, ...],
+    when: When | None,
+    verbatim: float | None,
     wire: str | None,
     counter: str | None,
     prices: Rates | None,
@@ -132,7 +136,6 @@ def command(
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy priced --strategy append-only --store ./store
     """
-    _check_strategies(strategies, emit_path)
     options = Options(
         model=model,
         window_tokens=window,
@@ -144,23 +147,22 @@ def command(
         restore=restore,
     )
     with terminal.clear_errors(), ExitStack() as stack:
+        chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
         emitter, page_file = _outputs(stack, emit_path, report_path, used=_used(files, folder))
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
-        plans = [plans_for(recordings, replace(options, strategy=name), notes=notes) for name in strategies]
-        stores = _open_stores(stack, _store_places(folder, strategies, plans), kept=page_file is not None)
+        plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
+        stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=page_file is not None)
         walks = walked(plans, stores, emitter=emitter)
-        reports = list(map(_figures, strategies, plans, walks))
-        bills = added(_bills(strategies, plans, walks))
+        reports = list(map(_figures, chosen, plans, walks))
+        bills = added(_bills(tuple(chosen), plans, walks))
         if page_file:
             page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
     _note_silent(recordings)
     if as_json:
         terminal.print_json({"replays": reports, "bills": as_json_value(bills), "problems": problems})
     else:
-        print_tables(reports)
-        if bills is not None:
-            print_side_by_side(bills)
+        print_tables(reports, bills)
     sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
 
 
@@ -176,11 +178,18 @@ def _has_call(recording: Recording) -> bool:
     return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
-def _check_strategies(strategies: tuple[str, ...], emit_path: str | None) -> None:
-    if emit_path and len(strategies) > 1:
+def _chosen(
+    strategies: tuple[str, ...], when: When | None, verbatim: float | None, *, is_one: bool
+) -> dict[str, str | Strategy]:
+    """The strategies by their names, with these options where they take them. Raises InputError where none does."""
+    if is_one and len(strategies) > 1:
         terminal.fail("--emit writes the requests of one strategy. Give --strategy once.")
-    if len(set(strategies)) < len(strategies):
+    able = [name for name in strategies if strategy(name).with_options] or strategies
+    chosen = [configured(name, when=when, verbatim=verbatim) if name in able else name for name in strategies]
+    named = dict(zip(map(name_of, chosen), chosen, strict=True))
+    if len(named) < len(strategies):
         terminal.fail("A strategy is named twice. Name each --strategy once.")
+    return named
 
 
 def _used(files: tuple[str, ...], folder: str | None) -> Sequence[str]:

@@ -12,8 +12,10 @@ from rich.text import Text
 
 from lading import jsonbytes
 from lading.cli import terminal
+from lading.cli.sidebyside_output import print_side_by_side
 from lading.economics import OwnCalls
 from lading.evaluate.recorded import Call, Plan
+from lading.evaluate.sidebyside import SideBySide
 from lading.evaluate.tally import Tally, TypedError, tally
 from lading.log import Edit
 
@@ -66,8 +68,8 @@ def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
     return {key: found[0] if len(found) == 1 else found for key, found in values.items()}
 
 
-def print_tables(reports: Sequence[Report]) -> None:
-    """One table for each strategy's sessions when there are several, and the totals side by side.
+def print_tables(reports: Sequence[Report], bills: SideBySide | None) -> None:
+    """One table for each strategy's sessions when there are several, the totals side by side, and the bills.
 
     Sessions without a call have no row.
     """
@@ -112,6 +114,8 @@ def print_tables(reports: Sequence[Report]) -> None:
             terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
             terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
+    if bills is not None:
+        print_side_by_side(bills)
 
 
 def _gained_nothing(figures: Tally) -> bool:

@@ -17,7 +17,7 @@ from lading.addresses import check_name
 from lading.clients.conversations import Conversations
 from lading.clients.transport import SESSION_HEADER, carried_by
 from lading.clients.wrapping import Wrapping
-from lading.compaction import DEFAULT, Strategy
+from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.opening import DEFAULTS, SessionOptions, check_opening
@@ -51,6 +51,8 @@ def wrap(
     store: SessionStore | str | os.PathLike[str] | None = None,
     window: int | None = None,
     strategy: str | Strategy = DEFAULT,
+    when: When | None = None,
+    verbatim: float | None = None,
     output_reserve: int | None = None,
     options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
@@ -61,11 +63,11 @@ def wrap(
     by its connections, and closing either closes them.
 
     A conversation is recognised by what its history starts with; ``client.lading.session(name)`` gives a client
-    for one of them by name. ``store``, ``window``, ``strategy``, ``output_reserve``, ``options``: as for
-    ``Session``. When a request cannot be packed it goes out as the caller made it and ``on_event`` is told so; with
-    ``fail_open=False`` the error is raised instead. LoopStopped is raised to the caller in any case, where
-    ``loop_detection`` is set. Raises InputError for a client of another kind, one that is wrapped already, and
-    for what no session can be opened with; UnknownName, StoreError.
+    for one of them by name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
+    ``options``: as for ``Session``. When a request cannot be packed it goes out as the caller made it and
+    ``on_event`` is told so; with ``fail_open=False`` the error is raised instead. LoopStopped is raised to the
+    caller in any case, where ``loop_detection`` is set. Raises InputError for a client of another kind, one that is
+    wrapped already, and for what no session can be opened with; UnknownName, StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -77,6 +79,7 @@ def wrap(
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
+    strategy = configured(strategy, when=when, verbatim=verbatim)
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     wrapping = Wrapping(window, strategy, output_reserve, options, fail_open, _stopped(kind))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Sequence
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from lading.addresses import parse
 from lading.checked import check
 from lading.economics import Rates
 from lading.effects import Steps
-from lading.errors import AddressError
+from lading.errors import AddressError, InputError
 from lading.events import Event, NoProgress, SummaryRejected
 from lading.log import NO_COMPACTIONS, Edit, EditKind
 from lading.messages import Message
@@ -56,6 +57,8 @@ _NO_STRATEGY = (
 )
 DEFAULT = "priced"
 """The strategy of whoever names none."""
+When: TypeAlias = Literal["pays", "full"] | float
+"""When to compact: where that pays, when the window is full, or, besides, above a share of the window."""
 
 
 class Past(Struct, frozen=True):
@@ -154,6 +157,8 @@ class Strategy(Struct, frozen=True):
     """False: the strategy never changes anything, so the tool ladder must not either."""
     with_profile: Callable[[Profile], Strategy] | None = None
     """This strategy with the numbers of a profile; None: it goes by none, or by one of its own."""
+    with_options: Callable[[When | None, float | None], Strategy] | None = None
+    """This strategy with the caller's ``when`` and ``verbatim``; None: they mean nothing to it."""
 
 
 def strategy(name: str | Strategy) -> Strategy:
@@ -165,6 +170,23 @@ def strategy(name: str | Strategy) -> Strategy:
     found = lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
     assert isinstance(found, Strategy)
     return found
+
+
+def name_of(chosen: str | Strategy) -> str:
+    """The strategy as manifests, tables and errors name it."""
+    return chosen.name if isinstance(chosen, Strategy) else chosen
+
+
+def configured(given: str | Strategy, *, when: When | None = None, verbatim: float | None = None) -> str | Strategy:
+    """What is given with these options, where there are any. Raises InputError for options that cannot be or that
+    mean nothing to the strategy, UnknownName."""
+    if when is None and verbatim is None:
+        return given
+    found = strategy(given)
+    if found.with_options is None:
+        has = f"The strategy {name_of(given)} has no options when and verbatim"
+        raise InputError(f"{has}. Leave them out, or choose priced.")
+    return found.with_options(when, verbatim)
 
 
 def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:

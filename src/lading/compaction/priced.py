@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Draft, Pressure, Strategy, When
 from lading.compaction.admission import admit
 from lading.compaction.arguments import clip_used, freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
@@ -24,10 +25,11 @@ from lading.compaction.folding import FOLD_TOKENS, fold, folds, note_down
 from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps
+from lading.errors import InputError
 from lading.view import Item, View
 
 VERBATIM_SHARE = 0.145
-"""This share of the room, counted from the newest message back, stays as it is."""
+"""This share of the room, counted from the newest message back, stays as it is; the default of ``verbatim``."""
 VERBATIM_ROUNDS = 2
 """The newest rounds stay too ..."""
 MOST_VERBATIM_SHARE = 0.4
@@ -56,7 +58,8 @@ NOTED_SHARE = 0.5
 
 
 class Parts(Struct, frozen=True):
-    """What the strategy is made of. Each part can be left out, to measure what it does."""
+    """What the strategy is made of: when it compacts, how much stays verbatim, and parts that can be left out, to
+    measure what they do. Raises InputError for a ``when`` or ``verbatim`` that cannot be."""
 
     admission: bool = True
     """Off: enormous results are cut at their ends only."""
@@ -65,8 +68,22 @@ class Parts(Struct, frozen=True):
     """The lines of calls in a record."""
     replies: bool = True
     """The assistant's words in a record."""
-    price_rule: bool = True
-    """Off: only a full window is edited."""
+    when: When = "pays"
+    verbatim: float = VERBATIM_SHARE
+
+    def __post_init__(self) -> None:
+        if self.when not in ("pays", "full") and not _is_share(self.when):
+            choices = "'pays', 'full' or a share of the window between 0 and 1, such as 0.8"
+            raise InputError(f"when is {self.when!r}; give {choices}.")
+        if not _is_share(self.verbatim):
+            raise InputError(f"verbatim is {self.verbatim!r}; give a share between 0 and 1, such as 0.3.")
+        if isinstance(self.when, float) and self.when <= self.verbatim:
+            both = f"when={self.when} is not above verbatim={self.verbatim}, so that nothing could be taken out"
+            raise InputError(f"{both}. Give a larger when, or a smaller verbatim.")
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, float) and 0 < value < 1
 
 
 ALL = Parts()
@@ -80,9 +97,9 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
     if view.tokens > pressure.room_tokens:
         drafts = _folded(view, room, reason="the window is full", pressure=pressure, parts=parts)
         return Compaction(tuple(clip_used(view, drafts, pressure=pressure)))
-    if not parts.price_rule:
+    if parts.when == "full":
         return Compaction()
-    tail = _tail(view, room)
+    tail = _tail(view, room, parts.verbatim)
     removable = view.tokens_before(tail) - view.tokens_before(folds(view))
     inserted = int(removable * FOLD_SHARE) + FOLD_TOKENS
     if removable - inserted < room * LEAST_SAVING_SHARE:
@@ -91,15 +108,28 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
     cached = view.tokens_before(max(min(pressure.sent_items, len(view)), tail)) - view.tokens_before(tail)
     own = own_calls(view, folds(view), end=tail, fold_tokens=inserted, pressure=pressure)
     price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own)
-    ageing = (view.tokens - view.tokens_before(tail) - int(room * VERBATIM_SHARE),)
+    ageing = (view.tokens - view.tokens_before(tail) - int(room * parts.verbatim),)
     reason = "the cache was cold" if pressure.cache_cold else ""
-    if not reason and _pays(
+    if isinstance(parts.when, float):
+        is_above = pressure.room_tokens - view.tokens < (1 - parts.when) * pressure.past.limit_tokens
+        reason = f"the request took more than {100 * parts.when:g} % of the window" if is_above else ""
+        due_rent = 0.0
+    elif not reason and _pays(
         pressure, price, due_rent, rounds=view.rounds, saving=removable - inserted, ageing=ageing
     ):
         reason = "the rent reached the price of the edit"
+    pressure = _sized(view, pressure, parts)
     drafts = _folded(view, room, reason=reason, pressure=pressure, parts=parts) if reason else []
     stuck = reason and "no legal place to cut leaves anything to take out" if not drafts else ""
     return Compaction(tuple(drafts), rent=due_rent, stuck=stuck)
+
+
+def _sized(view: View, pressure: Pressure, parts: Parts) -> Pressure:
+    """The pressure that the size of a fold goes by: below a share of the room where a request is to stay there."""
+    if not isinstance(parts.when, float) or view.tokens > pressure.room_tokens:
+        return pressure
+    head = view.tokens_before(view.head)
+    return replace(pressure, room_tokens=head + int((pressure.room_tokens - head) * parts.when))
 
 
 def _pays(
@@ -113,7 +143,7 @@ def _pays(
     return not waits or due(account, price, regret=LONGEST_WAIT)
 
 
-def _tail(view: View, room: int) -> int:
+def _tail(view: View, room: int, verbatim: float) -> int:
     """Where the part begins that stays as it is: its share of the room, the newest rounds where they are not far
     more, and what was not read yet."""
     position, rounds = len(view), 0
@@ -121,16 +151,16 @@ def _tail(view: View, room: int) -> int:
     while position and rounds < VERBATIM_ROUNDS and view.tokens_before(position - 1) >= least:
         position -= 1
         rounds += view.items[position].message.role == "assistant"
-    return min(position, view.position_with_tail(int(room * VERBATIM_SHARE)), consumed_before(view))
+    return min(position, view.position_with_tail(int(room * verbatim)), consumed_before(view))
 
 
 def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Parts) -> list[Draft]:
     behind = folds(view)
-    tail = _tail(view, room)
+    tail = _tail(view, room, parts.verbatim)
     points = [point for point in cut_points(view, pressure) if point > behind]
     point = next((point for point in points if point >= tail), points[-1] if points else behind)
     start, _, left = _place(view, point, (), pressure)
-    large_tokens = room * VERBATIM_SHARE * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
+    large_tokens = room * parts.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
     used = [item for item in view.items[point : consumed_before(view)] if item.clearable_tokens > large_tokens]
     used = used if parts.digests or not large_tokens else []
     most_digests = min(int(room * DIGESTS_SHARE), left + sum(item.tokens for item in used))
@@ -179,22 +209,32 @@ def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
     return pressure.room_tokens - kept - sum(map(pressure.count, stays))
 
 
-def _told(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
+def _told(view: View, pressure: Pressure, *, parts: Parts) -> Compaction | Steps[Compaction]:
     """What ``compact`` decides; a fold in a model's words, where one can be asked and they pass."""
-    decided = compact(view, pressure)
+    decided = compact(view, pressure, parts=parts)
     if pressure.output_price is None or not decided.drafts or decided.drafts[0].kind != "summarised":
         return decided
     folded, *digests = decided.drafts
     _, point = view.span(folded.first, folded.last)
-    _, most_tokens, _ = _place(view, point, digests, pressure)
+    _, most_tokens, _ = _place(view, point, digests, _sized(view, pressure, parts))
     return summarised(view, decided, most_tokens=most_tokens, pressure=pressure)
+
+
+def configured(when: When | None = None, verbatim: float | None = None, *, parts: Parts = ALL) -> Strategy:
+    """The strategy with the caller's choice of when it compacts and of the share that stays verbatim, named after
+    what is chosen; None: as in ``parts``. Raises InputError for what cannot be."""
+    asked = {"when": when, "verbatim": verbatim}
+    parts = replace(parts, **{name: value for name, value in asked.items() if value is not None})
+    changed = {name: value for name, value in asdict(parts).items() if value != getattr(ALL, name)}
+    chosen = ", ".join(f"{name}={changed.pop(name)}" for name in asked if name in changed)
+    name = "-without-".join(["priced", *changed]) + (f"({chosen})" if chosen else "")
+    admitting = admit if parts.admission else cut_at_ends
+    return Strategy(name, partial(_told, parts=parts), admitting, with_options=partial(configured, parts=parts))
 
 
 def without(part: str) -> Strategy:
     """The strategy without one of its parts, by the part's name in ``Parts``."""
-    parts = Parts(**{part: False})
-    admitting = admit if parts.admission else cut_at_ends
-    return Strategy(f"priced-without-{part}", partial(compact, parts=parts), admit=admitting)
+    return configured(parts=Parts(**{part: False}))
 
 
-STRATEGY = Strategy("priced", _told, admit=admit)
+STRATEGY = configured()

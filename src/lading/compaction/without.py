@@ -7,14 +7,12 @@ from lading.compaction.priced import without
 ADMISSION = without("admission")
 CALLS = without("calls")
 DIGESTS = without("digests")
-PRICE_RULE = without("price_rule")
 REPLIES = without("replies")
 
 WITHOUT: dict[str, str] = {
     "without-admission": "lading.compaction.without:ADMISSION",
     "without-calls": "lading.compaction.without:CALLS",
     "without-digests": "lading.compaction.without:DIGESTS",
-    "without-price-rule": "lading.compaction.without:PRICE_RULE",
     "without-replies": "lading.compaction.without:REPLIES",
 }
 """By short name, as dotted paths."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from lading.addresses import SCHEME
 from lading.budget import allocate
-from lading.compaction import STRATEGIES, Strategy
+from lading.compaction import STRATEGIES, Strategy, When
 from lading.compaction.without import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
@@ -46,8 +46,8 @@ class Contestant(Struct, frozen=True):
 
     name: str
     arm: Arm | None = None
-    strategy: str = ""
-    """Under this name or path the engine finds it; empty for an arm."""
+    strategy: str | Strategy = ""
+    """As the engine takes it; empty for an arm."""
 
 
 class Prices(Struct, frozen=True):
@@ -73,15 +73,17 @@ class Grid(Struct, frozen=True):
         return 1 + len(self.windows) * (strategies * len(self.prices) + arms)
 
 
-def contestant(name: str) -> Contestant:
-    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it.
-
-    Raises UnknownName.
+def contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
+    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it, with the options
+    where it takes them. Raises UnknownName, InputError for options that cannot be.
     """
     table = {**ARMS, **WITHOUT, **STRATEGIES}
     name = OTHER_NAMES.get(name, name)
     found = lookup(table, name, kind="strategy")
     if isinstance(found, Strategy):
+        if found.with_options is not None and (when, verbatim) != (None, None):
+            found = found.with_options(when, verbatim)
+            return Contestant(found.name, strategy=found)
         # What changes no request needs no engine to say so.
         arm = None if found.changes_requests else Arm(name, everything)
         return Contestant(name, arm, WITHOUT.get(name, name))

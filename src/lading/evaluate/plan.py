@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import DEFAULT, strategy
+from lading.compaction import DEFAULT, Strategy, strategy
 from lading.economics import Rates, rates_for
 from lading.evaluate.recorded import Plan
 from lading.events import Event
@@ -23,7 +23,7 @@ class Options(Struct, frozen=True):
     model: str | None = None
     window_tokens: int | None = None
     output_reserve_tokens: int = 0
-    strategy: str = DEFAULT
+    strategy: str | Strategy = DEFAULT
     wire: str | None = None
     counter: str | None = None
     rates: Rates | None = None

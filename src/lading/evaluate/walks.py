@@ -10,6 +10,7 @@ from itertools import takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction import Strategy
 from lading.counting import counter_on
 from lading.economics import PrefixCache, Rates, Usage
 from lading.engine import Engine
@@ -120,10 +121,10 @@ def count_in(session: Session) -> Callable[[Message], int]:
     return counted
 
 
-def walk_strategy(session: Session, name: str, *, rates: Rates, clock: Clock) -> Iterator[Step]:
+def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, clock: Clock) -> Iterator[Step]:
     """The calls as the engine answers them with this strategy at these rates."""
     plan = session.plan
-    settings = replace(plan.settings, session=session.name, strategy=name, rates=rates)
+    settings = replace(plan.settings, session=session.name, strategy=strategy, rates=rates)
     line, cache, done = Engine(settings), _cache(plan), 0
     for call, position in enumerate(session.raw_calls):
         at_s, edits_before = session.at_s(call), len(line.history.edits)
