@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from lading.compaction.record_lines import RecordText
 from lading.economics import OwnCalls, Usage
 from lading.evaluate.sidebyside import SideBySide
 from lading.log import EditKind, Reported
@@ -65,6 +66,8 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     reason: str
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
+    record: RecordText | None = None
+    """The first of ``messages``, which then has no text of its own."""
 
 
 class Shows(Struct, frozen=True):
