@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -48,8 +48,8 @@ class Listed(Struct, frozen=True):
     """Repairs are not among them."""
     at_s: float | None
     """The newest time recorded with a message or request, in seconds since 1970."""
-    records: tuple[tuple[Edit, RecordText], ...] = ()
-    """Those in the view, without their text."""
+    records: tuple[RecordText, ...] = ()
+    """Those in the view, without their lines."""
 
 
 def listed(store: SessionStore) -> list[Listed]:
@@ -64,13 +64,9 @@ def listed(store: SessionStore) -> list[Listed]:
             edits = sum(edit.kind != "repaired" for edit in stored.edits)
             newest = max((at_s for at_s in times if at_s is not None), default=None)
             tokens = totals(last.counts) if last else 0
-            items = rebuild(stored.entries, stored.edits).items
-            shown = [stored.edits[index] for index in dict.fromkeys(item.edit for item in items) if index >= 0]
-            records = tuple(
-                (replace(edit, replacement=()), replace(record, lines=()))
-                for edit in shown
-                if (record := read(edit, stored.entries))
-            )
+            shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
+            read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
+            records = tuple(replace(record, lines=()) for record in read_back if record)
             sizes = (stored.calls, len(stored.entries), tokens, edits)
             found.append(Listed(tenant, session, *sizes, at_s=newest, records=records))
             advance(1)
@@ -93,8 +89,8 @@ def print_sessions(sessions: Sequence[Listed]) -> None:
     ]
     print_table("", _SESSIONS, rows=rows)
     for item in sessions:
-        for edit, record in item.records:
-            say(f"{item.tenant}/{item.session} since call {edit.call}: {_summed_up(edit, record)}")
+        for record in item.records:
+            say(f"{item.tenant}/{item.session} since call {record.call}: {_summed_up(record)}")
 
 
 def request_values(request: Snapshot) -> dict[str, Any]:
@@ -112,11 +108,11 @@ def request_values(request: Snapshot) -> dict[str, Any]:
                 "layer": item.layer,
                 "tokens": item.tokens,
                 "entry": item.entry,
-                "edit": edit,
-                "record": record,
+                "edit": request.edits[item.edit] if item.edit >= 0 else None,
+                "record": _record(request, item),
                 "message": item.message,
             }
-            for item, edit, record in _items(request)
+            for item in request.shown
         ],
     }
 
@@ -127,36 +123,31 @@ def print_request(request: Snapshot) -> None:
     layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items())
     _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
     told = -1
-    for item, edit, record in _items(request):
-        source = f"by edit {item.edit}" if edit else f"entry {item.entry}"
+    for item in request.shown:
+        source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
         _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
-        if edit and item.edit != told:
+        if item.edit >= 0 and item.edit != told:
             told = item.edit
-            _echo(f"[{_left(edit)}]", "dim")
-        if edit and record:
-            _echo(f"[{_summed_up(edit, record)}]", "dim")
+            _echo(f"[{_left(request.edits[item.edit])}]", "dim")
+        if record := _record(request, item):
+            _echo(f"[{_summed_up(record)}]", "dim")
         if record and sys.stdout.isatty():
             _print_record(record)
         else:
             _echo(as_text(item.message))
 
 
-def _items(request: Snapshot) -> Iterator[tuple[Shown, Edit | None, RecordText | None]]:
-    """The messages of a request, each with the edit that left it and the record that it is."""
-    before = -1
-    for item in request.shown:
-        edit = request.edits[item.edit] if item.edit >= 0 else None
-        yield item, edit, read(edit, request.entries) if edit and item.edit != before else None
-        before = item.edit
+def _record(request: Snapshot, item: Shown) -> RecordText | None:
+    edit = request.edits[item.edit] if item.edit >= 0 else None
+    return read(edit, request.entries) if edit and item.message == edit.replacement[0] else None
 
 
-def _summed_up(edit: Edit, record: RecordText) -> str:
-    user, assistant = (
-        f"{share.lines:,} of {share.total:,} ({share.whole:,} whole)" for share in (record.user, record.assistant)
-    )
+def _summed_up(record: RecordText) -> str:
+    shares = (("user", record.user), ("assistant", record.assistant))
+    said = (f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares)
     return (
-        f"record of messages {edit.first}-{edit.last}, {record.tokens:,} tokens told in {edit.replacement_tokens[0]:,}: "
-        f"user {user}, assistant {assistant}, {number(record.calls.total, 'call')} in "
+        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens told in "
+        f"{record.tokens_after:,}: {', '.join(said)}, {number(record.calls.total, 'call')} in "
         f"{number(record.calls.lines, 'line')}"
     )
 
@@ -177,7 +168,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
     """Log entries, whole."""
     for entry in entries:
         if len(entries) > 1:
-            _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)")
+            _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)", "bold")
         _echo(as_text(entry.message))
 
 

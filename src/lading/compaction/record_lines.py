@@ -52,10 +52,14 @@ class Share(Struct, frozen=True):
 
 
 class RecordText(Struct, frozen=True):
-    """A record as people read it."""
+    """A record as people read it: of the messages ``first`` to ``last``, from one call on."""
 
-    tokens: int
-    """Of the messages it stands for, as they arrived."""
+    first: int
+    last: int
+    call: int
+    tokens_before: int
+    """Of these messages as they arrived."""
+    tokens_after: int
     user: Share
     assistant: Share
     calls: Share
@@ -81,7 +85,8 @@ def read(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:
     told = Counter(line.kind for line in lines)
     whole = Counter(line.kind for line in lines if line.is_whole)
     user, assistant, calls = (Share(said[of], told[of], whole[of]) for of in ("user", "assistant", "call"))
-    return RecordText(sum(entry.tokens for entry in span), user, assistant, calls, lines)
+    tokens = (sum(entry.tokens for entry in span), edit.replacement_tokens[0])
+    return RecordText(edit.first, edit.last, edit.call, *tokens, user, assistant, calls, lines)
 
 
 def _lines(text: str, entries: Sequence[Entry]) -> Iterator[Line]:
@@ -89,7 +94,7 @@ def _lines(text: str, entries: Sequence[Entry]) -> Iterator[Line]:
     starts = [mark.start() for mark in marks]
     if starts[:1] != [0]:
         yield Line("title", text[: starts[0] - 1 if starts else None])
-    for mark, start, end in zip(marks, starts, [*starts[1:], len(text) + 1], strict=True):
+    for mark, start, end in zip(marks, starts, [*starts[1:], len(text) + 1], strict=False):
         entry, words = int(mark[1] or -1), one_line(text[mark.end() : end - 1])
         is_whole = 0 <= entry < len(entries) and words.startswith(one_line(entries[entry].message.text))
         yield Line(mark.lastgroup or "", text[start : end - 1], mark.end() - start, entry, is_whole)

@@ -61,13 +61,13 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     last: int
     messages: tuple[Said, ...]
     tokens: tuple[int, ...]
-    """Of each of ``messages``."""
+    """Of the record, where there is one, and of each of ``messages``."""
     tokens_before: int
     reason: str
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
-    """The first of ``messages``, which then has no text of its own."""
+    """What stands before ``messages``."""
 
 
 class Shows(Struct, frozen=True):

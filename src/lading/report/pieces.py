@@ -7,19 +7,7 @@ from collections.abc import Sequence
 from lading import jsonbytes
 from lading.compaction.record_lines import read
 from lading.log import Edit, Entry
-from lading.messages import (
-    File,
-    Image,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Text,
-    Tool,
-    ToolCall,
-    ToolResult,
-    user_text,
-)
+from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from lading.report.data import Edited, Logged, Piece, Said, ToolData
 
 
@@ -31,12 +19,11 @@ def logged(entry: Entry) -> Logged:
 def edited(edit: Edit, entries: Sequence[Entry]) -> Edited:
     """A decision on this log."""
     record = read(edit, entries)
-    messages = (user_text(""), *edit.replacement[1:]) if record else edit.replacement
     return Edited(
         kind=edit.kind,
         first=edit.first,
         last=edit.last,
-        messages=tuple(map(said, messages)),
+        messages=tuple(map(said, edit.replacement[1 if record else 0 :])),
         tokens=edit.replacement_tokens,
         tokens_before=edit.tokens_before,
         reason=edit.reason,

@@ -4,7 +4,7 @@ const SPEAKERS = { user: "user", assistant: "assistant", call: "call", files: "f
 
 /** The record that an edit left. `query`: words to mark. */
 function recordBlock(session, edit, { query = null } = {}) {
-  const { record, first, last } = edit;
+  const { record } = edit, { first, last } = record;
   const lines = h("div.lines", { role: "list", tabindex: "0" },
     record.lines.filter(({ kind }) => kind !== "opening").map((line) => recordLine(session, line, query)));
   const summary = record.lines.filter(({ kind }) => kind === "summary").length;
@@ -21,9 +21,9 @@ function recordBlock(session, edit, { query = null } = {}) {
       for (const button of filters.children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
     } }, name, told ? h("small", ` ${told}`) : null)));
   return h("section.record", { "aria-label": `Record of messages ${first} to ${last}` },
-    h("h3", `Record of ${plural(last - first + 1, "message")}`, h("small", ` ${number(record.tokens)} tokens shortened to ${number(edit.tokens[0])}`)),
+    h("h3", `Record of ${plural(last - first + 1, "message")}`, h("small", ` ${number(record.tokens_before)} tokens shortened to ${number(record.tokens_after)}`)),
     filters, lines,
-    lazy("the text as the model reads it", () => [words(recordText(record), { query })], { name: "removed" }));
+    lazy("the text as the model reads it", () => [words(recordText(record), { query })], { name: "as-read" }));
 }
 
 /** The lines told of so many messages, and how many of those are whole. */
@@ -58,8 +58,9 @@ function entryLink(session, entry, kind = "") {
 
 /** What a request tells of the past, in a sentence; empty where it holds no record. */
 function pastWords(session, items) {
-  const edits = [...new Set(items.map((item) => item.edit))].map((edit) => session.edits[edit]).filter((edit) => edit?.record);
-  const entries = sum(edits.map((edit) => edit.last - edit.first + 1)), before = sum(edits.map((edit) => edit.record.tokens));
-  const now = sum(edits.map((edit) => edit.tokens[0]));
-  return edits.length ? `${plural(entries, "message")} of ${number(before)} tokens, shortened to ${number(now)} in ${plural(edits.length, "record")}` : "";
+  const records = [...new Set(items.map((item) => item.edit))].map((edit) => session.edits[edit]?.record).filter(Boolean);
+  const total = (pick) => sum(records.map(pick));
+  if (!records.length) return "";
+  const messages = plural(total(({ first, last }) => last - first + 1), "message");
+  return `${messages} of ${number(total((record) => record.tokens_before))} tokens, shortened to ${number(total((record) => record.tokens_after))} in ${plural(records.length, "record")}`;
 }
