@@ -262,10 +262,9 @@ def test_words_are_found_in_a_record_and_marked_there(watched: Watched, tmp_path
     session = session_of(dialogue())
     page = watched.open(written(tmp_path, session), f"#0/{len(session.calls)}")
     page.keyboard.press("/")
-    page.keyboard.type("#12 User: Mind")
-    expect(page.locator(".hit").first).to_contain_text("left by edit")
-    page.locator(".hit").first.click()
-    expect(page.locator(".request .record").first).to_be_visible()
+    page.keyboard.type("port 8080")
+    page.locator(".hit").filter(has_text="left by edit (summarised)").first.click()
+    expect(page.locator('.line[data-kind="user"] mark')).to_be_in_viewport()
 
 
 def test_usage_that_was_reported_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:

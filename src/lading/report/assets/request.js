@@ -19,7 +19,7 @@ function showRequest(element, session, call, { focus = null, query = null } = {}
     wanted.classList.add("focus");
     const inside = wanted.querySelector(`[data-raw="${focus}"]`);
     inside?.classList.add("focus");
-    for (const place of [wanted, inside, (inside ?? wanted).querySelector("mark")]) place?.scrollIntoView({ block: "center" });
+    for (const place of [wanted, inside, inside?.querySelector("mark") ?? wanted.querySelector("mark")]) place?.scrollIntoView({ block: "center" });
   }
 }
 
