@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction.actions import Action, action, one_line
+from lading.compaction.record_lines import indented
 from lading.compaction.salience import select
 from lading.messages import File, Image, Message, ToolCall, is_own
 
@@ -108,6 +109,7 @@ class Notes:
         text = message.text.strip()
         if message.role == "user":
             media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
+            text = indented(text)
             shown = (clip_middle(text, most, count=count) for most in reversed(USER_TOKENS))
             told = [(f"{words}{media}".strip(), USER_WORTH) for words in shown]
             opened: list[str] = []

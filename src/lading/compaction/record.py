@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lading.compaction.actions import Action, clip, merge
 from lading.compaction.notes import Note
-from lading.compaction.record_lines import FAILING, FILES, indented
+from lading.compaction.record_lines import FAILING, FILES
 
 RECENCY = 0.5
 """The newest note is worth so much more than the oldest."""
@@ -108,7 +108,7 @@ def _lines(shown: Sequence[Shown]) -> Iterator[str]:
         if run:
             yield f"- {merge(run)}"
             run = []
-        yield f"#{note.entry} {note.speaker}: {indented(text)}" if note.speaker else f"- {text}"
+        yield f"#{note.entry} {note.speaker}: {text}" if note.speaker else f"- {text}"
     if run:
         yield f"- {merge(run)}"
 
