@@ -73,14 +73,12 @@ def indented(words: str) -> str:
 
 def read(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:
     """The record that an edit of this log left; None where it left anything else."""
-    if edit.kind != "summarised" or not edit.replacement:
-        return None
-    lines = tuple(_lines(edit.replacement[0].text, entries))
-    if all(line.kind != "opening" for line in lines[:2]):
+    lines = tuple(line for message in edit.replacement[:1] for line in _lines(message.text, entries))
+    if edit.kind != "summarised" or all(line.kind != "opening" for line in lines[:2]):
         return None
     span = entries[edit.first : edit.last + 1]
     messages = [entry.message for entry in span if not is_own(entry.message)]
-    said = Counter[str](message.role for message in messages if _speaks(message))
+    said = Counter[str](message.role for message in messages if message.text.strip() or _has_media(message))
     said["call"] = sum(len(message.calls) for message in messages)
     told = Counter(line.kind for line in lines)
     whole = Counter(line.kind for line in lines if line.is_whole)
@@ -100,5 +98,5 @@ def _lines(text: str, entries: Sequence[Entry]) -> Iterator[Line]:
         yield Line(mark.lastgroup or "", text[start : end - 1], mark.end() - start, entry, is_whole)
 
 
-def _speaks(message: Message) -> bool:
-    return bool(message.text.strip()) or any(isinstance(part, Image | File) for part in message.parts)
+def _has_media(message: Message) -> bool:
+    return any(isinstance(part, Image | File) for part in message.parts)
