@@ -172,6 +172,23 @@ def test_command_on_the_agents_store_runs(line: str, my_store: Path, monkeypatch
     assert result.exit_code in (0, 1)
 
 
+def test_the_record_in_the_readme_is_what_its_commands_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of the document are wrapped and left out; none is invented."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shell, shown = re.findall(r"```console\n((?:.*\n){2})```\n\n```text\n((?:.*\n)+?)```", readme)[0]
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    program = standing_program()
+    assert program is not None
+    ended = [CliRunner().invoke(program, words[1:]) for words in commands(shell)]
+    made = " ".join(ended[-1].stdout.split())
+    told = re.split(r"^\.\.\.\n|^(?=#\d+ |- |\[|Files changed)", shown, flags=re.MULTILINE)
+    assert [line for line in told if " ".join(line.split()) not in made] == []
+    assert len(told) > 15
+
+
 @pytest.mark.parametrize(
     "block", [item for item in BLOCKS if item.language == "console"], ids=lambda block: block.where
 )

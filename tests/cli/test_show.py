@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,3 +96,80 @@ def test_entries_as_json(store: Path) -> None:
     assert entry["index"] == 4
     assert entry["message"]["role"] == "user"
     assert len(entry["digest"]) == len(jsonbytes.digest(json.dumps(entry).encode()))
+
+
+SAID = "Mind port 8080.\n- and the tests\n#2 Assistant: I deleted it."
+
+
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a session whose rounds became a record, and one that was never pressed."""
+    folder = tmp_path_factory.mktemp("compacted")
+    rounds = [message for number in range(12) for message in _round(number)]
+    long = written(folder / "long.json", [user("Look."), *rounds[:9], user(SAID), *rounds[9:], reply("Done.")])
+    short = written(folder / "short.json", [user("Hi."), reply()])
+    assert lading("replay", long, short, "--store", folder / "store", "--window", "4000").code == 0
+    return folder / "store"
+
+
+def _round(number: int) -> list[dict[str, Any]]:
+    ask, result = used_tool(number, f"{number}: " + "word " * 400, arguments=json.dumps({"path": f"{number}.py"}))
+    return [{**ask, "content": f"I read {number}.py because it is next."}, result, reply(f"{number}.py is fine.")]
+
+
+def test_a_store_lists_the_records_of_the_newest_requests(compacted: Path) -> None:
+    listed = lading("show", compacted).out.splitlines()
+    assert listed[0].startswith("2 sessions, ")
+    said = [line for line in listed if "record of messages" in line]
+    long, short = lading("show", compacted, "--json").data["sessions"]
+    assert short["records"] == []
+    assert said == [
+        f"default/long since call {record['call']}: record of messages {record['first']}-{record['last']}, "
+        f"{record['tokens_before']:,} tokens told in {record['tokens_after']:,}: user {share(record['user'])}, "
+        f"assistant {share(record['assistant'])}, {record['calls']['total']} calls in "
+        f"{record['calls']['lines']} lines"
+        for record in long["records"]
+    ]
+    assert "user 1 of 1 (1 whole), assistant" in " ".join(said)
+
+
+def share(of: dict[str, int]) -> str:
+    return f"{of['lines']} of {of['total']} ({of['whole']} whole)"
+
+
+def test_a_request_says_what_a_record_stands_for_and_shows_its_text(compacted: Path) -> None:
+    shown = lading("show", f"{compacted}@long:last").out
+    data = lading("show", f"{compacted}@long:last", "--json").data
+    held = [item for item in data["messages"] if item["record"]]
+    for item in held:
+        record, text = item["record"], item["message"]["parts"][0]["text"]
+        assert "\n".join(line["text"] for line in record["lines"]) == text
+        assert re.search(
+            rf"\n\[record of messages {record['first']}-{record['last']}, .*\]\n{re.escape(text)}\n", shown
+        )
+    (said,) = (line for item in held for line in item["record"]["lines"] if line["kind"] == "user")
+    assert said["text"] == f"#10 User: {SAID}".replace("\n", "\n  ")
+    assert (said["text"][: said["mark"]], said["entry"], said["is_whole"]) == ("#10 User: ", 10, True)
+
+
+def test_a_terminal_shows_each_line_of_a_record_beside_who_says_it(compacted: Path) -> None:
+    terminal = "import sys; sys.stdout.isatty = lambda: True; "
+    environment = {"COLUMNS": "60", "TERM": "xterm-256color", "NO_COLOR": ""}
+    shown = elsewhere("show", f"{compacted}@long:last", before=terminal, environment=environment).out
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()]
+    at = lines.index(next(line for line in lines if re.match(r" +#10 User Mind port 8080\.", line)))
+    place = lines[at].index("Mind")
+    assert lines[at + 1 : at + 3] == [
+        f"{'':{place + 2}}- and the tests",
+        f"{'':{place + 2}}#2 Assistant: I deleted it.",
+    ]
+    assert f"{'- run 3.py':>{place + 8}}" in lines
+    assert all(len(line) <= 60 for line in lines[at - 8 : at + 8])
+    assert "\x1b[1;36m" in shown
+
+
+def test_a_session_without_records_has_none(compacted: Path) -> None:
+    shown = lading("show", f"{compacted}@short:last")
+    assert "record" not in shown.out
+    data = lading("show", f"{compacted}@short:last", "--json").data
+    assert [item["record"] for item in data["messages"]] == [None]

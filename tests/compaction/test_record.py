@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lading.compaction.identifiers import leaves
 from lading.compaction.notes import Note, Notes
 from lading.compaction.record import unresolved, write
+from lading.compaction.record_lines import indented
 from lading.messages import Image, Message, ToolCall, tool_result, user_text
 from tests.examples import quick_first
 from tests.growth import assert_linear
@@ -254,7 +255,7 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
 def _user_lines(message: Message) -> list[tuple[bool, str]]:
     kinds = [f"image {part.media_type}" for part in message.parts if isinstance(part, Image)]
     text = f"{message.text.strip()}{''.join(f' [{kind}]' for kind in kinds)}".strip()
-    return [(at == 0, line) for at, line in enumerate(text.split("\n"))]
+    return [(at == 0, line) for at, line in enumerate(indented(text).split("\n"))]
 
 
 def _texts(message: Message) -> list[str]:

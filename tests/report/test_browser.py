@@ -21,7 +21,7 @@ from lading.stores.memory import MemoryStore
 from lading.view import rebuild
 from tests.engines import run, settings
 from tests.histories import called
-from tests.report.histories import HOSTILE, NEEDLE, hostile_history, live_store, session_of, written
+from tests.report.histories import HOSTILE, NEEDLE, dialogue, hostile_history, live_store, session_of, written
 from tests.waiting import PATIENCE_S
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -128,7 +128,7 @@ def test_what_was_removed_stands_in_place(watched: Watched, path: Path, session:
     expect(edit.locator(".why")).to_contain_text("at call")
     expect(edit.locator(".why")).to_contain_text("tokens, ")
     assert NEEDLE not in page.locator(".request").inner_text()
-    edit.locator("summary").click()
+    edit.locator(".removed > summary").click()
     expect(edit.locator(".removed")).to_contain_text(NEEDLE)
     expect(edit.locator('[data-raw="7"]')).to_contain_text("result 2")
 
@@ -136,7 +136,7 @@ def test_what_was_removed_stands_in_place(watched: Watched, path: Path, session:
 @everywhere
 def test_a_pointer_leads_to_its_text_and_back_to_a_call(watched: Watched, path: Path, session: SessionData) -> None:
     page = watched.open(path, f"#0/{len(session.calls)}")
-    page.locator(".block.edit .pointer").first.click()
+    page.locator(".block.edit .pointers .pointer").first.click()
     pointed = page.locator("#pointed")
     expect(pointed).to_be_visible()
     expect(pointed.locator("h2")).to_contain_text("artifact://default/session/log/")
@@ -229,6 +229,42 @@ def test_hostile_words_are_words(watched: Watched, path: Path) -> None:
     expect(words).to_have_text(f"Fix it. {shown}")
     assert page.title() == "session - Lading"
     assert page.locator("img").count() == 0
+
+
+@everywhere
+def test_a_record_shows_who_said_what_and_leads_to_the_messages(watched: Watched, tmp_path: Path) -> None:
+    session = session_of(dialogue())
+    page = watched.open(written(tmp_path, session), f"#0/{len(session.calls)}")
+    expect(page.locator(".request .facts")).to_contain_text("tokens, shortened to")
+    said = page.locator('.line[data-kind="user"]')
+    expect(said).to_have_count(1)
+    expect(said).to_contain_text("#12user")
+    expect(said).to_contain_text("  #4 Assistant: I deleted it.\n  - shell rm -rf /\n  Files changed: a (#1)")
+    assert page.locator("img").count() == 0
+    record = page.locator(".record").filter(has=said)
+    expect(record.locator("h3")).to_contain_text("tokens shortened to")
+    calls, assistant = record.locator('[data-kind="call"].line'), record.locator('[data-kind="assistant"].line')
+    expect(calls.first).to_be_visible()
+    record.get_by_role("button", name="user 1 of 1, verbatim").click()
+    expect(calls.first).to_be_hidden()
+    expect(assistant.first).to_be_hidden()
+    expect(said).to_be_visible()
+    said.get_by_role("button", name="Read entry 12").click()
+    expect(page.locator("#pointed-title")).to_have_text("artifact://default/session/log/12")
+    expect(page.locator('#pointed [data-raw="12"]')).to_contain_text("Mind port 8080.")
+    page.get_by_role("button", name="Close").click()
+    record.get_by_text("the text as the model reads it").click()
+    expect(record.locator(".as-read")).to_contain_text("[Record of messages ")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_words_are_found_in_a_record_and_marked_there(watched: Watched, tmp_path: Path) -> None:
+    session = session_of(dialogue())
+    page = watched.open(written(tmp_path, session), f"#0/{len(session.calls)}")
+    page.keyboard.press("/")
+    page.keyboard.type("port 8080")
+    page.locator(".hit").filter(has_text="left by edit (summarised)").first.click()
+    expect(page.locator('.line[data-kind="user"] mark')).to_be_in_viewport()
 
 
 def test_usage_that_was_reported_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from lading.sources import Recording
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, packs, run, settings
 from tests.histories import histories
-from tests.report.histories import NEEDLE, hostile_history, live_store, session_of
+from tests.report.histories import NEEDLE, dialogue, hostile_history, live_store, session_of
 
 
 def walked(history: list[Message], *, window: int, ttl_s: float | None = None) -> tuple[MemoryStore, list[Call]]:
@@ -70,6 +70,18 @@ def test_texts_are_carried_once() -> None:
     assert len(session.calls) > 30
     data = jsonbytes.dump(msgspec.to_builtins(session))
     assert data.count(NEEDLE.encode()) == 1
+
+
+def test_a_record_is_carried_as_its_lines_alone() -> None:
+    store, _ = walked(dialogue(), window=4_000)
+    made = store.load("default", "s").edits
+    edits = stored(store, tenant="default", session="s", source="").edits
+    records = [(edit, shown.record, shown) for edit, shown in zip(made, edits, strict=True) if shown.record]
+    assert records
+    for edit, record, shown in records:
+        assert "\n".join(line.text for line in record.lines) == edit.replacement[0].text
+        assert len(shown.messages) == len(edit.replacement) - 1
+    assert all(shown.messages for shown in edits if not shown.record)
 
 
 def test_a_session_that_is_not_there() -> None:

@@ -15,6 +15,7 @@ from lading.cli import terminal
 from lading.cli.amounts import share_of, tokens_of, when_of
 from lading.cli.compare_output import facts_of, print_standings
 from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.plaintables import number
 from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
@@ -191,7 +192,7 @@ def _probes(sessions: Sequence[Session], path: str | None) -> tuple[list[Probe],
     left_out = Counter(probe.session for probe in probes if probe.name not in names)
     for name, count in left_out.items():
         line = next(probe.line for probe in probes if probe.session == name)
-        many = terminal.counted(count, "probe")
+        many = number(count, "probe")
         terminal.warn(f"{path}:{line}: No file holds session {name!r}: {many} left out.")
     if left_out.total() == len(probes):
         raise InputError(f"{path}: No probe is of a session that was read. Give the files that hold its sessions.")

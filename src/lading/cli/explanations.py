@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from lading.cli.plaintables import number
 from lading.evaluate.differences import Difference, Edited, Named
 from lading.log import EditKind
 from lading.why import Answer, Place, Removal
@@ -34,7 +35,7 @@ def explain_answer(answer: Answer) -> tuple[str, ...]:
         lines.extend([f"  By edit {key[0]} too."] if key in told else _removal(place, place.removal))
         told.add(key)
     if (more := answer.found - len(answer.places)) > 0:
-        lines.append(f"And in {_number(more, 'more place')}.")
+        lines.append(f"And in {number(more, 'more place')}.")
     if answer.closest:
         lines.append("Closest in the log:")
         lines.extend(
@@ -56,7 +57,7 @@ def explain_difference(difference: Difference) -> tuple[str, ...]:
     for which, side in (("first", difference.only_one), ("second", difference.only_other)):
         if side.entries:
             last = side.first_entry + side.entries - 1
-            lines.append(f"Only the {which} has {_number(side.entries, 'entry')}: {side.first_entry} to {last}.")
+            lines.append(f"Only the {which} has {number(side.entries, 'entry')}: {side.first_entry} to {last}.")
         lines += [f"Only the {which} shows {_edited(edit)}" for edit in side.edits]
         if side.tools:
             lines.append(f"Only the {which} offers so: {', '.join(side.tools)}.")
@@ -145,11 +146,6 @@ def _edited(edit: Edited) -> str:
 
 def _name(named: Named) -> str:
     return f"{named.session} call {named.call}"
-
-
-def _number(count: int, noun: str) -> str:
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def _quoted(text: str) -> str:

@@ -71,7 +71,8 @@ def money(usd: float) -> str:
 
 def number(count: int, noun: str) -> str:
     """So many of something, in words."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def bar(part: int, whole: int) -> str:

@@ -11,6 +11,7 @@ import click
 from lading.cli import terminal
 from lading.cli.existing_store import open_existing
 from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for, walked
 from lading.evaluate.plan import Options
@@ -57,7 +58,7 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
         calls = sum(len(session.calls) for session in data.sessions)
         size = os.path.getsize(path) / 1e6
         terminal.out.print(
-            f"{terminal.counted(len(data.sessions), 'session')}, {terminal.counted(calls, 'call')}, {size:.1f} MB: "
+            f"{number(len(data.sessions), 'session')}, {number(calls, 'call')}, {size:.1f} MB: "
             f"{terminal.printable(path)}",
             markup=False, soft_wrap=True,
         )  # fmt: skip

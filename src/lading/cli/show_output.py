@@ -8,15 +8,20 @@ from typing import Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
+from rich.table import Table
+from rich.text import Text
 
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, number, print_table, say
+from lading.compaction.record_lines import RecordText, read
 from lading.log import Edit, Entry
 from lading.manifest import totals, unseal
 from lading.pointers import as_text
-from lading.snapshots import Snapshot
+from lading.snapshots import Shown, Snapshot
 from lading.stores import SessionStore
+from lading.view import rebuild
 
 _SESSIONS = (
     Column("session", left=True),
@@ -26,6 +31,8 @@ _SESSIONS = (
     Column("edits"),
     Column("newest (UTC)", left=True),
 )
+_MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
+"""How a terminal shows who speaks; what else a record says is dim."""
 
 
 class Listed(Struct, frozen=True):
@@ -41,6 +48,8 @@ class Listed(Struct, frozen=True):
     """Repairs are not among them."""
     at_s: float | None
     """The newest time recorded with a message or request, in seconds since 1970."""
+    records: tuple[RecordText, ...] = ()
+    """Those in the view, without their lines."""
 
 
 def listed(store: SessionStore) -> list[Listed]:
@@ -55,7 +64,11 @@ def listed(store: SessionStore) -> list[Listed]:
             edits = sum(edit.kind != "repaired" for edit in stored.edits)
             newest = max((at_s for at_s in times if at_s is not None), default=None)
             tokens = totals(last.counts) if last else 0
-            found.append(Listed(tenant, session, stored.calls, len(stored.entries), tokens, edits, newest))
+            shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
+            read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
+            records = tuple(replace(record, lines=()) for record in read_back if record)
+            sizes = (stored.calls, len(stored.entries), tokens, edits)
+            found.append(Listed(tenant, session, *sizes, at_s=newest, records=records))
             advance(1)
     return found
 
@@ -75,6 +88,9 @@ def print_sessions(sessions: Sequence[Listed]) -> None:
         for item in sessions
     ]
     print_table("", _SESSIONS, rows=rows)
+    for item in sessions:
+        for record in item.records:
+            say(f"{item.tenant}/{item.session} since call {record.call}: {_summed_up(record)}")
 
 
 def request_values(request: Snapshot) -> dict[str, Any]:
@@ -93,6 +109,7 @@ def request_values(request: Snapshot) -> dict[str, Any]:
                 "tokens": item.tokens,
                 "entry": item.entry,
                 "edit": request.edits[item.edit] if item.edit >= 0 else None,
+                "record": _record(request, item),
                 "message": item.message,
             }
             for item in request.shown
@@ -108,18 +125,50 @@ def print_request(request: Snapshot) -> None:
     told = -1
     for item in request.shown:
         source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
-        _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)")
+        _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
         if item.edit >= 0 and item.edit != told:
             told = item.edit
-            _echo(f"[{_left(request.edits[item.edit])}]")
-        _echo(as_text(item.message))
+            _echo(f"[{_left(request.edits[item.edit])}]", "dim")
+        if record := _record(request, item):
+            _echo(f"[{_summed_up(record)}]", "dim")
+        if record and sys.stdout.isatty():
+            _print_record(record)
+        else:
+            _echo(as_text(item.message))
+
+
+def _record(request: Snapshot, item: Shown) -> RecordText | None:
+    edit = request.edits[item.edit] if item.edit >= 0 else None
+    return read(edit, request.entries) if edit and item.message == edit.replacement[0] else None
+
+
+def _summed_up(record: RecordText) -> str:
+    shares = (("user", record.user), ("assistant", record.assistant))
+    said = (f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares)
+    return (
+        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens told in "
+        f"{record.tokens_after:,}: {', '.join(said)}, {number(record.calls.total, 'call')} in "
+        f"{number(record.calls.lines, 'line')}"
+    )
+
+
+def _print_record(record: RecordText) -> None:
+    """The lines of a record at a terminal, each beside who says it."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in record.lines:
+        end = 0 if line.kind in ("files", "failing") else line.mark
+        mark, words = line.text[:end].rstrip(": "), terminal.printable(line.text[end:].replace("\t", "    "))
+        table.add_row(Text(mark, _MARKS.get(line.kind, "dim")), Text(words, "" if line.kind in _MARKS else "dim"))
+    terminal.out.print(table)
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
     """Log entries, whole."""
     for entry in entries:
         if len(entries) > 1:
-            _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)")
+            _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)", "bold")
         _echo(as_text(entry.message))
 
 
@@ -132,9 +181,9 @@ def _left(edit: Edit) -> str:
     )
 
 
-def _echo(text: str) -> None:
+def _echo(text: str, style: str = "") -> None:
     if sys.stdout.isatty():
         # What a tool once printed must not move the cursor or rename the window now.
-        click.echo(terminal.printable(text.replace("\t", "    ")))
+        say(text.replace("\t", "    "), style)
     else:
         click.echo(text.encode("utf-8", "backslashreplace"))

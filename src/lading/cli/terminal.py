@@ -95,10 +95,5 @@ def printable(text: str) -> str:
     return shown.encode(out.encoding, "replace").decode(out.encoding)
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things in words."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def _one_line(text: str) -> str:
     return " ".join(printable(text).split("\n"))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from lading.cli import terminal
 from lading.cli.existing_store import open_existing
+from lading.cli.plaintables import number
 from lading.replay import Outcome, verify
 
 
@@ -40,6 +41,6 @@ def command(folder: str, as_json: bool) -> None:
             found = terminal.printable(f"{place}: {outcome.problem}")
             terminal.out.print(Text.assemble(("differs", "red"), " ", found), soft_wrap=True)
         good = len(outcomes) - len(wrong)
-        held = terminal.counted(len(sessions), "session")
+        held = number(len(sessions), "session")
         terminal.out.print(f"{good} of {len(outcomes)} manifests of {held} rebuild byte for byte.")
     sys.exit(terminal.FOUND if wrong else 0)

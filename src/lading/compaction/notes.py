@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction.actions import Action, action, one_line
+from lading.compaction.record_lines import indented
 from lading.compaction.salience import select, telling
 from lading.messages import File, Image, Message, ToolCall, is_own
 
@@ -115,6 +116,7 @@ class Notes:
         if message.role == "user":
             self._failing.clear()
             media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
+            text = indented(text)
             shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
             told = [(f"{words}{media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from lading.compaction.actions import Action, clip, merge
 from lading.compaction.notes import Note
+from lading.compaction.record_lines import FAILING, FILES
 
 RECENCY = 0.5
 """The newest note is worth so much more than the oldest."""
@@ -22,8 +23,6 @@ LEAST_WORTH = 0.2
 """What is worth less is told of the newest turn only, however much room there is."""
 LINE_TOKENS = 4
 """About what a line takes beside its text."""
-FILES = "Files changed"
-FAILING = "Failing at the end"
 MOST_FILES = 12
 MOST_FAILURES = 3
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from lading.compaction.record_lines import RecordText
 from lading.economics import OwnCalls, Usage
 from lading.evaluate.sidebyside import SideBySide
 from lading.log import EditKind, Reported
@@ -60,11 +61,13 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     last: int
     messages: tuple[Said, ...]
     tokens: tuple[int, ...]
-    """Of each of ``messages``."""
+    """Of the record, where there is one, and of each of ``messages``."""
     tokens_before: int
     reason: str
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
+    record: RecordText | None = None
+    """What stands before ``messages``."""
 
 
 class Shows(Struct, frozen=True):

@@ -27,6 +27,7 @@ PROGRAMS = (
     "charts",
     "calls",
     "summary",
+    "record",
     "request",
     "pointers",
     "search",

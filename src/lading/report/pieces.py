@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lading import jsonbytes
+from lading.compaction.record_lines import read
 from lading.log import Edit, Entry
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from lading.report.data import Edited, Logged, Piece, Said, ToolData
@@ -13,18 +16,20 @@ def logged(entry: Entry) -> Logged:
     return Logged(said(entry.message), entry.tokens, entry.turn, entry.at_s)
 
 
-def edited(edit: Edit) -> Edited:
-    """A decision."""
+def edited(edit: Edit, entries: Sequence[Entry]) -> Edited:
+    """A decision on this log."""
+    record = read(edit, entries)
     return Edited(
         kind=edit.kind,
         first=edit.first,
         last=edit.last,
-        messages=tuple(map(said, edit.replacement)),
+        messages=tuple(map(said, edit.replacement[1 if record else 0 :])),
         tokens=edit.replacement_tokens,
         tokens_before=edit.tokens_before,
         reason=edit.reason,
         forced_tokens=edit.forced_tokens,
         pointers=edit.pointers,
+        record=record,
     )
 
 

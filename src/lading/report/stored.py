@@ -53,7 +53,7 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
         tools=tuple(frames.tools),
         templates=frames.templates,
         entries=tuple(map(logged, entries)),
-        edits=tuple(map(edited, edits)),
+        edits=tuple(edited(edit, entries) for edit in edits),
         calls=tuple(_with_reports(calls, entries)),
     )
 

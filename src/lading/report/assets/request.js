@@ -19,7 +19,7 @@ function showRequest(element, session, call, { focus = null, query = null } = {}
     wanted.classList.add("focus");
     const inside = wanted.querySelector(`[data-raw="${focus}"]`);
     inside?.classList.add("focus");
-    for (const place of [wanted, inside, (inside ?? wanted).querySelector("mark")]) place?.scrollIntoView({ block: "center" });
+    for (const place of [wanted, inside, inside?.querySelector("mark") ?? wanted.querySelector("mark")]) place?.scrollIntoView({ block: "center" });
   }
 }
 
@@ -30,6 +30,7 @@ function spanHolding(element, entry) {
 
 function requestHead(session, call, items, element) {
   const { prefix, sent } = call.data;
+  const past = pastWords(session, items);
   const edits = items.filter((item) => item.edit !== null && isCompaction(session.edits[item.edit])).length;
   const facts = [
     ["tokens", `${number(call.tokens)} of ${number(call.frame.budget.window_tokens)}${expectedWords(call)}`],
@@ -37,6 +38,7 @@ function requestHead(session, call, items, element) {
     ["cost", `${money(call.cost.total, session)}, append-only ${money(call.fullCost.total, session)} (simulated)`],
     call.reportedCost && ["as billed", `${money(call.reportedCost.total, session)} for ${number(call.data.reported.input_tokens)} tokens in, ${number(call.data.reported.output_tokens ?? 0)} out`],
     call.recordedCost && ["recorded run", `${money(call.recordedCost.total, session)} for ${number(call.data.recorded.input_tokens)} tokens in, ${number(call.data.recorded.output_tokens ?? 0)} out; not this request`],
+    past && ["the past", past],
     prefix?.first_changed && ["prefix", `changed from ${prefix.first_changed} on: ${prefix.why}`],
     call.data.at_s && ["made", new Date(call.data.at_s * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC"],
     sent && ["sent", `${number(sent.body_bytes)} bytes, ${sent.digest.slice(0, 12)}`],
@@ -169,7 +171,7 @@ function editBlock(session, call, item, { query, focus, isNew }) {
   const at = decided < 0 ? "" : ` at call ${number(session.calls[decided].number)}`;
   const after = sum(edit.tokens);
   const left = edit.messages.flatMap((message) => [...wordsOf(message.pieces)]);
-  const hidden = (edit.pointers ?? []).filter((pointer) => !left.some((text) => text.includes(pointer)));
+  const hidden = (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer)));
   const kind = !isCompaction(edit) ? "mended" : edit.forced_tokens ? "forced" : "voluntary";
   const isOpen = focus !== null && first <= focus && focus <= last && (!query || holdsQuery(session, first, last, query));
   const removed = lazy(
@@ -182,7 +184,9 @@ function editBlock(session, call, item, { query, focus, isNew }) {
         kind === "mended" ? null : key("mark", kind),
         h("b", edit.kind), `${at}: `, say(h("span"), edit.reason),
         kind === "mended" ? null : h("span", `. ${number(edit.tokens_before)} \u2192 ${number(after)} tokens, ${forcedWords(edit, after)}`)),
-      edit.messages.length ? edit.messages.map((message) => messageParts(message, { query })) : h("p.nothing", "nothing stands here now"),
+      edit.messages.length ? edit.messages.map((message, at) => [
+        edit.record && at === 1 ? h("p.note", "kept as it was said, after the record:") : null,
+        ...(edit.record && !at ? [recordBlock(session, edit, { query })] : messageParts(message, { query }))]) : h("p.nothing", "nothing stands here now"),
       hidden.length ? h("p.pointers", "kept at ", hidden.map((pointer) => pointerLink(pointer, openPointer))) : null,
       removed),
     weight(after));

@@ -9,6 +9,7 @@ const CLASSES = ["system", "tools", "task", "evidence", "memory", "messages", "r
 /** Everything about one session that charts, table and search ask for; made once, when it is opened first. */
 function openSession(raw, index) {
   const session = { raw, index, frames: raw.frames, entries: raw.entries, edits: raw.edits };
+  for (const { record, messages } of raw.edits) if (record) messages.unshift({ role: "user", pieces: [{ kind: "text", text: recordText(record) }] });
   session.frame = raw.frames[raw.calls.at(-1)?.shows.frame ?? 0];
   session.decidedAt = new Int32Array(raw.edits.length).fill(-1);
   session.firstShown = new Int32Array(raw.entries.length).fill(-1);
