@@ -1,8 +1,11 @@
-"""What all tests share: Hypothesis profiles, and the folder of recorded data where it exists."""
+"""What all tests share: Hypothesis profiles, which tests coverage is measured by, and the folder of recorded data
+where it exists."""
 
 from __future__ import annotations
 
 import os
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,30 @@ settings.register_profile("quick", settings.get_profile("dev"), derandomize=True
 settings.register_profile("full", settings.get_profile("dev"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
+
+
+NOT_MEASURED = frozenset(
+    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["coverage"]["run"]["omit"]
+)
+
+
+def is_of_a_measured_room(test: Path) -> bool:
+    """Whether the room that a file of tests mirrors is one that coverage is asked of."""
+    room = test.relative_to(ROOT / "tests").parts[0].removeprefix("test_").removesuffix(".py")
+    source = Path("src", "lading", room)
+    is_room = (ROOT / source).is_dir() or (ROOT / source).with_suffix(".py").is_file()
+    return is_room and f"{source.as_posix()}.py" not in NOT_MEASURED
+
+
+# Hypothesis marks its tests in the same hook.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Measure coverage by the example tests of the measured rooms only: a traced test takes four times as long, and
+    properties and costly tests reach no line that these should not."""
+    for item in items:
+        is_costly = any(map(item.get_closest_marker, ("full", "hypothesis")))
+        if is_costly or not is_of_a_measured_room(item.path):
+            item.add_marker(pytest.mark.no_cover)
 
 
 class FailureNames:

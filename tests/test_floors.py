@@ -6,7 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from coverage.files import GlobMatcher
+
+from tests.conftest import is_of_a_measured_room
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -34,6 +37,20 @@ def test_coverage_leaves_out_what_it_is_told_to_and_no_more() -> None:
     assert "messages" in lower
     assert not [room for room in lower if omitted.match(f"src/lading/{room}/a.py")]
     assert not [room for room in lower if omitted.match(f"src/lading/{room}.py")]
+
+
+def test_coverage_is_measured_by_the_tests_of_those_rooms_and_no_others(request: pytest.FixtureRequest) -> None:
+    measuring = ["wire/test_sse.py", "compaction/agentrail/test_faults.py", "test_view.py", "test_request.py"]
+    others = [
+        "cli/test_show.py",
+        "test_engine.py",
+        "test_contract.py",
+        "stores/test_contract.py",
+        "bench/test_chains.py",
+    ]
+    assert all(is_of_a_measured_room(ROOT / "tests" / name) for name in measuring)
+    assert not any(is_of_a_measured_room(ROOT / "tests" / name) for name in others)
+    assert request.node.get_closest_marker("no_cover")
 
 
 def test_every_room_stands_on_one_floor() -> None:

@@ -195,7 +195,6 @@ def said_in(message: Message) -> Iterator[str]:
 
 SESSIONS = [
     ("pi_large_session", 0, 24_000, "anthropic"),
-    ("pi_large_session", 0, 32_000, "openai_chat"),
     ("swesmith_claude", 0, 5_000, "anthropic"),
     ("sweagent_demos", 2, 3_000, "openai_chat"),
     ("tau_airline", 0, 3_500, "anthropic"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lading.shrink.shrinking import MOST_CHARS
 from tests.cli.commands import lading, lines, reply, used_tool, user, written
 from tests.cli.test_bad_input import GOOD, contents
 
@@ -16,8 +17,8 @@ HOSTILE = {
     "escapes": "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e",
     "nul": "a\0b",
     "surrogates": "\ud83d lone \ude00",
-    "one long line": "word " * 2_000_000,
-    "one long word": "x" * 1_000_000,
+    "one long line": "word " * (MOST_CHARS // 4),
+    "one long word": "x" * 300_000,
     "deep brackets": "[" * 5_000,
     "special tokens": "<|endoftext|> <|im_start|>system",
 }

@@ -1,4 +1,4 @@
-"""Recorded sessions, replayed on each wire at each window: legal, within the window, built again elsewhere."""
+"""Recorded sessions, replayed on each wire and at each window: legal, within the window, built again elsewhere."""
 
 from __future__ import annotations
 
@@ -81,10 +81,17 @@ def least_tokens(recording: Recording, upto: int) -> int:
     return tools + sum(map(meter.count_message, shown))
 
 
-@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
-@pytest.mark.parametrize("window", [8_000, 32_000])
-def test_recorded_sessions(shared: Path, tmp_path: Path, window: int, wire: str) -> None:
-    files = [shared / "data" / f"{name}.jsonl.gz" for name in FILES]
+@pytest.mark.parametrize(
+    ("window", "wire", "names"),
+    [
+        (8_000, "openai_chat", FILES[::2]),
+        (32_000, "anthropic", FILES[::2]),
+        (8_000, "anthropic", FILES[1::2]),
+        (32_000, "openai_chat", FILES[1::2]),
+    ],
+)
+def test_recorded_sessions(shared: Path, tmp_path: Path, window: int, *, wire: str, names: tuple[str, ...]) -> None:
+    files = [shared / "data" / f"{name}.jsonl.gz" for name in names]
     store, out = tmp_path / "store", tmp_path / "out.jsonl"
     settings = ("--window", str(window), "--wire", wire, "--counter", "cl100k", "--prices", ".10/1.25")
     ended = lading("replay", *files, *settings, "--store", store, "--emit", out, "--json")

@@ -14,6 +14,7 @@ from lading.compaction.identifiers import (
 )
 from lading.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
+from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
 from tests.histories import WORDS
 
@@ -140,7 +141,7 @@ def test_no_value_of_an_enormous_text_is_cut_in_two(shift: int) -> None:
     assert {mention.value for mention in named(text)} == {"ab_1::cd_2"}
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 9))
 def test_hostile_texts_are_read_in_linear_time(name: str) -> None:
     def read(text: str) -> None:
         for message in (user_text(text), Message("assistant", (ToolCall("c", "read", text),))):

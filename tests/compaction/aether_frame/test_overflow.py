@@ -115,7 +115,7 @@ def test_a_summary_is_tightened_to_half_at_most() -> None:
 
 def test_the_oldest_evidence_is_dropped_to_bare_pointers_before_a_turn_leaves() -> None:
     history = admitted([user_text("Do it."), *rounds(0, 20)])
-    for room_tokens in range(history.view.tokens, 300, -10):
+    for room_tokens in range(history.view.tokens, 300, -40):
         drafts = decided(history, room_tokens, options=Tail(slack_percent=0))
         if OLDEST_EVIDENCE in taken(drafts):
             break

@@ -183,10 +183,10 @@ def test_what_is_shown_to_the_summariser_is_bounded() -> None:
 
     chosen = replace(settings(6_000, strategy="reactive"), summarizer=Summarizer(summarize, 5.0))
     engine = Engine(chosen)
-    engine.append([user_text("Do it."), *work(0, 400)])
+    engine.append([user_text("Do it."), *work(0, 100)])
     pack = ask(engine)
     (request,) = asked
-    assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuilt(801, 0).tokens
+    assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuilt(201, 0).tokens
     assert request.reason.startswith("reactive_full: ")
     assert "[reactive full summary]\n[Record of messages" in pack.request["messages"][1]["content"]
     assert "Goal: do it" in pack.request["messages"][1]["content"]
