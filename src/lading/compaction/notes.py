@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.actions import Action, action, one_line
+from lading.compaction.actions import Action, action, clip, one_line
 from lading.compaction.salience import select
-from lading.messages import File, Image, Message, ToolCall, is_own
+from lading.messages import File, Image, Message, Part, ToolCall, is_own
 
 USER_TOKENS = (400, 100)
 """A longer message of the user is a paste: its middle is left out, first above 400 tokens."""
@@ -26,6 +27,8 @@ INTERIM = ((70, 0.25), (30, 0.4))
 """What the assistant says between calls."""
 WORDS_TOKENS = 4
 """About what a few words behind a note take."""
+MEDIA_CHARS = 240
+"""Of what is said of the images and files of a message."""
 HEAD_SHARE = 2 / 3
 """Of a paste whose middle is left out."""
 
@@ -97,7 +100,7 @@ class Notes:
                 (call, place), *others = waiting
                 if others:
                     self._open[result.call_id] = others
-                act = action(call, result)
+                act = action(call, result, media=_media(entry, result.parts))
                 self._notes[place] = _called(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
@@ -107,9 +110,9 @@ class Notes:
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text = message.text.strip()
         if message.role == "user":
-            media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
+            media = _media(entry, message.parts)
             shown = (clip_middle(text, most, count=count) for most in reversed(USER_TOKENS))
-            told = [(f"{words}{media}".strip(), USER_WORTH) for words in shown]
+            told = [(f"{words} {media}".strip(), USER_WORTH) for words in shown]
             opened: list[str] = []
         else:
             sizes = INTERIM if message.calls else CLOSING
@@ -139,8 +142,15 @@ def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> t
     return tuple(forms)
 
 
-def _medium(part: Image | File) -> str:
-    return f" [{'image' if isinstance(part, Image) else 'file'}{f' {part.media_type}' if part.media_type else ''}]"
+def _media(entry: int, parts: Iterable[Part]) -> str:
+    """The images and files among the parts: how many of each kind, and the message that has them."""
+    kinds = Counter(
+        f"image {part.media_type}" if isinstance(part, Image) else f"file {part.name} {part.media_type}"
+        for part in parts
+        if isinstance(part, Image | File)
+    )
+    told = (f"{times} x {kind}" if times > 1 else kind for kind, times in kinds.items())
+    return clip(" ".join(f"[{one_line(kind)}, #{entry}]" for kind in told), MEDIA_CHARS)
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:
