@@ -71,6 +71,13 @@ def test_a_span_names_its_messages() -> None:
     ]
 
 
+@pytest.mark.parametrize("number", ["#1", "1", " #1.", "#1-1", "#1.0"])
+def test_a_message_is_named_by_its_number_too(number: str) -> None:
+    call = ToolCall("r1", RESTORE, json.dumps({"address": number}))
+    given = answer(call, entries("first", "second"), session=("default", "session"), count=count)
+    assert given.text == "[Lines 1 to 1 of 1.]\nsecond"
+
+
 @pytest.mark.parametrize("query", ["(a+)+$", "(", "[", "\\", ".*" * 300, "a|b", "(?:x" * 200])
 def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
     text = "a" * 50_000 + "!\n" + "\n".join(["b"] * 1_000)
@@ -90,6 +97,9 @@ def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
         ('{"address": "artifact://default/session/log/99"}', "past the log"),
         ('{"address": "artifact://default/session/log/1"}', "past the log"),
         ('{"address": "artifact://default/session/log/0-1"}', "past the log"),
+        ('{"address": "#99"}', "past the log"),
+        ('{"address": "#1-0"}', "ends before it begins"),
+        ('{"address": "#x"}', "no address"),
         ('{"address": "artifact://default/session/log/0", "lines": "x"}', "a range"),
         ('{"address": "artifact://default/session/log/0", "lines": "7-3"}', "lines 1 to 1"),
         ("[" * 5_000, "no JSON"),

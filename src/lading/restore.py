@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from lading import jsonbytes
-from lading.addresses import RESTORE, parse
+from lading.addresses import RESTORE, Address, parse
 from lading.errors import AddressError
 from lading.log import Entry
 from lading.messages import File, Image, Message, Part, Text, Tool, ToolCall, ToolResult
@@ -27,7 +27,7 @@ SCHEMA = Tool(
     {
         "type": "object",
         "properties": {
-            "address": {"type": "string", "description": "artifact://..."},
+            "address": {"type": "string", "description": "artifact://... or #17 for message 17"},
             "query": {"type": "string", "description": "words to find in it"},
             "lines": {"type": "string", "description": "such as 1-80"},
         },
@@ -43,6 +43,8 @@ LEAST_ANSWER_TOKENS = 150
 _NOTE_TOKENS = 60
 """About what an answer says of itself."""
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
+_NUMBER = re.compile(r"#?(\d{1,9}(?:-\d{1,9}|\.\d{1,6})?)", re.ASCII)
+"""Of messages of this conversation, as records name them: #17, #17-42, #17.0 for a part."""
 _QUERY_CHARS = 400
 _AROUND_ADDRESS = " \t\n`'\"<>[](),."
 """What a model writes around an address."""
@@ -160,7 +162,8 @@ def _word(value: Any) -> str:
 def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> list[tuple[int, Message]]:
     """The messages that stand at the address, each with its entry."""
     try:
-        place = parse(asked.address)
+        number = _NUMBER.fullmatch(asked.address)
+        place = Address(*session, "log", number[1]) if number else parse(asked.address)
         first, last, part = place.log_span()
     except AddressError as error:
         raise _Refused(f"This is no address of this conversation: {error}") from error

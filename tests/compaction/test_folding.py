@@ -22,7 +22,7 @@ from tests.views import address, admitted, count, paired, pairing_faults, pressu
 
 OPENING = re.compile(
     r"\[Record of messages (\d+)(?:-(\d+))? \(\d[\d,]* tokens as last shown\), in order\. The user's words are "
-    r"verbatim; the rest is shortened\. #17 is message 17\. To read more, restore (\S+) or one of its messages\.\]"
+    r"verbatim; the rest is shortened\. #\d+ is message \d+\. To read more, restore #\d+ or all of (\S+)\.\]"
 )
 
 
@@ -58,7 +58,7 @@ def test_a_record_says_what_it_is_and_what_happened_in_order() -> None:
     assert draft.pointers == (address("1-4"),)
     assert draft.replacement[0].text == (
         f"[Record of messages 1-4 ({tokens} tokens as last shown), in order. The user's words are verbatim; the "
-        f"rest is shortened. #17 is message 17. To read more, restore {address('1-4')} or one of its messages.]\n"
+        f"rest is shortened. #4 is message 4. To read more, restore #4 or all of {address('1-4')}.]\n"
         "#1 Assistant: It hangs because of b.py.\n"
         "- shell make: failed: Error: port 8080 is taken\n"
         "#3 Assistant: Done. TODO: look at it\n"

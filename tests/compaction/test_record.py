@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -239,7 +240,7 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
         f"#{entry} User: {line}" if first else line
         for entry, message in enumerate(history)
         if message.role == "user"
-        for first, line in _user_lines(message)
+        for first, line in _user_lines(entry, message)
     }
     for line in write(noted(history), most_tokens=most_tokens, count=tokens).split("\n"):
         if not line or line in heard or LEFT_OUT.fullmatch(line):
@@ -252,10 +253,11 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
             assert word in log or bare in log or bare in FIXED, line
 
 
-def _user_lines(message: Message) -> list[tuple[bool, str]]:
-    kinds = [f"image {part.media_type}" for part in message.parts if isinstance(part, Image)]
-    text = f"{message.text.strip()}{''.join(f' [{kind}]' for kind in kinds)}".strip()
-    return [(at == 0, line) for at, line in enumerate(indented(text).split("\n"))]
+def _user_lines(entry: int, message: Message) -> list[tuple[bool, str]]:
+    kinds = Counter(f"image {part.media_type}".strip() for part in message.parts if isinstance(part, Image))
+    shown = (f" [{f'{times} x ' if times > 1 else ''}{kind}, #{entry}]" for kind, times in kinds.items())
+    text = f"{indented(message.text.strip())}{''.join(shown)}".strip()
+    return [(at == 0, line) for at, line in enumerate(text.split("\n"))]
 
 
 def _texts(message: Message) -> list[str]:

@@ -91,7 +91,7 @@ def test_it_says_how_much_there_was_and_how_much_of_it_is_told() -> None:
     assert record.calls == Share(total=2, lines=1, whole=0)
     assert record.tokens_before == sum(map(count, [said("I go."), *messages]))
     assert record.tokens_after < record.tokens_before / 2
-    assert [line.text for line in record.lines if line.is_whole] == ["#1 Assistant: I go.", "#4 User: [image]"]
+    assert [line.text for line in record.lines if line.is_whole] == ["#1 Assistant: I go.", "#4 User: [image, #4]"]
 
 
 def test_the_lines_of_a_model() -> None:

@@ -75,6 +75,13 @@ def test_what_is_not_from_the_log_is_generated() -> None:
     assert kept(said("system", "another text"), HEAD[1]).generated_tokens == 0
 
 
+def test_what_a_note_quotes_from_the_log_is_not_generated() -> None:
+    note = said("user", "#1 User: mend the build\n- read src/a.py\nFiles changed: src/a.py (#3)")
+    assert kept(SYSTEM, note, *LOG[5:]).generated_tokens == WORDS.count("#1 User: - read Files changed: (#3)")
+    assert kept(SYSTEM, said("user", "build the mend"), *LOG[5:]).generated_tokens == 3
+    assert kept(SYSTEM, said("user", "mend the  build"), *LOG[5:]).generated_tokens == 0
+
+
 def test_lines_of_the_same_result_are_no_less_from_the_log() -> None:
     assert kept(*LOG[:3], gives("a", "one\nfour"), *LOG[4:]).generated_tokens == 0
     assert kept(*LOG[:3], gives("a", "one\n[cut here]\nfour"), *LOG[4:]).generated_tokens == 2

@@ -77,6 +77,8 @@ class Action(Struct, frozen=True):
     outcome: str = ""
     demands: str = ""
     """What a document that was read demands, quoted."""
+    media: str = ""
+    """The images and files in the result, with the message that has them."""
     path: str = ""
     kind: str = ""
     """edit, command, read, or empty: data."""
@@ -101,13 +103,13 @@ class Action(Struct, frozen=True):
 
     @property
     def brief(self) -> str:
-        """Tool and target, with the failure and what was demanded."""
-        return _joined(self.short, self.outcome if self.failed else "", self.demands)
+        """Tool and target, with the failure, what was demanded, and images."""
+        return _joined(self.short, self.outcome if self.failed else "", self.demands, self.media)
 
     @property
     def detail(self) -> str:
         """The line in full."""
-        return _joined(self.short, self.change, self.outcome, self.demands)
+        return _joined(self.short, self.change, self.outcome, self.demands, self.media)
 
     def forms(self) -> Iterator[tuple[str, float]]:
         """The line shorter and in full, each with what a token of it is worth."""
@@ -121,8 +123,8 @@ class Action(Struct, frozen=True):
         yield self.detail, worths[1]
 
 
-def action(call: ToolCall, result: ToolResult | None) -> Action:
-    """The action of a call; ``result`` is None where none came."""
+def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
+    """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
     pairs = [(key.casefold(), value) for key, value in leaves(call.arguments) if value.strip()]
     path = _path(next((value for key, value in pairs if key in _PATHS), ""))
     command = "" if path else next((value for key, value in pairs if key in _COMMANDS), "")
@@ -143,6 +145,7 @@ def action(call: ToolCall, result: ToolResult | None) -> Action:
         change=change if edits else "",
         outcome=_outcome(kind, text, error, failed=failed) if result else "no result",
         demands=demands(text) if kind in ("read", "command") else "",
+        media=media,
         path=path,
         kind=kind,
         failed=failed,

@@ -105,7 +105,7 @@ def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
     span = f"{first}-{last}" if last > first else str(first)
     return (
         f"[Record of messages {span} ({tokens:,} tokens as last shown), in order. The user's words are verbatim; "
-        f"the rest is shortened. #17 is message 17. To read more, restore {pointer} or one of its messages.]"
+        f"the rest is shortened. #{last} is message {last}. To read more, restore #{last} or all of {pointer}.]"
     )
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.actions import Action, action, one_line
+from lading.compaction.actions import Action, action, clip, one_line
 from lading.compaction.record_lines import indented
 from lading.compaction.salience import select, telling
-from lading.messages import File, Image, Message, ToolCall, is_own
+from lading.messages import File, Image, Message, Part, ToolCall, is_own
 
 USER = ((400, 0.8), (100, 9.0))
 """The most tokens of a message of the user (the middle of a longer one is left out like that of a paste) and what a
@@ -30,6 +31,8 @@ FILLER = ((30, 0.1),)
 """Of a message that only announces its call: the call says it."""
 WORDS_TOKENS = 4
 """About what a few words behind a note take."""
+MEDIA_CHARS = 240
+"""Of what is said of the images and files of a message."""
 HEAD_SHARE = 2 / 3
 """Of a paste whose middle is left out."""
 
@@ -103,7 +106,7 @@ class Notes:
                 (call, place), *others = waiting
                 if others:
                     self._open[result.call_id] = others
-                act = action(call, result)
+                act = action(call, result, media=_media(entry, result.parts))
                 (self._failing.add if act.failed else self._failing.discard)(act.subject)
                 self._notes[place] = _called(self._entries[place], act, count)
 
@@ -115,10 +118,9 @@ class Notes:
         text = message.text.strip()
         if message.role == "user":
             self._failing.clear()
-            media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
-            text = indented(text)
+            text, media = indented(text), _media(entry, message.parts)
             shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
-            told = [(f"{words}{media}".strip(), worth) for words, worth in shown]
+            told = [(f"{words} {media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []
         else:
             sizes = CLOSING
@@ -152,8 +154,15 @@ def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> t
     return tuple(forms)
 
 
-def _medium(part: Image | File) -> str:
-    return f" [{'image' if isinstance(part, Image) else 'file'}{f' {part.media_type}' if part.media_type else ''}]"
+def _media(entry: int, parts: Iterable[Part]) -> str:
+    """The images and files among the parts: how many of each kind, and the message that has them."""
+    kinds = Counter(
+        f"image {part.media_type}" if isinstance(part, Image) else f"file {part.name} {part.media_type}"
+        for part in parts
+        if isinstance(part, Image | File)
+    )
+    told = (f"{times} x {kind}" if times > 1 else kind for kind, times in kinds.items())
+    return clip(" ".join(f"[{one_line(kind)}, #{entry}]" for kind in told), MEDIA_CHARS)
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:

@@ -9,7 +9,6 @@ nothing drifts, however often records are merged.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -34,6 +33,19 @@ class Shown(NamedTuple):
     form: int
 
 
+class Standing(NamedTuple):
+    """How things stand at the end of notes."""
+
+    changed: dict[str, int]
+    """The entry of the last change of each file, in the order of these."""
+    failures: dict[str, list[Note]]
+    """All failures, by what was called."""
+    failing: dict[str, Note]
+    """The last failure of what has not passed since, the newest last."""
+    asked: int
+    """The entry of the user's newest message."""
+
+
 def write(
     notes: Sequence[Note], *, most_tokens: int, count: Callable[[str], int], instead: Sequence[str] = ()
 ) -> str:
@@ -41,8 +53,9 @@ def write(
 
     ``instead``: lines that stand in the place of all but the user's words.
     """
-    told = [note for note in notes if note.speaker == "User"] if instead else [*_mend(notes)]
-    ending = [*instead, *_state(notes)]
+    standing = _standing(notes)
+    told = [note for note in notes if note.speaker == "User"] if instead else [*_mend(notes, standing)]
+    ending = [*instead, *_state(standing)]
     if count("\n".join(ending)) > most_tokens:
         ending = [*instead]
     forms = _choose(told, most_tokens=most_tokens - count("\n".join(ending)))
@@ -59,24 +72,33 @@ def write(
     return written if count(written) <= most_tokens else ""
 
 
-def _mend(notes: Sequence[Note]) -> Iterator[Note]:
+def _standing(notes: Sequence[Note]) -> Standing:
+    """How things stand at the end of the notes."""
+    standing = Standing({}, {}, {}, -1)
+    for note in notes:
+        act = note.action
+        if act is None:
+            standing = standing._replace(asked=note.entry) if note.speaker == "User" else standing
+            continue
+        standing.failing.pop(act.subject, None)
+        if act.failed:
+            standing.failing[act.subject] = note
+            standing.failures.setdefault(act.subject, []).append(note)
+        elif act.edits:
+            standing.changed.pop(act.path, None)
+            standing.changed[act.path] = note.entry
+    return standing
+
+
+def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
     """The notes; of a command that failed several times only the last failure, and whether it passed afterwards."""
-    times: Counter[str] = Counter()
-    last: dict[str, Action] = {}
-    for act in (note.action for note in notes):
-        if act is not None and act.kind == "command":
-            times[act.subject] += act.failed
-            last[act.subject] = act
-    seen: Counter[str] = Counter()
     for note in notes:
         act = note.action
         if act is None or not act.failed or act.kind != "command":
             yield note
-            continue
-        seen[act.subject] += 1
-        if seen[act.subject] == times[act.subject]:
-            again = f" ({times[act.subject]} times)" if times[act.subject] > 1 else ""
-            yield note.qualified(again if last[act.subject].failed else f"{again} (passed later)")
+        elif note is (failures := standing.failures[act.subject])[-1]:
+            again = f" ({len(failures)} times)" if len(failures) > 1 else ""
+            yield note.qualified(again if act.subject in standing.failing else f"{again} (passed later)")
 
 
 def _choose(notes: Sequence[Note], *, most_tokens: int) -> dict[int, int]:
@@ -115,17 +137,10 @@ def _lines(shown: Sequence[Shown]) -> Iterator[str]:
 
 def unresolved(notes: Sequence[Note]) -> list[str]:
     """The newest failures that no later run mended, and what the assistant called open, the newest first."""
-    failing: dict[str, tuple[int, str]] = {}
-    opened: list[tuple[int, str]] = []
-    for note in notes:
-        act = note.action
-        if act is not None:
-            failing.pop(act.subject, None)
-            if act.failed:
-                failing[act.subject] = (note.entry, f"Failed: {act.brief}")
-        elif note.opened:
-            opened = [(note.entry, f"Open: {clip(line, 160)}") for line in note.opened]
-    found = [*[*failing.values()][-MOST_FAILURES:], *opened]
+    failing = [*_standing(notes).failing.values()][-MOST_FAILURES:]
+    found = [(note.entry, f"Failed: {note.action.brief}") for note in failing if note.action]
+    newest = next((note for note in reversed(notes) if note.opened), None)
+    found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
     return [line for _, line in sorted(found, key=lambda item: -item[0])]
 
 
@@ -138,22 +153,11 @@ def _left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
         yield f"({len(left)} messages of the user are left out here: #{left[0]} to #{left[-1]})"
 
 
-def _state(notes: Sequence[Note]) -> Iterator[str]:
-    """How things stand at the end: the files that were changed, each with its last change, and what fails."""
-    changed: dict[str, int] = {}
-    failing: dict[str, str] = {}
-    for note in notes:
-        act = note.action
-        if act is None:
-            failing = {} if note.speaker == "User" else failing
-            continue
-        if act.edits and not act.failed:
-            changed.pop(act.path, None)
-            changed[act.path] = note.entry
-        failing.pop(act.subject, None)
-        if act.failed:
-            failing[act.subject] = act.brief
-    if changed:
-        yield f"{FILES}: " + ", ".join(f"{path} (#{entry})" for path, entry in [*changed.items()][-MOST_FILES:])
-    if failing:
-        yield f"{FAILING}: {[*failing.values()][-1]}"
+def _state(standing: Standing) -> Iterator[str]:
+    """The files that were changed, each with its last change, and what fails since the user last spoke."""
+    if standing.changed:
+        files = [*standing.changed.items()][-MOST_FILES:]
+        yield f"{FILES}: " + ", ".join(f"{path} (#{entry})" for path, entry in files)
+    newest = next(reversed(standing.failing.values()), None)
+    if newest and newest.action and newest.entry > standing.asked:
+        yield f"{FAILING}: {newest.action.brief}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from operator import add
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ MOST_PLACES = 1_000
 """In one message: a value that stands there more often is looked at in the first ones."""
 
 _RUN = re.compile(r"\w+")
-_PIECE = re.compile(r"\w+(?:[./-]\w+)*")
+PIECE = re.compile(r"\w+(?:[./-]\w+)*")
 _IDENTIFIER = re.compile(r"[\d_./]|[a-z][A-Z]")
 _WORD = re.compile(r"(?<![\w$@/\\.-])[^\W\d_]{4,}(?![\w$@/\\]|[.-]\w|://)")
 _NOTHING: frozenset[str] = frozenset()
@@ -193,6 +194,15 @@ class Places:
             self._firsts[value] = next(self._held(value, self._likely(value)), None)
         return self._firsts[value]
 
+    def holding(self, words: AbstractSet[str]) -> Iterator[int]:
+        """The messages that hold all of these runs of word characters."""
+        fewest = min((self._holding.get(word, []) for word in words), key=len)
+        return (at for at in fewest if words <= self._texts.of(self.messages[at]).runs)
+
+    def text(self, position: int) -> str:
+        """What a message says."""
+        return self._texts.of(self.messages[position]).text
+
     def seen(self, value: str, *, before: int) -> Seen | None:
         """Where the messages before a position hold the value; None where none does. Asked with rising
         positions, it looks at each message once."""
@@ -265,9 +275,12 @@ def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Text
 
 def identifiers(text: str) -> Iterator[str]:
     """The pieces of a text that look like identifiers, paths or numbers, 4 to 64 characters long."""
-    for piece in _PIECE.findall(text):
-        if LEAST_CHARS <= len(piece) <= MOST_CHARS and _IDENTIFIER.search(piece):
-            yield piece
+    return filter(is_identifier, PIECE.findall(text))
+
+
+def is_identifier(piece: str) -> bool:
+    """Whether a piece of a text looks like an identifier, a path or a number."""
+    return LEAST_CHARS <= len(piece) <= MOST_CHARS and _IDENTIFIER.search(piece) is not None
 
 
 def _value(text: str, places: Places, call: int) -> Value | None:

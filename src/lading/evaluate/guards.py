@@ -20,7 +20,8 @@ from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import leaves
 from lading.errors import InputError
 from lading.evaluate.grounding import Places, Texts, identifiers
-from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult
+from lading.evaluate.quoting import Quotes
+from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.shrink.shrinking import decoded
 from lading.telling import essence
 
@@ -45,7 +46,7 @@ class Kept(Struct, frozen=True):
     run_tokens: int
     """Of the newest messages that stand in it as they were, back to the first that does not."""
     generated_tokens: int
-    """Of what stands in it and not in the log, system messages apart."""
+    """Of what it says and does not quote from the log, system messages apart."""
     invented: tuple[str, ...]
     """Identifiers and numbers in what was generated, outside Lading's own notes, that no message before holds."""
 
@@ -69,6 +70,7 @@ class Guards:
         """``count``: tokens of a message, framing included."""
         self._messages = messages
         self._places = Places(messages, texts=texts)
+        self._quotes = Quotes(self._places)
         self._count = count
         self._tokens = [count(message) for message in messages]
         self._known = {id(message): (position,) for position, message in enumerate(messages)}
@@ -129,10 +131,12 @@ class Guards:
         rest = message.with_parts(tuple(part for whole in message.parts if (part := self._new(whole))))
         if not rest.parts:
             return _Shown(message, ())
-        texts = (_MARKER.sub(" ", text) for text in _said(rest.parts))
-        values = dict.fromkeys(value for text in texts for value in identifiers(text))
+        said = _said(rest.parts)
+        values = dict.fromkeys(value for text in said for value in identifiers(_MARKER.sub(" ", text)))
         firsts = tuple((value, self._places.first(value)) for value in values)
-        return _Shown(message, (), self._count(rest), firsts)
+        texts = (self._quotes.unquoted(text) for text in (*said, *(call.arguments for call in rest.calls)))
+        generated = "\n".join(filter(None, texts))
+        return _Shown(message, (), self._count(user_text(generated)) if generated else 0, firsts)
 
     def _new(self, part: Part) -> Part | None:
         """The part without what the log's result of the same call says; None where nothing is left."""

@@ -95,7 +95,7 @@ KEPT: tuple[Figure, ...] = (
     ),
     (Column("run", "The same in the median."), lambda item: _tokens(item.guards.run_median_tokens)),
     (
-        Column("made", "Tokens that are not from the log, as a share of the window."),
+        Column("made", "Tokens that are not quoted from the log, as a share of the window."),
         lambda item: _percent(item.guards.generated_share),
     ),
     (

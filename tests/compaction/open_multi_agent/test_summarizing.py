@@ -67,7 +67,7 @@ def test_the_heading_of_a_summary_is_that_of_any_fold_and_names_the_whole() -> N
     (draft,) = decided(summarize(), admitted(long(6)), answer=Summary("Done: read six files")).drafts
     heading = draft.replacement[0].text.splitlines()[0]
     assert heading.startswith("[Record of messages 1-6 (")
-    assert "restore artifact://t/s/log/1-6 or one of its messages.]" in heading
+    assert "restore #6 or all of artifact://t/s/log/1-6.]" in heading
     for answer in (Summary(""), SummaryFailed("the server is down")):
         (draft,) = decided(summarize(), admitted(long(6)), answer=answer).drafts
         assert draft.replacement[0].text.splitlines()[0] == heading
@@ -90,7 +90,7 @@ def test_nobody_to_ask_is_told_and_rules_tell_the_older_half() -> None:
 def test_bug_an_empty_summary_takes_no_turn_away_unread(text: str) -> None:
     compaction = decided(summarize(), admitted(long(6)), answer=Summary(text))
     assert compaction.rejected != ()
-    assert "restore artifact://t/s/log/1-6" in compaction.drafts[0].replacement[0].text
+    assert "restore #6 or all of artifact://t/s/log/1-6" in compaction.drafts[0].replacement[0].text
 
 
 def test_bug_a_summary_that_fails_does_not_fail_the_run() -> None:
