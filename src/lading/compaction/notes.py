@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -123,7 +123,7 @@ class Notes:
             told = [(f"{words} {media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []
         else:
-            sizes = CLOSING
+            sizes: Sequence[tuple[int, float]] = CLOSING
             if message.calls:
                 kept = telling(text)
                 sizes = (DIAGNOSIS if self._failing else INTERIM) if kept else FILLER
