@@ -161,8 +161,8 @@ def _asks(name: str) -> bool:
         asked.append(request)
         return ""
 
-    engine = Engine(replace(settings(6_000, strategy=name), summarizer=Summarizer(summarize)))
-    engine.append(tool_loop(100, result_words=200))
+    engine = Engine(replace(settings(3_000, strategy=name), summarizer=Summarizer(summarize)))
+    engine.append(tool_loop(25, result_words=200))
     try:
         engine.pack(tools=TOOLS)
     except WindowExceeded:

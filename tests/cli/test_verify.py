@@ -19,6 +19,7 @@ from lading.replay import verify
 from lading.stores.sqlite import INLINE_BYTES, open_sqlite
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains
+from tests.examples import quick_first
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +199,7 @@ def with_value(manifest: dict[str, Any], path: tuple[Any, ...], value: object) -
 ODD: list[object] = [None, -1, 10**30, "os:getcwd", "", [], {}, [None]]
 
 
-@pytest.mark.parametrize("index", [0, 12])
+@pytest.mark.parametrize("index", quick_first([0, 12], 1))
 def test_a_forged_manifest_is_an_outcome_whatever_it_says(store: Path, index: int) -> None:
     original = json.loads(body(store, "manifest", index))
     checked = 0

@@ -137,7 +137,7 @@ def test_of_an_enormous_text_start_and_end_are_read() -> None:
 
 @pytest.mark.parametrize("shift", range(12))
 def test_no_value_of_an_enormous_text_is_cut_in_two(shift: int) -> None:
-    text = "." * shift + " ab_1::cd_2" * (MOST_PIECE_CHARS // 4)
+    text = "." * shift + " ab_1::cd_2" * (MOST_PIECE_CHARS // 8)
     assert {mention.value for mention in named(text)} == {"ab_1::cd_2"}
 
 
