@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.actions import TARGET_CHARS, Action, action, clip, demands, error_line, merge
+from lading.compaction.actions import (
+    EDIT_WORTH,
+    MOST_READ_CHARS,
+    TARGET_CHARS,
+    Action,
+    action,
+    clip,
+    demands,
+    error_line,
+    merge,
+)
 from lading.messages import Text, ToolCall, ToolResult
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
@@ -49,7 +59,23 @@ FINE: list[tuple[str, object, str | None, str, str, str]] = [
     ),
     ("bash", {"command": "make"}, None, "command", "make", "no result"),
     ("bash", {"command": "make\ntest"}, "", "command", "make test", ""),
-    ("bash", {"command": "cat a.log"}, "error: it broke\nend", "command", "cat a.log", "end"),
+    ("bash", {"command": "cat a.log"}, "error: it broke\nend", "command", "cat a.log", "error: it broke end"),
+    ("bash", {"command": "git log -9"}, "1 Fix ValueError: bad\n" * 9, "command", "git log -9", ""),
+    ("bash", {"command": "git tag v1"}, "(no output)", "command", "git tag v1", ""),
+    ("bash", {"command": "tsc | grep error"}, "(no output)", "command", "tsc | grep error", "(no output)"),
+    (
+        "bash",
+        {"command": "./run"},
+        "it is 344\n(12 lines more)\nwait\nwait\nroot@host:/#",
+        "command",
+        "./run",
+        "it is 344",
+    ),
+    ("bash", {"command": "./run"}, "\x1b[33;1mready\x1b[0m", "command", "./run", "ready"),
+    ("bash", {"command": "./show"}, "except OSError as error:\n  raise Full", "command", "./show", "raise Full"),
+    ("bash", {"command": "./show"}, "try:\n  raise NoRoomError", "command", "./show", "raise NoRoomError"),
+    ("editor", {"command": "view", "path": "a.py"}, "x = 1", "read", "a.py", ""),
+    ("edit", {"search": "x = 1", "replace": "x = 2", "line": 7}, "Replaced.", "edit", "line 7", "+ x = 2"),
     (
         "bash",
         {"command": "cd src && FOO=1 rg x"},
@@ -80,7 +106,8 @@ def test_a_call_becomes_a_line(
     tool: str, arguments: object, result: str | None, kind: str, target: str, details: str
 ) -> None:
     act = acted(tool, arguments, result)
-    short = f"{tool} {target}".rstrip()
+    verb = " view" if tool == "editor" else ""
+    short = f"{tool}{verb} {target}".rstrip()
     assert (act.kind, act.failed) == (kind, False)
     assert (act.short, act.brief) == (short, short)
     assert act.detail == (f"{short}: {details}" if details else short)
@@ -107,6 +134,53 @@ def test_a_command_that_failed_says_how(tool: str, command: str, result: str, is
     act = acted(tool, {"command": command}, result, is_error=is_error)
     assert act.failed
     assert act.brief == act.detail == f"{tool} {command}: failed: {details}"
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        ("npm error code 2\nnpm error path /srv\nbye", "npm error code 2 / bye"),
+        ("Traceback (most recent call last):\n  File a\n    x\nKeyError: 'b'\nended", "KeyError: 'b' / ended"),
+        ("\x1b[31mError:\x1b[0m no rule", "Error: no rule"),
+        ("a.py:3: in f\nE   AssertionError\nbye", "E AssertionError / bye"),
+        ("error:\n  the port is taken", "error: / the port is taken"),
+    ],
+)
+def test_the_line_that_tells_most_of_a_failure_is_told(result: str, says: str) -> None:
+    assert acted("shell", {"command": "./run"}, result).brief == f"shell ./run: failed: {says}"
+
+
+def test_a_tool_that_refuses_failed_whether_it_says_so_or_not() -> None:
+    refused = acted("update_order", {"id": "W481"}, "Error: the card was refused")
+    assert refused.brief == "update_order id W481: failed: Error: the card was refused"
+    assert acted("edit", EDIT, "Error: no such text").brief == "edit src/a.py: failed: Error: no such text"
+    assert acted("read", {"path": "a.log"}, "Error: no such file").failed
+    assert not acted("read", {"path": "a.log"}, "Error: no such file\n12:00 started").failed
+    assert not acted("get_order", {"id": "W481"}, "Errors are none.").failed
+
+
+def test_what_a_command_that_ran_warns_of_is_no_demand() -> None:
+    assert acted("bash", {"command": "./edit"}, RULES).demands == ""
+
+
+def test_a_command_that_writes_a_file_changed_it() -> None:
+    act = acted("bash", {"command": "cat > src/a.py <<EOF\nx = 2\nEOF\npython src/a.py"}, "12 rows")
+    assert (act.short, act.path, act.edits) == ("bash cat > src/a.py; python src/a.py", "src/a.py", True)
+    assert act.detail == "bash cat > src/a.py; python src/a.py: x = 2; 12 rows"
+    assert dict(act.forms()) == {act.short: EDIT_WORTH[0], act.detail: EDIT_WORTH[1]}
+    assert acted("bash", {"command": "sed -i s/1/2/ src/a.py"}, "").path == "src/a.py"
+    assert not acted("bash", {"command": "cat src/a.py"}).edits
+
+
+def test_of_json_without_end_the_first_values_are_told() -> None:
+    rows = [{"id": 7, "who": {"name": 'Ann \\ "B"', "tags": ["x, y", 1.50]}, "open": True}] * 9_000
+    text = json.dumps(rows)
+    assert len(text) > MOST_READ_CHARS
+    told = acted("get_rows", {"id": 1}, text).outcome
+    assert told.startswith('id 7, name Ann \\ "B", tags x, y, tags 1.5, id 7, ')
+    assert len(told) <= 330
+    broken = acted("get_rows", {"id": 1}, '{"at": 12, "name": "a\\x", "b": 7,' + " " * MOST_READ_CHARS).outcome
+    assert broken == 'at 12, name "a\\x", b 7'
 
 
 def test_an_edit_that_failed_says_how_and_in_full_what_it_was_to_change() -> None:

@@ -7,11 +7,13 @@ another, a text that is written. All other arguments are told as they are, short
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from lading.compaction.clearing import named
+from lading.compaction.commands import Command, read
 from lading.compaction.identifiers import leaves
 from lading.messages import ToolCall, ToolResult
 
@@ -22,13 +24,13 @@ VALUES_CHARS = 320
 VALUE_CHARS = 60
 MOST_VALUE_CHARS = 160
 """A longer value without a blank (an id, a hash, an address) is left out; a shorter one is whole."""
-MOST_COMMAND_CHARS = 2_000
-"""Two commands that begin with as many equal characters are the same."""
 MOST_EMPTY_CHARS = 100
 DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
 MOST_READ_CHARS = 200_000
-"""Of a longer result only the start and the end are read."""
+"""Of a longer result only the start and the end are read ..."""
+MOST_STARTED_CHARS = 4_000
+"""... and of longer JSON the start."""
 EDIT_WORTH = (0.4, 0.3)
 """What a token of the target is worth, and one of the details."""
 FAILURE_WORTH = (0.5, 0.3)
@@ -47,22 +49,30 @@ _NEW = frozenset(
 )
 _WRITTEN = frozenset(["content", "contents", "file_text", "text", "new_content", "body"])
 _ERROR = re.compile(
-    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err|not ok)\b|\berror(?:\[?\s?\w{0,3}\d+\]?)?:"
-    r"|(?:Error|Exception)(?::|$)|command not found|No such file or directory|Permission denied|not recognized as"
+    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b"
+    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
+    r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
+    r"|command not found|No such file or directory|Permission denied|not recognized as"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
     r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b",
     re.IGNORECASE,
 )
+_TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
+_REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]", re.IGNORECASE)
+"""Begins the answer of a tool that did not do what it was asked for."""
+_ASIDE = re.compile(r"\S*[$#>]|\(.*\)|\[.*\]")
+"""A line that is a prompt, a tag, or in brackets."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SILENT = re.compile(r"\b(?:no|not produce any) output\b", re.IGNORECASE)
+_VERB = re.compile(r"[A-Za-z_]{1,20}")
+_TOKEN = re.compile(
+    r'"(?P<key>[^"\\]{0,80})"\s{0,9}:'
+    r'|(?:"(?:[^"\\]|\\.)*+"|-?\d[\d.eE+-]*)(?=\s{0,9}[,}\]])'
+)
 _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Begins the line of a test that passed: an error in it is the test's name."""
-_LOOKS = frozenset(
-    ["cat", "grep", "egrep", "rg", "ag", "sed", "head", "tail", "awk", "find", "fd", "ls", "tree", "less"]
-)
-"""Commands that show what is there: an error in their output is somebody's text."""
 _EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code| status)? 1\W*", re.IGNORECASE)
 """A search that finds nothing exits with 1."""
-_FILTER = re.compile(r"2>&1|\||>")
-_PROGRAM = re.compile(r"(?:^|&&|;|\|\|)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:sudo\s+)?([\w./-]+)")
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -99,7 +109,7 @@ class Action(Struct, frozen=True):
     @property
     def edits(self) -> bool:
         """Whether it changed a file."""
-        return self.kind == "edit"
+        return bool(self.path) and self.kind != "read"
 
     @property
     def brief(self) -> str:
@@ -118,7 +128,8 @@ class Action(Struct, frozen=True):
         elif self.failed:
             worths = FAILURE_WORTH
         else:
-            worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(self.kind, OTHER_WORTH)
+            kind = "edit" if self.edits else self.kind
+            worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(kind, OTHER_WORTH)
         yield self.brief, worths[0]
         yield self.detail, worths[1]
 
@@ -127,29 +138,30 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
     """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
     pairs = [(key.casefold(), value) for key, value in leaves(call.arguments) if value.strip()]
     path = _path(next((value for key, value in pairs if key in _PATHS), ""))
-    command = "" if path else next((value for key, value in pairs if key in _COMMANDS), "")
+    command = next((value for key, value in pairs if key in _COMMANDS), "")
+    shell = read("" if path else command)
     old, new, content = (_of(pairs, keys) for keys in (_OLD, _NEW, _WRITTEN))
-    edits = bool(path and (old or new or content))
+    edits = bool(old and new) or bool(path and (old or new or content))
     kind = "edit" if edits else "read" if path else "command" if command else ""
-    target = path or command or ", ".join(_pair(key, value) for key, value in pairs)
+    others = (_pair(key, value) for key, value in pairs if not (edits and key in _OLD | _NEW))
     change = _change(old, new) if old or new else clip(content, CHANGE_CHARS)
-    text = _ends(result.text) if result else ""
-    looks = kind == "command" and _looks(command)
-    is_empty = looks and len(text) <= MOST_EMPTY_CHARS and _EMPTY.fullmatch(text) is not None
+    text = _COLOUR.sub("", result.text) if result else ""
+    is_empty = shell.only_looks and len(text) <= MOST_EMPTY_CHARS and _EMPTY.fullmatch(text) is not None
     is_error = bool(result and result.is_error) and not is_empty
-    error = error_line(text) if is_error or (kind == "command" and not looks) else ""
+    error = _error(kind, _ends(text), shell, is_error=is_error)
     failed = is_error or bool(error)
+    tool = f"{named(call.name)} {command}" if path and _VERB.fullmatch(command) else named(call.name)
     return Action(
-        tool=one_line(named(call.name)),
-        target=clip(target, TARGET_CHARS if kind else TARGET_CHARS + CHANGE_CHARS),
-        change=change if edits else "",
-        outcome=_outcome(kind, text, error, failed=failed) if result else "no result",
-        demands=demands(text) if kind in ("read", "command") else "",
+        tool=one_line(tool),
+        target=clip(path or shell.text or ", ".join(others), TARGET_CHARS if kind else TARGET_CHARS + CHANGE_CHARS),
+        change=change if edits else clip(shell.written, CHANGE_CHARS),
+        outcome=_outcome(kind, text, error, shell=shell, failed=failed) if result else "no result",
+        demands=demands(_ends(text)) if kind == "read" or shell.only_looks else "",
         media=media,
-        path=path,
+        path=path or _path(shell.path),
         kind=kind,
         failed=failed,
-        runs=one_line(_FILTER.split(command[:MOST_COMMAND_CHARS], maxsplit=1)[0]),
+        runs=one_line(shell.runs),
     )
 
 
@@ -168,9 +180,12 @@ def merge(actions: Sequence[Action]) -> str:
 
 def error_line(text: str) -> str:
     """The first line that tells of a failure; empty where none does."""
-    for line in text.splitlines():
+    lines = iter(text.splitlines())
+    for line in lines:
         if _ERROR.search(line[:400]) and not _PASSED.match(line):
-            return line.strip()
+            # Of a traceback the exception tells more, which is the first line that is not indented.
+            trace = _TRACEBACK.match(line)
+            return (next((one for one in lines if one[:1].strip()), line) if trace else line).strip()
     return ""
 
 
@@ -219,12 +234,6 @@ def _pair(key: str, value: str) -> str:
     return f"{one_line(key)} {value.strip() if is_word else clip(value, VALUE_CHARS)}".strip()
 
 
-def _looks(command: str) -> bool:
-    """Whether a command only shows what is there."""
-    program = _PROGRAM.search(command[:500])
-    return program is not None and program[1].rpartition("/")[2] in _LOOKS
-
-
 def _joined(short: str, *pieces: str) -> str:
     told = "; ".join(filter(None, pieces))
     return f"{short}: {told}" if told else short
@@ -239,10 +248,25 @@ def _ends(text: str) -> str:
     return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
 
 
-def _outcome(kind: str, text: str, error: str, *, failed: bool) -> str:
+def _error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
+    """The line that tells of the failure; empty where none does. Few tools mark an error as one."""
+    if is_error or (kind == "command" and not shell.only_looks):
+        return error_line(text)
+    line, _, more = text.lstrip().partition("\n")
+    # A file may begin with such a line, too.
+    is_refusal = kind != "command" and not (kind == "read" and more.strip()) and _REFUSED.match(line)
+    return line.strip() if is_refusal else ""
+
+
+def _outcome(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
     if kind == "" and not failed:
         return _data(text)
     if kind != "command" and not failed:
+        return ""
+    if shell.only_looks and not failed:
+        # The last of many lines says nothing of them all.
+        return one_line(text) if len(text) <= OUTCOME_CHARS else ""
+    if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):
         return ""
     last = _last_line(text)
     ending = clip(error or last, OUTCOME_CHARS)
@@ -263,10 +287,13 @@ def _change(old: str, new: str) -> str:
 
 
 def _last_line(text: str) -> str:
-    for line in reversed(text[-4_000:].splitlines()):
-        if any(map(str.isalnum, line)):
-            return line.strip()
-    return ""
+    """The last line with words; no prompt, aside or repeated message where there is another."""
+    lines = [line.strip() for line in text[-4_000:].splitlines() if any(map(str.isalnum, line))]
+    times = Counter(lines)
+    telling = (line for line in reversed(lines) if not _ASIDE.fullmatch(line))
+    # Rows of figures may be equal; a message that is repeated is a tool's own.
+    telling = (line for line in telling if times[line] == 1 or any(map(str.isdigit, line)))
+    return next(telling, lines[-1] if lines else "")
 
 
 def _data(text: str) -> str:
@@ -275,10 +302,20 @@ def _data(text: str) -> str:
         return clip(text, VALUES_CHARS)
     pairs: list[str] = []
     left = VALUES_CHARS
-    for key, value in leaves(text):
+    for key, value in leaves(text) if len(text) <= MOST_READ_CHARS else _first_leaves(text[:MOST_STARTED_CHARS]):
         pair = _pair(key, value)
         left -= len(pair) + 2
         if left < 0:
             return ", ".join([*pairs, "…"])
         pairs.append(pair)
     return ", ".join(pairs)
+
+
+def _first_leaves(text: str) -> Iterator[tuple[str, str]]:
+    """The values at the start of a JSON text that goes on, each with its key."""
+    key = ""
+    for token in _TOKEN.finditer(text):
+        if token["key"] is not None:
+            key = token["key"]
+        else:
+            yield from ((key, value) for _, value in leaves(token[0]))

@@ -1,0 +1,72 @@
+"""Read a shell command: what it runs, what file it writes, whether it only shows what is there.
+
+Quoted text and heredocs are no part of its syntax: a pipe, a redirect or a program's name in them means nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+MOST_COMMAND_CHARS = 2_000
+"""Two commands that begin with as many equal characters are the same."""
+_LOOKS = re.compile(
+    r"cat|[ef]?grep|rg|ag|sed|head|tail|awk|find|fd|ls|tree|less|sort|uniq|wc|cut|tr|nl|column|diff|echo|printf|pwd"
+    r"|which|file|stat|du|git-(?:diff|log|show|status|blame|grep|ls-files)"
+)
+"""Programs that show what is there: an error in their output is somebody's text."""
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
+_QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_FILTER = re.compile(r"2>&1|\||(?<![-=])>")
+_PROGRAM = re.compile(
+    r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
+    r"(?:[^\s;|&]*/)?(?:git(?:\s+-C\s+\S+|\s+-\S+)*\s+(?P<git>[a-z-]+)|(?P<name>[\w.-]+))"
+)
+_TARGET = re.compile(r"\bcat\b[^;&|\n>]*>>?\s*([^\s;&|<>]+)|\btee\s+(?:-a\s+)?([^\s;&|<>]+)")
+_IN_PLACE = re.compile(r"\bsed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))[^;&|\n>]*\s([^\s;&|>]+)")
+_ACTS = re.compile(r"\bfind\b[^;|]*\s-(?:delete|exec)")
+
+
+class Command(Struct, frozen=True):
+    """A shell command as far as it is read."""
+
+    text: str
+    """Without the text of a heredoc that is written to a file."""
+    runs: str
+    """Without the filters and redirects behind it."""
+    path: str = ""
+    """The file that it writes."""
+    written: str = ""
+    """The text of a heredoc that is written there."""
+    only_looks: bool = False
+    """Whether it shows what is there and does nothing else."""
+    is_filtered: bool = False
+
+
+def read(command: str) -> Command:
+    """Read a command."""
+    head, body, rest = _split(command)
+    text = f"{head}; {rest}" if rest else head
+    plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text[:MOST_COMMAND_CHARS])
+    written = _TARGET.search(plain, 0, len(head)) if body else _IN_PLACE.search(plain)
+    path = text[slice(*written.span(written.lastindex or 0))] if written else ""
+    if path and path[0] not in "'\"$" and not path.startswith("/dev/"):
+        return Command(text, runs=text[:MOST_COMMAND_CHARS], path=path, written=body)
+    cut = _FILTER.search(plain)
+    runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
+    programs = [f"git-{one['git']}" if one["git"] else one["name"] for one in _PROGRAM.finditer(plain)]
+    shows = programs and all(map(_LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
+    return Command(command, runs=runs[:MOST_COMMAND_CHARS], only_looks=bool(shows), is_filtered=cut is not None)
+
+
+def _split(command: str) -> tuple[str, str, str]:
+    """A command without its first heredoc: what stands before it on its line, its text, and what stands behind."""
+    opening = _HEREDOC.search(command, 0, MOST_COMMAND_CHARS)
+    start = command.find("\n", opening.end()) + 1 if opening else 0
+    closing = re.compile(rf"^[ \t]*{opening[2]}[ \t]*$", re.MULTILINE) if opening and start else None
+    end = closing.search(command, start) if closing else None
+    if opening is None or end is None:
+        return command, "", ""
+    line = f"{command[: opening.start()].rstrip()} {command[opening.end() : start].strip()}"
+    return line.rstrip(), command[start : end.start()], command[end.end() :].strip()
