@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -105,18 +106,16 @@ class Notes:
         return self._notes[bisect_left(self._entries, first) : bisect_right(self._entries, last)]
 
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
-        text = message.text.strip()
+        text, count = message.text.strip(), cache(count)
         if message.role == "user":
             media = "".join(_medium(part) for part in message.parts if isinstance(part, Image | File))
             shown = (clip_middle(text, most, count=count) for most in reversed(USER_TOKENS))
             told = [(f"{words}{media}".strip(), USER_WORTH) for words in shown]
             opened: list[str] = []
         else:
-            sizes = INTERIM if message.calls else CLOSING
+            sizes, worths = zip(*reversed(INTERIM if message.calls else CLOSING), strict=True)
             # On one line, none of it can look like a line of somebody else.
-            told = [
-                (one_line(select(text, most_tokens=most, count=count)), worth) for most, worth in reversed(sizes)
-            ]
+            told = [*zip(map(one_line, select(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
         if forms := _forms(told, count):
             self._push(Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))

@@ -129,7 +129,7 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     tail = _tail(view, room)
     points = [point for point in cut_points(view, pressure) if point > behind]
     point = next((point for point in points if point >= tail), points[-1] if points else behind)
-    start, _, left = _place(view, point, (), pressure)
+    start, most_tokens, left = _place(view, point, pressure)
     large_tokens = room * VERBATIM_SHARE * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
     used = [item for item in view.items[point : consumed_before(view)] if item.clearable_tokens > large_tokens]
     used = used if parts.digests or not large_tokens else []
@@ -137,7 +137,7 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     shorter = _shorter(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
     if point == behind:
         return shorter
-    _, most_tokens, _ = _place(view, point, shorter, pressure)
+    most_tokens = _beside(view, shorter, most_tokens, left, pressure)
     speakers = frozenset(["User", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])])
     folded = fold(
         view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, speakers=speakers
@@ -157,9 +157,8 @@ def _shorter(view: View, used: list[Item], *, most_tokens: int, reason: str, pre
     return [*notes, *digest(view, used[noted:], reason=reason, pressure=pressure)]
 
 
-def _place(view: View, point: int, digests: Sequence[Draft], pressure: Pressure) -> tuple[int, int, int]:
-    """Where a fold of what stands before ``point`` starts, the tokens it may take beside these digests, and those
-    left for it without them."""
+def _place(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
+    """Where a fold of what stands before ``point`` starts, the tokens it may take, and those left for it."""
     start, room = folds(view), pressure.room_tokens - view.tokens_before(view.head)
     most_tokens = int((view.tokens_before(point) - view.tokens_before(start)) * FOLD_SHARE) + FOLD_TOKENS
     most_of_all = int(min(room * FOLDS_SHARE, math.sqrt(max(room, 0)) * FOLDS_ROOT))
@@ -168,8 +167,13 @@ def _place(view: View, point: int, digests: Sequence[Draft], pressure: Pressure)
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
         left = _left(view, point, start=start, pressure=pressure)
+    return start, most_tokens, left
+
+
+def _beside(view: View, digests: Sequence[Draft], most_tokens: int, left: int, pressure: Pressure) -> int:
+    """The tokens that a fold may take beside these digests."""
     freed = sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
-    return start, min(most_tokens, max(left + freed, FOLD_TOKENS)), left
+    return min(most_tokens, max(left + freed, FOLD_TOKENS))
 
 
 def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
@@ -186,7 +190,8 @@ def _told(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
         return decided
     folded, *digests = decided.drafts
     _, point = view.span(folded.first, folded.last)
-    _, most_tokens, _ = _place(view, point, digests, pressure)
+    _, most_tokens, left = _place(view, point, pressure)
+    most_tokens = _beside(view, digests, most_tokens, left, pressure)
     return summarised(view, decided, most_tokens=most_tokens, pressure=pressure)
 
 

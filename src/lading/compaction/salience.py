@@ -85,16 +85,26 @@ _VALUE = re.compile(
 _WORD_END = re.compile(r"(?<=\S)(?=\s)|(?<=[，、；：])")
 
 
-def select(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
-    """What of the message fits into the budget: all of it, else its most telling units with gaps marked.
+def select(text: str, *, sizes: Sequence[int], count: Callable[[str], int]) -> list[str]:
+    """What of the message fits into each size, in tokens: all of it, else its most telling units with gaps marked.
 
     Filler is left out where there is anything else. Where no unit fits, the start of the best one, cut between
     words; empty where not even that fits.
     """
-    if count(whole := text.strip()) <= most_tokens:
-        return whole
+    tokens = count(whole := text.strip())
+    if all(tokens <= most_tokens for most_tokens in sizes):
+        return [whole for _ in sizes]
     found = [unit for unit in units(text) if unit.kind != "rule"]
     ranked = rank(found)
+    return [
+        whole if tokens <= most_tokens else _fitting(text, found, ranked, most_tokens=most_tokens, count=count)
+        for most_tokens in sizes
+    ]
+
+
+def _fitting(
+    text: str, found: Sequence[Unit], ranked: Sequence[int], *, most_tokens: int, count: Callable[[str], int]
+) -> str:
     kept: dict[int, None] = {}
     left, gap_tokens = most_tokens, count(GAP)
     for index in ranked:
