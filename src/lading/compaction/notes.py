@@ -76,6 +76,8 @@ class Notes:
         self._entries: list[int] = []
         self._open: dict[str, list[tuple[ToolCall, int]]] = {}
         """Calls without results so far by their ids, which may repeat, each with the place of its note."""
+        self._before: list[tuple[int, str, list[tuple[ToolCall, int]], int, Note | None]] = []
+        """For each entry that changed what is open: the id, what was open under it, and the note at a place."""
 
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
         """Read the next message; what Lading itself said gives no note.
@@ -90,12 +92,15 @@ class Notes:
             self._hear(entry, message, count)
         for call in message.calls:
             # An id means the newest message that has it.
-            waiting = [one for one in self._open.get(call.id, ()) if self._entries[one[1]] == entry]
+            known = self._open.get(call.id, [])
+            self._before.append((entry, call.id, known, len(self._notes), None))
+            waiting = [one for one in known if self._entries[one[1]] == entry]
             self._open[call.id] = [*waiting, (call, len(self._notes))]
             self._push(_called(entry, action(call, None), count))
         for result in message.results:
             if waiting := self._open.pop(result.call_id, []):
                 (call, place), *others = waiting
+                self._before.append((entry, result.call_id, waiting, place, self._notes[place]))
                 if others:
                     self._open[result.call_id] = others
                 act = action(call, result)
@@ -104,6 +109,17 @@ class Notes:
     def between(self, first: int, last: int) -> list[Note]:
         """The notes of the entries ``first`` to ``last``."""
         return self._notes[bisect_left(self._entries, first) : bisect_right(self._entries, last)]
+
+    def forget(self, entry: int) -> None:
+        """Stand as before the entry was read."""
+        while self._before and self._before[-1][0] >= entry:
+            _, call_id, waiting, place, note = self._before.pop()
+            self._open[call_id] = waiting
+            if note is not None:
+                self._notes[place] = note
+        start = bisect_left(self._entries, entry)
+        del self._notes[start:], self._entries[start:]
+        self.upto = min(self.upto, entry - 1)
 
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text, count = message.text.strip(), cache(count)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -72,8 +71,8 @@ class Statement(Struct, frozen=True):
     """The words that say what it speaks of."""
 
 
-class _Stated:
-    """What the user stated in a view's log, in order, each with its entry."""
+class Stated:
+    """What the user stated in a log, in order, each with its entry."""
 
     def __init__(self) -> None:
         self.upto = -1
@@ -81,8 +80,11 @@ class _Stated:
         self.entries: list[int] = []
         self.statements: list[Statement] = []
 
-
-_STATED: WeakKeyDictionary[View, _Stated] = WeakKeyDictionary()
+    def forget(self, entry: int) -> None:
+        """Stand as before the entry was read."""
+        start = bisect_left(self.entries, entry)
+        del self.entries[start:], self.statements[start:]
+        self.upto = min(self.upto, entry - 1)
 
 
 def rules_of(message: Message) -> Iterator[str]:
@@ -101,15 +103,20 @@ def statements(messages: Iterable[Message]) -> Iterator[Statement]:
             yield Statement(sentence, is_rule, revokes, frozenset(_SUBJECT.findall(sentence.lower())))
 
 
-def stated_between(view: View, first: int, last: int) -> list[Statement]:
-    """What the user stated in the raw messages of the entries ``first`` to ``last``, at the cost of what is new."""
-    stated = _STATED.setdefault(view, _Stated())
-    upto = view.last_entry(len(view))
-    for entry, message in reversed([*view.users_between(stated.upto + 1, upto)]):
+def read_statements(view: View, last: int) -> Stated:
+    """What the user stated in the view's log, read up to the entry ``last`` at least, at the cost of what is new."""
+    stated: Stated = view.readings.setdefault(Stated, Stated())
+    for entry, message in reversed([*view.users_between(stated.upto + 1, last)]):
         said = [*statements([message])]
         stated.statements += said
         stated.entries += [entry] * len(said)
-    stated.upto = upto
+    stated.upto = max(stated.upto, last)
+    return stated
+
+
+def stated_between(view: View, first: int, last: int) -> list[Statement]:
+    """What the user stated in the raw messages of the entries ``first`` to ``last``."""
+    stated = read_statements(view, last)
     return stated.statements[bisect_left(stated.entries, first) : bisect_right(stated.entries, last)]
 
 
