@@ -14,7 +14,7 @@ from lading.compaction.fencing import cleansed
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
 from lading.compaction.notes import Notes
-from lading.compaction.pins import restated
+from lading.compaction.pins import restated, statements
 from lading.compaction.record import write
 from lading.evaluate.arms.identifiers import identifiers
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
@@ -72,7 +72,10 @@ READERS: Mapping[str, tuple[Callable[[str], object], float]] = {
     "values named": (_mentioned, 1_000),
     "values ranked": (_rank, 1_500),
     "records written": (_note_down, 4_000),
-    "rules restated": (lambda text: restated([user_text(text)], most_tokens=500, count=lambda _: 1), 1_000),
+    "rules restated": (
+        lambda text: restated(statements([user_text(text)]), most_tokens=500, count=lambda _: 1),
+        1_000,
+    ),
     "secrets removed": (cleansed, 1_500),
     "identifiers of a transcript": (lambda text: list(identifiers(text, words=6)), 4_000),
 }

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from lading.messages import Message
 from lading.models.card import Card
+from lading.tokens import Counter
 from lading.tokens.meter import Meter
 from lading.wire import Wire
 
@@ -20,10 +23,25 @@ def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], i
     writes_as_it_came = card.conduct.dialect == "first_party"
 
     def count(message: Message) -> int:
-        counted = meter.count_message(message)
         if writes_as_it_came and message.origin == wire.name:
-            return counted
+            return meter.count_message(message)
         written = wire.decode({"messages": wire.encode_group([message], card)})
-        return max(counted, sum(map(meter.count_message, written.messages)))
+        # Most texts are the same in both.
+        once = replace(meter, counter=_EachOnce(meter.counter))
+        return max(once.count_message(message), sum(map(once.count_message, written.messages)))
 
     return count
+
+
+class _EachOnce:
+    """A counter that counts each text once."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.name = counter.name
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        if text not in self._known:
+            self._known[text] = self._counter.count(text)
+        return self._known[text]

@@ -138,6 +138,8 @@ class History:
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call, room_tokens=2**62)
         self._pass_border()
+        for reading in self.view.readings.values():
+            reading.forget(entry)
         self._show()
         return position
 
@@ -174,7 +176,9 @@ class History:
             self._recounted = entries, edits
 
     def _show(self) -> None:
+        readings = self.view.readings
         self.view = self.rebuilt(len(self.entries), len(self.edits))
+        self.view.readings = readings
 
     def _pass_border(self) -> None:
         """Bring the border to where it stands after all that is part of the history."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -44,6 +45,11 @@ class View:
         self.items: list[Item] = []
         self.rounds = 0
         """How many replies of the assistant were taken in, shown or not."""
+        self.edits = 0
+        """How many edits were applied."""
+        self.readings: dict[type, Any] = {}
+        """What strategies keep of reading each raw message once, under types of theirs. The next view of the log
+        takes it over; ``forget(entry)`` is called for entries that are withdrawn."""
         self._entries: list[int] = []
         self._total = 0
         # Running sums, valid as far as they reach; edits cut them back, the next question extends them.
@@ -144,6 +150,7 @@ class View:
 
     def apply(self, edit: Edit) -> int:
         """Show a span of entries as the edit says; returns the first position that changed."""
+        self.edits += 1
         self._note_edit(edit)
         self._pin(edit)
         start, end = self.span(edit.first, edit.last)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, restated, rules_of
+from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, restated, rules_of, statements
 from lading.messages import OWN, Message, Text, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.engines import packs, run, settings
@@ -89,25 +89,28 @@ def test_a_rule_over_several_lines_is_stated_whole() -> None:
 
 def test_rules_are_stated_again_each_once_in_their_order() -> None:
     messages = [user_text("Never a. Always b."), said("Never c."), user_text("Never a.\nNever d.")]
-    found = restated(messages, most_tokens=1_000, count=count)
+    found = restated(statements(messages), most_tokens=1_000, count=count)
     assert found == user_text(f"{RESTATED}\nNever a.\nAlways b.\nNever d.")
-    assert restated(messages, most_tokens=1_000, count=count, without="Say: Never a. Always b. Never d.") is None
-    assert restated([], most_tokens=1_000, count=count) is None
+    assert (
+        restated(statements(messages), most_tokens=1_000, count=count, without="Say: Never a. Always b. Never d.")
+        is None
+    )
+    assert restated(statements([]), most_tokens=1_000, count=count) is None
 
 
 def test_the_oldest_rules_give_way_when_all_take_too_much() -> None:
     messages = [user_text(f"Never touch file_{number}.py.") for number in range(100)]
-    found = restated(messages, most_tokens=200, count=count)
+    found = restated(statements(messages), most_tokens=200, count=count)
     assert found is not None
     rules = found.text.split("\n")[1:]
     assert rules == [message.text for message in messages[-len(rules) :]]
     assert 100 < count(found) <= 200
-    assert restated(messages, most_tokens=5, count=count) is None
+    assert restated(statements(messages), most_tokens=5, count=count) is None
 
 
 @given(st.lists(st.sampled_from([*RULES, *IDLE, "\ud83d never", "x" * 700]), max_size=8), st.integers(0, 300))
 def test_what_is_stated_again_was_stated(texts: list[str], most_tokens: int) -> None:
-    found = restated(map(user_text, texts), most_tokens=most_tokens, count=count)
+    found = restated(statements(map(user_text, texts)), most_tokens=most_tokens, count=count)
     if found is not None:
         assert count(found) <= most_tokens
         lines = found.text.split("\n")[1:]
@@ -140,7 +143,7 @@ def _asked(text: str | None, message: Message) -> list[Message]:
 @pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 9))
 def test_rules_of_hostile_texts_are_found_in_linear_time(name: str) -> None:
     def find(text: str) -> None:
-        found = restated([user_text(text)], most_tokens=500, count=count)
+        found = restated(statements([user_text(text)]), most_tokens=500, count=count)
         assert found is None or count(found) <= 500
 
     assert_linear(find, *ladder(HOSTILE[name]))
@@ -161,15 +164,17 @@ def test_rules_of_hostile_texts_are_found_in_linear_time(name: str) -> None:
 )
 def test_what_takes_a_rule_back_is_stated_again_with_it(rule: str, change: str) -> None:
     messages = [user_text(rule), said("Yes."), user_text(f"Thanks. {change} Go on.")]
-    assert restated(messages, most_tokens=1_000, count=count) == user_text(f"{RESTATED}\n{rule}\n{change}")
-    assert restated(messages[1:], most_tokens=1_000, count=count) is None
+    assert restated(statements(messages), most_tokens=1_000, count=count) == user_text(
+        f"{RESTATED}\n{rule}\n{change}"
+    )
+    assert restated(statements(messages[1:]), most_tokens=1_000, count=count) is None
     later = [*messages, user_text(rule)]
-    assert restated(later, most_tokens=1_000, count=count) == user_text(f"{RESTATED}\n{change}\n{rule}")
+    assert restated(statements(later), most_tokens=1_000, count=count) == user_text(f"{RESTATED}\n{change}\n{rule}")
 
 
 @pytest.mark.parametrize(
     "text", ["Now run the tests.", "You can see it in the log.", "That is fine. Go on.", "x " * 150]
 )
 def test_what_speaks_of_something_else_changes_no_rule(text: str) -> None:
-    found = restated([user_text("Never use pytest."), user_text(text)], most_tokens=1_000, count=count)
+    found = restated(statements([user_text("Never use pytest."), user_text(text)]), most_tokens=1_000, count=count)
     assert found == user_text(f"{RESTATED}\nNever use pytest.")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,12 @@ from lading.compaction.salience import GAP, Label, labels, select, telling
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
+
+
+def selected(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
+    """What is selected for one size."""
+    (shown,) = select(text, sizes=[most_tokens], count=count)
+    return shown
 
 
 def words(text: str) -> int:
@@ -97,19 +105,19 @@ def test_a_decision_comes_before_the_same_words_as_a_hypothesis() -> None:
     text = (
         "We read the notes. Maybe we'll use Redis instead of files. We'll use Redis instead of files. It was late."
     )
-    assert select(text, most_tokens=12, count=words) == "We'll use Redis instead of files."
+    assert selected(text, most_tokens=12, count=words) == "We'll use Redis instead of files."
 
 
 def test_a_text_that_fits_is_kept_whole() -> None:
-    assert select(f"\n{CODING}\n", most_tokens=1_000, count=words) == CODING
+    assert selected(f"\n{CODING}\n", most_tokens=1_000, count=words) == CODING
 
 
 def test_of_a_coding_agent_causes_decisions_and_results_are_kept() -> None:
-    assert select(CODING, most_tokens=37, count=words) == (
+    assert selected(CODING, most_tokens=37, count=words) == (
         "The queue hangs because nobody calls `task_done()`. … Latency went from 1,240 ms to 35 ms.\n"
         "Next, I'll port the second consumer."
     )
-    assert select(CODING, most_tokens=75, count=words) == (
+    assert selected(CODING, most_tokens=75, count=words) == (
         "The queue hangs because nobody calls `task_done()`.\n"
         "I decided to use a context manager instead of a second lock. I fixed it in `src/queue/worker.py`, line 88."
         " … Latency went from 1,240 ms to 35 ms.\n"
@@ -118,24 +126,24 @@ def test_of_a_coding_agent_causes_decisions_and_results_are_kept() -> None:
 
 
 def test_of_a_support_agent_amounts_ids_and_questions_are_kept() -> None:
-    assert select(SUPPORT, most_tokens=40, count=words) == (
+    assert selected(SUPPORT, most_tokens=40, count=words) == (
         "The refund of $1,249.50 for order W4810275 was issued today. … Should I cancel the second order, too?"
     )
 
 
 def test_in_other_languages_values_the_first_and_the_last_are_kept() -> None:
-    assert select(JAPANESE, most_tokens=15, count=words) == (
+    assert selected(JAPANESE, most_tokens=15, count=words) == (
         "設定ファイルを確認しました。 … 注文番号はW4810275、金額は1,249円です。\n残りは明日対応します。"
     )
 
 
 def test_a_table_rule_is_no_gap() -> None:
     text = "| file | size |\n|---|---|\n| a.py | 120 |\n\nThe other files are as they had been before the change."
-    assert select(text, most_tokens=14, count=words) == "| file | size |\n| a.py | 120 |"
+    assert selected(text, most_tokens=14, count=words) == "| file | size |\n| a.py | 120 |"
 
 
 def test_filler_is_kept_where_there_is_nothing_else() -> None:
-    assert select("Great! Perfect!", most_tokens=2, count=words) == "Perfect!"
+    assert selected("Great! Perfect!", most_tokens=2, count=words) == "Perfect!"
 
 
 def test_a_message_without_its_filler_is_verbatim() -> None:
@@ -148,15 +156,15 @@ def test_a_message_without_its_filler_is_verbatim() -> None:
 
 def test_where_no_sentence_fits_one_is_cut_between_words() -> None:
     text = "The timeout in worker.py was raised from 3.14 to 31.4 seconds because the disk is slow."
-    assert select(text, most_tokens=10, count=words) == "The timeout in worker.py was …"
-    assert select(text, most_tokens=1, count=words) == ""
+    assert selected(text, most_tokens=10, count=words) == "The timeout in worker.py was …"
+    assert selected(text, most_tokens=1, count=words) == ""
     text = "設定ファイルを確認し、古い値を3.14から2.71に更新しました。"
-    assert select(text, most_tokens=5, count=words) == "設定ファイルを確認し、 …"
+    assert selected(text, most_tokens=5, count=words) == "設定ファイルを確認し、 …"
 
 
 def test_nothing_is_selected_from_nothing() -> None:
-    assert select("", most_tokens=0, count=words) == ""
-    assert select("---\n***\n", most_tokens=0, count=words) == ""
+    assert selected("", most_tokens=0, count=words) == ""
+    assert selected("---\n***\n", most_tokens=0, count=words) == ""
 
 
 def test_a_counter_that_finds_joined_text_longer_is_respected() -> None:
@@ -164,7 +172,7 @@ def test_a_counter_that_finds_joined_text_longer_is_respected() -> None:
         return len(text) ** 2
 
     text = "One is here. Two is here. Three is here. Four is here. Five is here."
-    assert squared(select(text, most_tokens=700, count=squared)) <= 700
+    assert squared(selected(text, most_tokens=700, count=squared)) <= 700
 
 
 TEXTS = st.one_of(
@@ -177,9 +185,9 @@ TEXTS = st.one_of(
 
 @given(TEXTS, st.integers(-2, 60))
 def test_a_selection_is_verbatim_in_order_and_within_the_budget(text: str, most_tokens: int) -> None:
-    shown = select(text, most_tokens=most_tokens, count=words)
+    shown = selected(text, most_tokens=most_tokens, count=words)
     assert words(shown) <= max(most_tokens, 0)
-    assert shown == select(text, most_tokens=most_tokens, count=words)
+    assert shown == selected(text, most_tokens=most_tokens, count=words)
     at = 0
     for word in shown.split():
         if word != GAP.strip():
@@ -188,4 +196,4 @@ def test_a_selection_is_verbatim_in_order_and_within_the_budget(text: str, most_
 
 @pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 4))
 def test_selecting_is_linear(name: str) -> None:
-    assert_linear(lambda text: select(text, most_tokens=50, count=len), *ladder(HOSTILE[name]))
+    assert_linear(lambda text: selected(text, most_tokens=50, count=len), *ladder(HOSTILE[name]))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -35,6 +37,8 @@ MOST_TERMS = 24
 RESHAPED = re.compile(r"\[Reshaped as (\S+), nothing left out\. As it was: \S+\]\n")
 """Starts a reshaped result; behind it the text is in that form, which ``shrink`` decodes."""
 _TERM = re.compile(r"\w{4,40}")
+_CAPS: WeakKeyDictionary[View, tuple[tuple[int, int, int], tuple[int, int]]] = WeakKeyDictionary()
+"""The caps of each view, and the items, edits and room that they are of."""
 
 
 def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
@@ -95,6 +99,7 @@ def terms(view: View) -> Iterator[str]:
 def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | None:
     """The result's text without loss where that is worth it, else cut to the wish where it is above it."""
 
+    @cache
     def count(text: str) -> int:
         return pressure.count(user_text(text))
 
@@ -108,11 +113,16 @@ def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | Non
 
 
 def _caps(view: View, pressure: Pressure) -> tuple[int, int]:
-    """The most tokens that a result and a call may take."""
+    """The most tokens that a result and a call may take; the same for all that arrive together."""
+    of = len(view), view.edits, pressure.room_tokens
+    if (known := _CAPS.get(view)) and known[0] == of:
+        return known[1]
     room = pressure.room_tokens - view.tokens_before(view.head)
     results, calls = _fair_shares(view, room, pressure=pressure)
     most = int(room * ADMISSION_SHARE)
-    return max(min(most, results), NOTE_TOKENS), max(min(most, calls), NOTE_TOKENS)
+    caps = max(min(most, results), NOTE_TOKENS), max(min(most, calls), NOTE_TOKENS)
+    _CAPS[view] = of, caps
+    return caps
 
 
 def _fair_shares(view: View, room: int, *, pressure: Pressure) -> tuple[int, int]:

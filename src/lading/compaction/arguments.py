@@ -109,7 +109,7 @@ def _clipped(arguments: str, pointer: str, *, cap_tokens: int, count: Callable[[
     *structured, plain = _forms(arguments, pointer)
     fitting = (form for form in structured if count(form(0)) <= max(cap_tokens, SKELETON_TOKENS))
     form = next(fitting, plain)
-    low, high = 0, len(arguments)
+    low, high = 0, len(arguments) if cap_tokens else 0
     while high - low > max(len(arguments) // 256, 16):
         kept = (low + high) // 2
         low, high = (kept, high) if count(form(kept)) <= cap_tokens else (low, kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -55,6 +56,7 @@ def _shorter(part: Part, pointer: str, wanted: tuple[str, ...], pressure: Pressu
         return part
     text = part.text
 
+    @cache
     def count(text: str) -> int:
         return pressure.count(user_text(text))
 

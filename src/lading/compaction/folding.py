@@ -7,15 +7,15 @@ cache. When they take too much together they are merged into one, drawn anew fro
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import carried
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
 from lading.compaction.notes import Notes
-from lading.compaction.pins import RESTATED
+from lading.compaction.pins import RESTATED, read_statements
 from lading.compaction.record import unresolved, write
 from lading.messages import Message, user_text
 from lading.view import View
@@ -30,8 +30,6 @@ _WRITTEN = re.compile(
     r"\[(?:(?:Folded: [\d,]+ |[\d,]+ earlier )messages|Record of messages)\b.{0,1000}\bartifact://"
     rf"|{re.escape(RESTATED)}|\[Pinned: said by \w+\]"
 )
-_NOTES: WeakKeyDictionary[View, Notes] = WeakKeyDictionary()
-"""What was read already of each view: the same as reading it anew, at the cost of what is new."""
 
 
 def folds(view: View) -> int:
@@ -80,13 +78,14 @@ def fold(
     return Draft("summarised", first, last, shown, reason, (pointer,))
 
 
-def note_down(view: View, pressure: Pressure) -> Notes:
-    """The notes of all that the view's log holds, at the cost of what is new."""
-    notes = _NOTES.get(view)
-    if notes is None:
-        _NOTES[view] = notes = Notes()
-    for entry, message in view.raw_between(notes.upto + 1, view.last_entry(len(view))):
+def note_down(view: View, pressure: Pressure, *, most: int = sys.maxsize) -> Notes:
+    """The notes of the view's log, at the cost of what is new; of at most ``most`` entries more than before."""
+    notes: Notes = view.readings.setdefault(Notes, Notes())
+    upto = min(notes.upto + most, view.last_entry(len(view)))
+    for entry, message in view.raw_between(notes.upto + 1, upto):
         notes.add(entry, message, count=lambda text: pressure.count(user_text(text)))
+    notes.upto = upto
+    read_statements(view, upto)
     return notes
 
 

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +28,8 @@ INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
 """What the assistant says between calls. Where agents never end a turn, it is all they say ..."""
 DIAGNOSIS = ((140, 0.25), (70, 0.4), (30, 0.8))
 """... and while something fails: what is wrong, and what mends it."""
+MOST_FAILING = 8
+"""So many failures are minded at a time, the newest."""
 FILLER = ((30, 0.1),)
 """Of a message that only announces its call: the call says it."""
 WORDS_TOKENS = 4
@@ -80,10 +83,12 @@ class Notes:
         """The last entry that was read."""
         self._notes: list[Note] = []
         self._entries: list[int] = []
-        self._failing: set[str] = set()
-        """What failed since the user spoke, and was not done again without a failure."""
+        self._failing: list[tuple[int, tuple[str, ...]]] = [(-1, ())]
+        """From each entry on, what failed since the user spoke and was not done again without a failure."""
         self._open: dict[str, list[tuple[ToolCall, int]]] = {}
         """Calls without results so far by their ids, which may repeat, each with the place of its note."""
+        self._before: list[tuple[int, str, list[tuple[ToolCall, int]], int, Note | None]] = []
+        """For each entry that changed what is open: the id, what was open under it, and the note at a place."""
 
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
         """Read the next message; what Lading itself said gives no note.
@@ -98,43 +103,63 @@ class Notes:
             self._hear(entry, message, count)
         for call in message.calls:
             # An id means the newest message that has it.
-            waiting = [one for one in self._open.get(call.id, ()) if self._entries[one[1]] == entry]
+            known = self._open.get(call.id, [])
+            self._before.append((entry, call.id, known, len(self._notes), None))
+            waiting = [one for one in known if self._entries[one[1]] == entry]
             self._open[call.id] = [*waiting, (call, len(self._notes))]
             self._push(_called(entry, action(call, None), count))
         for result in message.results:
             if waiting := self._open.pop(result.call_id, []):
                 (call, place), *others = waiting
+                self._before.append((entry, result.call_id, waiting, place, self._notes[place]))
                 if others:
                     self._open[result.call_id] = others
                 act = action(call, result, media=_media(entry, result.parts))
-                (self._failing.add if act.failed else self._failing.discard)(act.subject)
+                failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
+                self._fails(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
                 self._notes[place] = _called(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
         """The notes of the entries ``first`` to ``last``."""
         return self._notes[bisect_left(self._entries, first) : bisect_right(self._entries, last)]
 
+    def forget(self, entry: int) -> None:
+        """Stand as before the entry was read."""
+        while self._before and self._before[-1][0] >= entry:
+            _, call_id, waiting, place, note = self._before.pop()
+            self._open[call_id] = waiting
+            if note is not None:
+                self._notes[place] = note
+        start = bisect_left(self._entries, entry)
+        del self._notes[start:], self._entries[start:]
+        while self._failing[-1][0] >= entry:
+            self._failing.pop()
+        self.upto = min(self.upto, entry - 1)
+
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
-        text = message.text.strip()
+        text, count = message.text.strip(), cache(count)
         if message.role == "user":
-            self._failing.clear()
+            self._fails(entry, ())
             text, media = indented(text), _media(entry, message.parts)
             shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
             told = [(f"{words} {media}".strip(), worth) for words, worth in shown]
             opened: list[str] = []
         else:
-            sizes: Sequence[tuple[int, float]] = CLOSING
+            steps: Sequence[tuple[int, float]] = CLOSING
             if message.calls:
                 kept = telling(text)
-                sizes = (DIAGNOSIS if self._failing else INTERIM) if kept else FILLER
+                steps = (DIAGNOSIS if self._failing[-1][1] else INTERIM) if kept else FILLER
                 text = kept or text
+            sizes, worths = zip(*reversed(steps), strict=True)
             # On one line, none of it can look like a line of somebody else.
-            told = [
-                (one_line(select(text, most_tokens=most, count=count)), worth) for most, worth in reversed(sizes)
-            ]
+            told = [*zip(map(one_line, select(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
         if forms := _forms(told, count):
             self._push(Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
+
+    def _fails(self, entry: int, subjects: Iterable[str]) -> None:
+        if (failing := tuple(subjects)) != self._failing[-1][1]:
+            self._failing.append((entry, failing))
 
     def _push(self, note: Note) -> None:
         self._notes.append(note)

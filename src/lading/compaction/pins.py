@@ -9,10 +9,13 @@ what the user said of it later: *forget that*, *you may edit it now*. All of thi
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
+from msgspec import Struct
+
 from lading.messages import Message, is_own, user_text
+from lading.view import View
 
 MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""
@@ -57,21 +60,76 @@ _SUBJECT = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
+class Statement(Struct, frozen=True):
+    """A sentence of the user that states a rule, or changes one that speaks of the same."""
+
+    text: str
+    is_rule: bool
+    revokes: bool
+    """It takes back a rule, whatever that speaks of."""
+    subjects: frozenset[str]
+    """The words that say what it speaks of."""
+
+
+class Stated:
+    """What the user stated in a log, in order, each with its entry."""
+
+    def __init__(self) -> None:
+        self.upto = -1
+        """The last entry that was read."""
+        self.entries: list[int] = []
+        self.statements: list[Statement] = []
+
+    def forget(self, entry: int) -> None:
+        """Stand as before the entry was read."""
+        start = bisect_left(self.entries, entry)
+        del self.entries[start:], self.statements[start:]
+        self.upto = min(self.upto, entry - 1)
+
+
 def rules_of(message: Message) -> Iterator[str]:
     """The sentences of a user's message that state rules, verbatim, in order; questions are none."""
-    return filter(_states, _sentences(message))
+    return (said.text for said in statements([message]) if said.is_rule)
+
+
+def statements(messages: Iterable[Message]) -> Iterator[Statement]:
+    """What the user states in the messages, in order."""
+    for sentence in (sentence for message in messages for sentence in _sentences(message)):
+        typed = sentence.replace("\u2019", "'")
+        is_rule = _STANDING.search(typed) is not None or _TELLING.search(typed) is not None
+        is_short = len(sentence) <= MOST_CHANGE_CHARS
+        revokes = is_short and _REVOKING.search(typed) is not None
+        if is_rule or revokes or (is_short and _ALLOWING.search(typed)):
+            yield Statement(sentence, is_rule, revokes, frozenset(_SUBJECT.findall(sentence.lower())))
+
+
+def read_statements(view: View, last: int) -> Stated:
+    """What the user stated in the log of the view up to the entry ``last`` at least, at the cost of what is new."""
+    stated: Stated = view.readings.setdefault(Stated, Stated())
+    for entry, message in reversed([*view.users_between(stated.upto + 1, last)]):
+        said = [*statements([message])]
+        stated.statements += said
+        stated.entries += [entry] * len(said)
+    stated.upto = max(stated.upto, last)
+    return stated
+
+
+def stated_between(view: View, first: int, last: int) -> list[Statement]:
+    """What the user stated in the raw messages of the entries ``first`` to ``last``."""
+    stated = read_statements(view, last)
+    return stated.statements[bisect_left(stated.entries, first) : bisect_right(stated.entries, last)]
 
 
 def restated(
-    messages: Iterable[Message], *, most_tokens: int, count: Callable[[Message], int], without: str = ""
+    stated: Iterable[Statement], *, most_tokens: int, count: Callable[[Message], int], without: str = ""
 ) -> Message | None:
-    """The message that states the rules of these again, each once, and what takes one back or changes it; None when
-    there are none.
+    """The message that states the rules again, each once, and what takes one back or changes it; None when there
+    are none.
 
     The oldest give way when all of them take more than ``most_tokens``. Rules that stand in the text
     ``without`` are left out.
     """
-    rules = [said for said in _standing(messages) if said not in without]
+    rules = [said for said in _standing(stated) if said not in without]
 
     def message(first: int) -> Message:
         return user_text("\n".join([RESTATED, *rules[first:]]))
@@ -80,37 +138,22 @@ def restated(
     return message(first) if first < len(rules) else None
 
 
-def _standing(messages: Iterable[Message]) -> list[str]:
+def _standing(stated: Iterable[Statement]) -> list[str]:
     """The sentences that state rules, and behind one those that take a rule back or change it: a rule alone would
     outlive what the user said of it later."""
-    stated: dict[str, None] = {}
+    rules: dict[str, None] = {}
     subjects: set[str] = set()
     is_changed = False
-    for sentence in (sentence for message in messages for sentence in _sentences(message)):
-        is_rule = _states(sentence)
-        if not is_rule and not (subjects and _changes(sentence, subjects)):
+    for said in stated:
+        if not said.is_rule and not (subjects and (said.revokes or not subjects.isdisjoint(said.subjects))):
             continue
         if is_changed:
             # What holds is what was said last.
-            stated.pop(sentence, None)
-        stated[sentence] = None
-        subjects |= _subjects(sentence)
-        is_changed |= not is_rule
-    return list(stated)
-
-
-def _changes(sentence: str, subjects: set[str]) -> bool:
-    """Whether a sentence behind rules changes one; ``subjects``: what they speak of."""
-    if len(sentence) > MOST_CHANGE_CHARS:
-        return False
-    typed = sentence.replace("\u2019", "'")
-    return _REVOKING.search(typed) is not None or (
-        _ALLOWING.search(typed) is not None and not subjects.isdisjoint(_subjects(sentence))
-    )
-
-
-def _subjects(sentence: str) -> set[str]:
-    return set(_SUBJECT.findall(sentence.lower()))
+            rules.pop(said.text, None)
+        rules[said.text] = None
+        subjects |= said.subjects
+        is_changed |= not said.is_rule
+    return list(rules)
 
 
 def _sentences(message: Message) -> Iterator[str]:
@@ -135,8 +178,3 @@ def _lines(text: str) -> Iterator[str]:
                 yield whole
                 whole = line
         yield whole
-
-
-def _states(sentence: str) -> bool:
-    typed = sentence.replace("\u2019", "'")
-    return _STANDING.search(typed) is not None or _TELLING.search(typed) is not None

@@ -49,6 +49,8 @@ PAYBACK_SHARE = 0.25
 for itself within this share of that."""
 LONGEST_WAIT = 2.0
 """A due edit waits for what leaves the verbatim part next, until its rent is so many times its price."""
+NOTED_AT_ONCE = 32
+"""So many entries are read at a call before they are needed."""
 LARGE_SHARE = 0.5
 """Of the verbatim part; a result above it that was used becomes a digest."""
 DIGESTS_SHARE = 0.3
@@ -91,8 +93,9 @@ ALL = Parts()
 
 def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction:
     """A fold when it is forced or due, otherwise none."""
-    # Each message is read when it arrives, so that a compaction costs no more than what it writes.
-    note_down(view, pressure)
+    # Each message is read when it arrives, so that a compaction costs no more than what it writes. A session that
+    # was reopened catches up by the way.
+    note_down(view, pressure, most=NOTED_AT_ONCE)
     room = pressure.room_tokens - view.tokens_before(view.head)
     if view.tokens > pressure.room_tokens:
         drafts = _folded(view, room, reason="the window is full", pressure=pressure, parts=parts)
@@ -159,7 +162,7 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     tail = _tail(view, room, parts.verbatim)
     points = [point for point in cut_points(view, pressure) if point > behind]
     point = next((point for point in points if point >= tail), points[-1] if points else behind)
-    start, _, left = _place(view, point, (), pressure)
+    start, most_tokens, left = _place(view, point, pressure)
     large_tokens = room * parts.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
     used = [item for item in view.items[point : consumed_before(view)] if item.clearable_tokens > large_tokens]
     used = used if parts.digests or not large_tokens else []
@@ -167,7 +170,7 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     shorter = _shorter(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
     if point == behind:
         return shorter
-    _, most_tokens, _ = _place(view, point, shorter, pressure)
+    most_tokens = _beside(view, shorter, most_tokens, left, pressure)
     speakers = frozenset(["User", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])])
     folded = fold(
         view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, speakers=speakers
@@ -187,9 +190,8 @@ def _shorter(view: View, used: list[Item], *, most_tokens: int, reason: str, pre
     return [*notes, *digest(view, used[noted:], reason=reason, pressure=pressure)]
 
 
-def _place(view: View, point: int, digests: Sequence[Draft], pressure: Pressure) -> tuple[int, int, int]:
-    """Where a fold of what stands before ``point`` starts, the tokens it may take beside these digests, and those
-    left for it without them."""
+def _place(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
+    """Where a fold of what stands before ``point`` starts, the tokens it may take, and those left for it."""
     start, room = folds(view), pressure.room_tokens - view.tokens_before(view.head)
     most_tokens = int((view.tokens_before(point) - view.tokens_before(start)) * FOLD_SHARE) + FOLD_TOKENS
     most_of_all = int(min(room * FOLDS_SHARE, math.sqrt(max(room, 0)) * FOLDS_ROOT))
@@ -198,8 +200,13 @@ def _place(view: View, point: int, digests: Sequence[Draft], pressure: Pressure)
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
         left = _left(view, point, start=start, pressure=pressure)
+    return start, most_tokens, left
+
+
+def _beside(view: View, digests: Sequence[Draft], most_tokens: int, left: int, pressure: Pressure) -> int:
+    """The tokens that a fold may take beside these digests."""
     freed = sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
-    return start, min(most_tokens, max(left + freed, FOLD_TOKENS)), left
+    return min(most_tokens, max(left + freed, FOLD_TOKENS))
 
 
 def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
@@ -216,7 +223,9 @@ def _told(view: View, pressure: Pressure, *, parts: Parts) -> Compaction | Steps
         return decided
     folded, *digests = decided.drafts
     _, point = view.span(folded.first, folded.last)
-    _, most_tokens, _ = _place(view, point, digests, _sized(view, pressure, parts))
+    sized = _sized(view, pressure, parts)
+    _, most_tokens, left = _place(view, point, sized)
+    most_tokens = _beside(view, digests, most_tokens, left, sized)
     return summarised(view, decided, most_tokens=most_tokens, pressure=pressure)
 
 

@@ -67,8 +67,12 @@ def write(
         lines = _lines([Shown(told[at], form) for at, form in kept.items()])
         return "\n".join([*_left_out(told, kept), *lines, *ending])
 
+    # All of them fit nearly always, and counting a long text takes most of the time here.
+    written = text(0)
+    if count(written) <= most_tokens:
+        return written
     most = range(len(first_out))
-    written = text(bisect_left(most, True, key=lambda without: count(text(without)) <= most_tokens))
+    written = text(bisect_left(most, True, lo=1, key=lambda without: count(text(without)) <= most_tokens))
     return written if count(written) <= most_tokens else ""
 
 

@@ -85,22 +85,32 @@ _VALUE = re.compile(
 _WORD_END = re.compile(r"(?<=\S)(?=\s)|(?<=[，、；：])")
 
 
-def select(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
-    """What of the message fits into the budget: all of it, else its most telling units with gaps marked.
+def select(text: str, *, sizes: Sequence[int], count: Callable[[str], int]) -> list[str]:
+    """What of the message fits into each size, in tokens: all of it, else its most telling units with gaps marked.
 
     Filler is left out where there is anything else. Where no unit fits, the start of the best one, cut between
     words; empty where not even that fits.
     """
-    if count(whole := text.strip()) <= most_tokens:
-        return whole
+    tokens = count(whole := text.strip())
+    if all(tokens <= most_tokens for most_tokens in sizes):
+        return [whole for _ in sizes]
     found = [unit for unit in units(text) if unit.kind != "rule"]
     ranked = rank(found)
+    return [
+        whole if tokens <= most_tokens else _fitting(text, found, ranked, most_tokens=most_tokens, count=count)
+        for most_tokens in sizes
+    ]
+
+
+def _fitting(
+    text: str, found: Sequence[Unit], ranked: Sequence[int], *, most_tokens: int, count: Callable[[str], int]
+) -> str:
     kept: dict[int, None] = {}
-    left, gap_tokens = most_tokens, count(GAP)
+    left, gap_tokens, least = most_tokens, count(GAP), count("")
     for index in ranked:
         gaps = 1 - (index - 1 in kept) - (index + 1 in kept) if kept else 0
-        tokens = count(found[index].text) + gaps * gap_tokens
-        if tokens <= left:
+        tokens = gaps * gap_tokens
+        if tokens + least <= left and (tokens := tokens + count(found[index].text)) <= left:
             kept[index] = None
             left -= tokens
     best = list(kept)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.cutting import cut_points, plain
-from lading.compaction.pins import restated
+from lading.compaction.pins import restated, statements
 from lading.messages import Message, Part, Text, ToolResult, is_own, user_text
 from lading.view import View
 
@@ -76,7 +76,8 @@ def said_before(view: View, point: int, *, pressure: Pressure) -> tuple[Message,
         (kept if tokens <= left else gone).append(spoken)
         left -= tokens if tokens <= left else 0
     without = "\n".join(message.text for message in kept)
-    rules = restated(reversed(gone), most_tokens=most_tokens, count=pressure.count, without=without)
+    stated = statements(reversed(gone))
+    rules = restated(stated, most_tokens=most_tokens, count=pressure.count, without=without)
     pinned = tuple(map(plain, view.pinned_between(first, last)))
     said = (message for message in reversed(kept) if message not in pinned)
     return (*((rules,) if rules else ()), *pinned, *said)

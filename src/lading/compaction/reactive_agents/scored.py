@@ -21,7 +21,7 @@ from msgspec import Struct
 from lading.checked import check
 from lading.compaction import Compaction, Draft, Pressure, Strategy
 from lading.compaction.cutting import MOST_CARRIED_SHARE, plain
-from lading.compaction.pins import restated
+from lading.compaction.pins import restated, statements
 from lading.compaction.reactive_agents.ageing import said_by_user
 from lading.compaction.reactive_agents.capping import admit_capped
 from lading.compaction.reactive_agents.scoring import best_of_entries, relevance, task_words
@@ -153,7 +153,8 @@ def _drafts(view: View, pressure: Pressure, segments: Sequence[Segment]) -> Iter
                     yield Draft("reshaped", segment.first, segment.last, segment.messages, REASON, (pointer,))
             continue
         users = [said_by_user(message) for _, message in view.users_between(run[0].first, run[-1].last)]
-        rules = restated(filter(None, reversed(users)), most_tokens=rules_tokens, count=pressure.count)
+        stated = statements(filter(None, reversed(users)))
+        rules = restated(stated, most_tokens=rules_tokens, count=pressure.count)
         rules_tokens -= pressure.count(rules) if rules else 0
         pinned = map(plain, view.pinned_between(run[0].first, run[-1].last))
         shown = (_note(run, pressure), *((rules,) if rules else ()), *pinned)
