@@ -32,3 +32,16 @@ def test_what_the_wire_adds_is_counted(message: Message, written: Message) -> No
 def test_what_the_wire_writes_as_it_is_counts_as_it_is(message: Message) -> None:
     count = counter_on(find_wire("openai_chat"), card=card(), meter=METER)
     assert count(message) == METER.count_message(message)
+
+
+def test_each_text_is_counted_once() -> None:
+    counted: list[str] = []
+
+    class Counting(Quarter):
+        def count(self, text: str) -> int:
+            counted.append(text)
+            return super().count(text)
+
+    count = counter_on(find_wire("openai_chat"), card=card(), meter=Meter(Counting()))
+    assert count(Message("user", (Text("Be brief."),))) == METER.count_message(SYSTEM)
+    assert counted == ["Be brief."]

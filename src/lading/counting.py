@@ -8,6 +8,7 @@ than what is sent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -38,10 +39,4 @@ class _EachOnce:
 
     def __init__(self, counter: Counter) -> None:
         self.name = counter.name
-        self._counter = counter
-        self._known: dict[str, int] = {}
-
-    def count(self, text: str) -> int:
-        if text not in self._known:
-            self._known[text] = self._counter.count(text)
-        return self._known[text]
+        self.count = cache(counter.count)

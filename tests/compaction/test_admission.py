@@ -108,3 +108,24 @@ def test_what_is_admitted_is_never_larger_and_leads_to_the_whole(raw: list[Messa
             before = view.tokens_before(end) - view.tokens_before(start)
             assert sum(map(count, draft.replacement)) < before
             assert set(draft.pointers) == {address(str(item.entry))}
+
+
+def counted_for(answers: int) -> int:
+    """How many messages are counted to admit so many answers that do not fit beside what stands before them."""
+    counted = 0
+
+    def counting(message: Message) -> int:
+        nonlocal counted
+        counted += 1
+        return count(message)
+
+    calls = (ToolCall(f"c{number}", "read", json.dumps({"path": "a" * 500})) for number in range(answers))
+    asked = [user_text("hi"), said("word " * 4_000), Message("assistant", tuple(calls))]
+    view = shown(*asked, *(answered(f"c{number}", "word " * 100) for number in range(answers)))
+    for item in view.items[2:]:
+        admit(Arrival(item, view), pressure(answers * 300, counter=counting))
+    return counted
+
+
+def test_answers_that_arrive_together_are_admitted_at_the_cost_of_their_number() -> None:
+    assert 0 < counted_for(64) < 12 * counted_for(8)

@@ -13,12 +13,14 @@ from lading.addresses import parse
 from lading.compaction import Draft
 from lading.compaction.cutting import cut_points
 from lading.compaction.folding import fold, folds, is_written, leaving, note_down
-from lading.compaction.pins import RESTATED
+from lading.compaction.notes import Notes
+from lading.compaction.pins import RESTATED, read_statements
+from lading.compaction.priced import NOTED_AT_ONCE, STRATEGY
 from lading.history import History
 from lading.messages import Message, Text, ToolCall, tool_result, user_text
 from lading.view import View
 from tests.histories import answered, called, histories, said, tool_loop
-from tests.views import address, admitted, count, paired, pairing_faults, pressure
+from tests.views import address, admitted, count, decided, paired, pairing_faults, pressure
 
 OPENING = re.compile(
     r"\[Record of messages (\d+)(?:-(\d+))? \(\d[\d,]* tokens as last shown\), in order\. The user's words are "
@@ -300,3 +302,34 @@ def test_a_session_that_is_over_is_freed_with_its_notes() -> None:
     del history, view
     gc.collect()
     assert freed() is None
+
+
+def test_notes_outlive_a_view_whose_edits_are_taken_back() -> None:
+    history = admitted([user_text("Go."), called("1"), answered("1"), said("ok"), user_text("On.")])
+    notes, draft = note_down(history.view, pressure()), folded(history, 4)
+    history.apply(draft, call=1, room_tokens=100)
+    history.take_back(0)
+    assert note_down(history.view, pressure()) is notes
+
+
+def test_of_what_is_withdrawn_no_notes_are_left() -> None:
+    history = admitted(
+        [user_text("Never push."), called("1"), answered("1"), said("ok"), user_text("Always push.")]
+    )
+    notes, rules = note_down(history.view, pressure()), read_statements(history.view, 4).between(0, 4)
+    assert [rule.text for rule in rules] == ["Never push.", "Always push."]
+    history.withdraw(2, call=1, pointer=address("2-4"))
+    history.append(answered("1", "Error: boom"), call=2)
+    assert note_down(history.view, pressure()) is notes
+    assert [(note.entry, note.forms[0].text) for note in notes.between(0, 9)] == [
+        (0, "Never push."),
+        (1, "read a.py"),
+    ]
+    assert read_statements(history.view, 4).between(0, 9) == rules[:1]
+
+
+def test_what_a_reopened_session_holds_is_read_over_several_calls() -> None:
+    history = admitted(tool_loop(40))
+    decided(STRATEGY, history.view, pressure=pressure(10_000))
+    assert history.view.readings[Notes].upto == NOTED_AT_ONCE - 1
+    assert note_down(history.view, pressure()).upto == len(history.entries) - 1

@@ -270,3 +270,34 @@ def test_a_large_result_in_one_line_costs_no_more_than_its_ends() -> None:
     assert texts(notes[0]) == ["read a.py"]
     call = Message("assistant", (ToolCall("1", "get", json.dumps({"id": "y" * 1_000_000})),))
     assert texts(noted([call, answered("1", "x" * 10_000_000)])[0]) == ["get id …", "get id …: …"]
+
+
+def test_a_message_is_counted_once_for_all_its_forms() -> None:
+    text = " ".join(f"The part number {number} was fixed because of cause {number}." for number in range(2_000))
+    counted: list[int] = []
+
+    def counting(text: str) -> int:
+        counted.append(len(text))
+        return words(text)
+
+    Notes().add(0, said(text), count=counting)
+    # The whole and each sentence.
+    assert sum(counted) < 2.5 * len(text)
+
+
+@given(histories(), histories(), st.data())
+def test_notes_that_forget_are_those_of_what_is_left(
+    raw: list[Message], later: list[Message], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(raw)))
+    forgetful, fresh = Notes(), Notes()
+    for entry, message in enumerate(raw):
+        forgetful.add(entry, message, count=words)
+        if entry < start:
+            fresh.add(entry, message, count=words)
+    forgetful.forget(start)
+    assert forgetful.upto == start - 1
+    for entry, message in enumerate(later, len(raw)):
+        forgetful.add(entry, message, count=words)
+        fresh.add(entry, message, count=words)
+    assert forgetful.between(0, 2**62) == fresh.between(0, 2**62)

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, restated, rules_of, statements
+from lading.compaction.pins import MOST_RULE_CHARS, RESTATED, read_statements, restated, rules_of, statements
 from lading.messages import OWN, Message, Text, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.engines import packs, run, settings
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
-from tests.histories import answered, said, tool_loop
-from tests.views import count
+from tests.histories import answered, histories, said, tool_loop
+from tests.views import admitted, count
 
 RULES = [
     "Never edit the migrations.",
@@ -178,3 +178,17 @@ def test_what_takes_a_rule_back_is_stated_again_with_it(rule: str, change: str) 
 def test_what_speaks_of_something_else_changes_no_rule(text: str) -> None:
     found = restated(statements([user_text("Never use pytest."), user_text(text)]), most_tokens=1_000, count=count)
     assert found == user_text(f"{RESTATED}\nNever use pytest.")
+
+
+@given(histories(), st.integers(-1, 9), st.integers(-1, 9))
+def test_what_the_user_stated_is_read_in_any_order_alike(raw: list[Message], first: int, last: int) -> None:
+    rules = [user_text(f"Never do {number}. You may do {number} now.") for number in range(4)]
+    view = admitted([*raw, *rules]).view
+    said_there = (message for _, message in view.raw_between(first, last))
+    assert read_statements(view, last).between(first, last) == [*statements(said_there)]
+    assert read_statements(view, 99).between(0, 99) == [
+        *statements(message for _, message in view.raw_between(0, 99))
+    ]
+    assert read_statements(view, last).between(first, last) == [
+        *statements(message for _, message in view.raw_between(first, last))
+    ]

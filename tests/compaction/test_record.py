@@ -281,3 +281,17 @@ def test_writing_is_linear(message: str, per_note: int) -> None:
         write(notes, most_tokens=per_note * len(notes), count=len)
 
     assert_linear(work, many(100, message), many(1_000, message))
+
+
+def test_a_record_that_holds_all_is_counted_once() -> None:
+    counted: list[int] = []
+
+    def counting(text: str) -> int:
+        counted.append(len(text))
+        return tokens(text)
+
+    history = [message for number in range(200) for message in ran(f"make part{number}", "ok")]
+    text = write(noted(history), most_tokens=PLENTY, count=counting)
+    assert "part0" in text
+    assert "part199" in text
+    assert sum(counted) == len(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lading.compaction import Draft, Pressure
 from lading.compaction.clearing import named
-from lading.compaction.pins import restated, stated_between
+from lading.compaction.pins import read_statements, restated
 from lading.messages import Message, Part, Text, user_text
 from lading.validity import legal_cuts
 from lading.view import View
@@ -60,7 +60,7 @@ def carried(
     first, last = view.items[start].entry, view.last_entry(position)
     request = _request(view, first, last, most_tokens=most_tokens, pressure=pressure)
     without = "\n".join([told, *(message.text for message in request)])
-    stated = stated_between(view, first, last)
+    stated = read_statements(view, last).between(first, last)
     rules = restated(stated, most_tokens=most_tokens, count=pressure.count, without=without)
     pinned = tuple(map(plain, view.pinned_between(first, last)))
     return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))

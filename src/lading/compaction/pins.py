@@ -80,6 +80,10 @@ class Stated:
         self.entries: list[int] = []
         self.statements: list[Statement] = []
 
+    def between(self, first: int, last: int) -> list[Statement]:
+        """The statements of the entries ``first`` to ``last``."""
+        return self.statements[bisect_left(self.entries, first) : bisect_right(self.entries, last)]
+
     def forget(self, entry: int) -> None:
         """Stand as before the entry was read."""
         start = bisect_left(self.entries, entry)
@@ -104,20 +108,15 @@ def statements(messages: Iterable[Message]) -> Iterator[Statement]:
 
 
 def read_statements(view: View, last: int) -> Stated:
-    """What the user stated in the log of the view up to the entry ``last`` at least, at the cost of what is new."""
+    """What the user stated in the view's log, up to the entry ``last`` at least, at the cost of what is new."""
     stated: Stated = view.readings.setdefault(Stated, Stated())
+    last = min(last, view.last_entry(len(view)))
     for entry, message in reversed([*view.users_between(stated.upto + 1, last)]):
         said = [*statements([message])]
         stated.statements += said
         stated.entries += [entry] * len(said)
     stated.upto = max(stated.upto, last)
     return stated
-
-
-def stated_between(view: View, first: int, last: int) -> list[Statement]:
-    """What the user stated in the raw messages of the entries ``first`` to ``last``."""
-    stated = read_statements(view, last)
-    return stated.statements[bisect_left(stated.entries, first) : bisect_right(stated.entries, last)]
 
 
 def restated(

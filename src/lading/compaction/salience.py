@@ -106,11 +106,11 @@ def _fitting(
     text: str, found: Sequence[Unit], ranked: Sequence[int], *, most_tokens: int, count: Callable[[str], int]
 ) -> str:
     kept: dict[int, None] = {}
-    left, gap_tokens, least = most_tokens, count(GAP), count("")
+    left, gap_tokens = most_tokens, count(GAP)
     for index in ranked:
         gaps = 1 - (index - 1 in kept) - (index + 1 in kept) if kept else 0
-        tokens = gaps * gap_tokens
-        if tokens + least <= left and (tokens := tokens + count(found[index].text)) <= left:
+        tokens = count(found[index].text) + gaps * gap_tokens
+        if tokens <= left:
             kept[index] = None
             left -= tokens
     best = list(kept)
