@@ -68,7 +68,7 @@ def test_the_task_and_the_newest_result_are_always_whole() -> None:
 def test_each_cut_leaves_one_stub_and_a_later_cut_absorbs_it() -> None:
     _, outcomes = run(settings(2_000), tool_loop(120))
     last = packs(outcomes)[-1].request["messages"]
-    stubs = [message for message in last if "taken out of view" in (message["content"] or "")]
+    stubs = [message for message in last if "were removed to fit" in (message["content"] or "")]
     assert len(stubs) == 1
     assert last.index(stubs[0]) == 2
     assert stubs[0]["role"] == "user"

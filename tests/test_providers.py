@@ -156,7 +156,7 @@ def test_a_transform_over_what_was_sent_is_a_strategy(wire: str) -> None:
         assert "Find the key." in shown
         assert "result-1 " not in shown
         assert "result-5 " in shown
-        assert "shown as mine gave them" in shown
+        assert "were rewritten by mine" in shown
         assert [SECRET in str(entry.message) for entry in session.entries[2::2]] == [True] * 8
         pointers = {pointer for edit in session._engine.history.edits for pointer in edit.pointers}
         assert any("result-1 holds sk-4711" in str(resolve(store, pointer)) for pointer in pointers)

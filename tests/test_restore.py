@@ -87,11 +87,11 @@ def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("not json", "no JSON"),
+        ("not json", "not a JSON"),
         ("[]", "Give the address"),
         ('{"address": 7}', "Give the address"),
-        ('{"address": "/etc/passwd"}', "no address"),
-        ('{"address": "artifact://default/session/log/../../x"}', "no address"),
+        ('{"address": "/etc/passwd"}', "not an address"),
+        ('{"address": "artifact://default/session/log/../../x"}', "not an address"),
         ('{"address": "artifact://other/session/log/0"}', "another conversation"),
         ('{"address": "artifact://default/session-2/log/0"}', "another conversation"),
         ('{"address": "artifact://default/session/log/99"}', "past the log"),
@@ -99,10 +99,10 @@ def test_a_query_is_words_and_never_a_pattern(query: str) -> None:
         ('{"address": "artifact://default/session/log/0-1"}', "past the log"),
         ('{"address": "#99"}', "past the log"),
         ('{"address": "#1-0"}', "ends before it begins"),
-        ('{"address": "#x"}', "no address"),
+        ('{"address": "#x"}', "not an address"),
         ('{"address": "artifact://default/session/log/0", "lines": "x"}', "a range"),
         ('{"address": "artifact://default/session/log/0", "lines": "7-3"}', "lines 1 to 1"),
-        ("[" * 5_000, "no JSON"),
+        ("[" * 5_000, "not a JSON"),
     ],
 )
 def test_what_cannot_be_answered_says_what_to_do(arguments: str, said: str) -> None:
@@ -182,7 +182,7 @@ def test_pictures_of_a_result_follow_its_text_where_they_may() -> None:
     assert shown.text.splitlines()[2:] == ["before", "[image]", "after"]
     hidden = answer(call, log, session=HERE, count=count)
     assert len(hidden.parts) == 1
-    assert hidden.text.startswith("[Pictures and documents here: 1.")
+    assert hidden.text.startswith("[Images and files here: 1.")
     assert hidden.text.endswith("before\n[image]\nafter")
 
 
@@ -193,7 +193,7 @@ def test_pictures_and_text_share_the_room(tokens: int) -> None:
     shown = answer(call, log, session=HERE, count=count, show=lambda _: tokens)
     pictures = shown.parts[1:]
     assert count(shown.text) + tokens * len(pictures) <= ANSWER_TOKENS
-    assert f"{len(pictures)} of 5 pictures" in shown.text
+    assert f"{len(pictures)} of 5 images" in shown.text
     assert len(pictures) == min(5, (ANSWER_TOKENS - 60 - 150) // tokens)
     later = {"address": "artifact://default/session/log/0", "lines": "2-3"}
     page = answer(ToolCall("r1", RESTORE, json.dumps(later)), log, session=HERE, count=count, show=lambda _: tokens)

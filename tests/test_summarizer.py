@@ -122,7 +122,7 @@ def _raise(_request: SummaryRequest) -> str:
         (_raise, "ConnectionError: no route"),
         (lambda _request: "", "it is empty"),
         (lambda _request: "I'm sorry, I can't do that.", "it refuses"),
-        (lambda request: good(request) + "\nDone: wrote src/invented.py", "which nobody named"),
+        (lambda request: good(request) + "\nDone: wrote src/invented.py", "not in the source"),
         (lambda _request: "Goal: repair the dates", "values"),
         (lambda request: good(request) + "\nDone: " + "on and on " * 400, "tokens"),
     ],

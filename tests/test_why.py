@@ -306,7 +306,7 @@ def test_the_system_message_tools_and_fields_have_their_layers() -> None:
 
 def test_words_of_ladings_own_are_marked() -> None:
     record, _ = cleared_session()
-    note = answer(record, "Kept at artifact" if record.edits[-1].kind == "cleared" else "Kept unchanged at")
+    note = answer(record, "Original: artifact")
     assert note.places[0].entry == -1
     assert note.places[0].edit >= 0
     assert note.places[0].address == ""

@@ -51,7 +51,7 @@ class StrategyOverruled(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class NoProgress(Struct, frozen=True, tag_field="event", tag=True):
-    """An edit is due and cannot be made: no legal place to cut leaves anything to take out."""
+    """An edit is due and cannot be made: no legal cut would free any tokens."""
 
     call: int
     reason: str

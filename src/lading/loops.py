@@ -169,8 +169,8 @@ def warning(loop: Loop) -> Message:
     """What a model is told that repeats itself."""
     what = "made the same tool calls" if loop.kind == "calls" else "said the same"
     return own_words(
-        f"{_WARNS}you {what} {loop.times} times in a row, and nothing new came of it. Do something else: other "
-        "arguments, another tool, or say what is in the way.]"
+        f"{_WARNS}you {what} {loop.times} times in a row without new information. Try something else: other "
+        "arguments, another tool, or say what blocks you.]"
     )
 
 

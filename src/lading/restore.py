@@ -23,7 +23,7 @@ from lading.pointers import as_text
 
 SCHEMA = Tool(
     RESTORE,
-    "Read again what was taken out of view; notes left in its place name the address.",
+    "Read earlier messages or results that were removed from the context; notes in their place name the address.",
     {
         "type": "object",
         "properties": {
@@ -49,7 +49,7 @@ _QUERY_CHARS = 400
 _AROUND_ADDRESS = " \t\n`'\"<>[](),."
 """What a model writes around an address."""
 _ADDRESS_CHARS = 400
-_NO_PICTURES = "[Pictures and documents here: {count}. This API takes none in a tool result.]"
+_NO_PICTURES = "[Images and files here: {count}. This API accepts none in a tool result.]"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ def answer(
     try:
         asked = _asked(call)
         if most_tokens < LEAST_ANSWER_TOKENS:
-            raise _Refused("There is no room for so much now. Ask for one address at a time.")
+            raise _Refused("There is not enough room for this answer now. Ask for one address at a time.")
         messages = _read(asked, entries, session)
         lines, room = split(_text(messages)), most_tokens - _NOTE_TOKENS
         if asked.query.strip():
@@ -144,7 +144,7 @@ def _asked(call: ToolCall) -> Asked:
             raise _Refused("Give the address, as the note that was left names it: artifact://...")
         return Asked(given["address"].strip(_AROUND_ADDRESS), _word(given.get("query")), _word(given.get("lines")))
     except ValueError as error:
-        raise _Refused('The arguments are no JSON object. Give {"address": "artifact://..."}.') from error
+        raise _Refused('The arguments are not a JSON object. Give {"address": "artifact://..."}.') from error
 
 
 def address_asked(call: ToolCall) -> str:
@@ -166,7 +166,7 @@ def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> l
         place = Address(*session, "log", number[1]) if number else parse(asked.address)
         first, last, part = place.log_span()
     except AddressError as error:
-        raise _Refused(f"This is no address of this conversation: {error}") from error
+        raise _Refused(f"This is not an address in this conversation: {error}") from error
     if (place.tenant, place.session) != session:
         raise _Refused("This address belongs to another conversation and cannot be read here.")
     if last >= len(entries):
@@ -209,7 +209,7 @@ def _shown(media: Sequence[Image | File], show: Callable[[Image | File], int] | 
             parts.append(part)
             taken += tokens
     left = len(media) - len(parts)
-    said = f"[{len(parts)} of {len(media)} pictures and documents follow the text."
+    said = f"[{len(parts)} of {len(media)} images and files follow the text."
     return _Pictures(tuple(parts), taken, f"{said}{' The others take too much room.' if left else ''}]\n")
 
 

@@ -78,10 +78,10 @@ def test_a_picture_that_left_the_view_is_shown_again_or_it_is_said_why_not(name:
     if wire == "anthropic":
         (block,) = result["content"]
         text, image = block["content"]
-        assert "1 of 1 pictures and documents follow" in text["text"]
+        assert "1 of 1 images and files follow" in text["text"]
         assert image["source"]["data"] == PIXEL
     else:
-        assert "takes none in a tool result" in result["content"]
+        assert "accepts none in a tool result" in result["content"]
         assert "lading show ADDRESS --json" in result["content"]
     assert "What is this?" in json.dumps(result)
 
@@ -98,5 +98,5 @@ def test_a_document_of_many_pages_is_named_and_not_sent() -> None:
             client.lading.session("work"), "anthropic", [{"role": "user", "content": content}], tools=[NATIVE_LOOK]
         )
         (block,) = provider.requests[-1].body["messages"][-1]["content"]
-        assert "0 of 1 pictures and documents follow the text. The others take too much room." in json.dumps(block)
+        assert "0 of 1 images and files follow the text. The others take too much room." in json.dumps(block)
         assert data not in json.dumps(block)

@@ -41,7 +41,7 @@ def test_a_large_result_is_reshaped_without_loss() -> None:
     assert draft is not None
     assert (draft.kind, draft.pointers) == ("reshaped", (address("2"),))
     (message,) = draft.replacement
-    assert message.results[0].text.startswith("[Reshaped as json")
+    assert message.results[0].text.startswith("[Reformatted as json")
     assert count(answered("a", ROWS)) > RESHAPED_TOKENS
     assert count(message) < 0.9 * count(answered("a", ROWS))
 

@@ -24,7 +24,7 @@ from tests.histories import answered, said, tool_loop
 from tests.large_calls import HEAD, SHAPES, THOUGHT, call, content, sessions, write, wrote
 from tests.views import address, count, pressure
 
-NOTE = re.compile(r"\n?\[([\d,]+) characters left out here after the call\. Whole: (\S+)\]\n?")
+NOTE = re.compile(r"\n?\[([\d,]+) characters left out here after the call\. Original: (\S+)\]\n?")
 every_wire = pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
 both = pytest.mark.parametrize("strategy", ["priced", "basic"])
 

@@ -70,10 +70,10 @@ def test_a_summary_that_says_what_it_must_is_used_line_by_line() -> None:
         ("Goal:\nDone: none\nOpen: n/a", "it has none of the sections"),
         (GOOD + "\nDone: " + "it went on and on " * 60, "tokens, 200 are allowed"),
         ("x" * 9_000, "9,000 characters"),
-        (GOOD + "\nDone: moved it to src/invented.py", "it names a value which nobody named"),
-        (GOOD + "\nDone: 4711 rows were read", "it names a value which nobody named"),
-        (GOOD + "\nDone: 4,711 rows were read", "it names a value which nobody named"),
-        (GOOD + "\nDone: called parseEverything", "it names a value which nobody named"),
+        (GOOD + "\nDone: moved it to src/invented.py", "it contains a value that is not in the source"),
+        (GOOD + "\nDone: 4711 rows were read", "it contains a value that is not in the source"),
+        (GOOD + "\nDone: 4,711 rows were read", "it contains a value that is not in the source"),
+        (GOOD + "\nDone: called parseEverything", "it contains a value that is not in the source"),
         (GOOD.replace("Open: write the missing documentation page", ""), "it drops 'Open: write the missing"),
         (GOOD.replace("Failed: pytest fails in tests/test_dates.py", "Failed: nothing"), "it drops"),
         (GOOD.replace("parse_date", "a parser"), "it drops 1 of 3 values"),
@@ -85,7 +85,7 @@ def test_a_summary_that_does_not_pass_says_why(text: str, why: str) -> None:
 
 def test_a_summary_is_shorter_than_its_source() -> None:
     short = "src/dates.py parse_date tests/test_dates.py 1200"
-    assert verdict(GOOD, source=short) == "it is longer than what it tells of"
+    assert verdict(GOOD, source=short) == "it is longer than its source"
     assert verdict(GOOD, most_tokens=20).endswith("20 are allowed")
 
 
@@ -138,7 +138,7 @@ def test_words_with_hyphens_are_language() -> None:
 
 
 def test_a_value_is_known_whole_only() -> None:
-    assert "which nobody named" in verdict(f"{GOOD}\nDone: parse_dat is gone")
+    assert "not in the source" in verdict(f"{GOOD}\nDone: parse_dat is gone")
     assert verdict(f"{GOOD}\nDone: dates.py is read") == ""
     assert verdict(f"{GOOD}\nDone: 12 12 12", source="12x" * 2_000 + asked().known) == ""
 

@@ -29,7 +29,7 @@ def test_a_cleared_result_becomes_a_note_with_a_pointer() -> None:
     (result,) = message.results
     assert result.call_id == "a"
     tokens = history.view.items[2].tokens
-    assert result.text == f"[Cleared after use: {tokens} tokens of read. Kept at {address('2')}]"
+    assert result.text == f"[Result of read removed after use ({tokens} tokens). Original: {address('2')}]"
     history.apply(draft, call=2, room_tokens=1000)
     assert history.view.messages[1].calls == history.entries[1].message.calls
     assert clear(history.view, history.view.items, reason="test", pressure=pressure()) == []
@@ -41,7 +41,7 @@ def test_a_result_without_a_name_and_several_in_one_message() -> None:
     (draft,) = clear(view, view.items, reason="test", pressure=pressure())
     (message,) = draft.replacement
     assert [result.text for result in message.results] == [
-        f"[Cleared after use: a result. Kept at {address('1')}]"
+        f"[Result removed after use. Original: {address('1')}]"
     ] * 2
     assert message.parts[2] is parts[2]
     assert (message.origin, message.template) == ("anthropic", {"k": 1})
@@ -71,7 +71,7 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
     (draft,) = clear(history.view, items, reason="test", pressure=pressure())
     assert len(draft.replacement) == 2
     assert draft.replacement[1] is items[1].message
-    assert "Cleared after use" in draft.replacement[0].results[0].text
+    assert "removed after use" in draft.replacement[0].results[0].text
 
 
 def test_a_note_that_would_be_longer_than_the_result_is_not_made() -> None:
@@ -87,8 +87,8 @@ def test_a_tool_is_named_whole_or_not_at_all() -> None:
     views = [shown(Message("tool", (ToolResult("a", (Text(WORDS),), name=name),))) for name in names]
     notes = [clear(view, view.items, reason="test", pressure=pressure())[0].replacement[0] for view in views]
     whole, without = (note.results[0].text for note in notes)
-    assert f" of {names[0]}." in whole
-    assert " of …." in without
+    assert f" of {names[0]} removed" in whole
+    assert " of … removed" in without
 
 
 def test_a_hostile_name_does_not_make_the_note_long() -> None:

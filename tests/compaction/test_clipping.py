@@ -15,7 +15,7 @@ from tests.views import address, admitted, count, pressure
 
 NOTE = re.compile(
     r"\[([\d,]+) of ([\d,]+) characters(?: and (\d+) parts that are no text)? left out here "
-    r"\(([\d,]+) tokens in all\)\. Whole: (\S+)\]"
+    r"\(([\d,]+) tokens in all\)\. Original: (\S+)\]"
 )
 LINES = "".join(f"{number}: a line of tool output\n" for number in range(400))
 NOTE_ROOM = 60
@@ -153,4 +153,4 @@ def test_all_words_stay_where_the_pictures_beside_them_are_too_much() -> None:
     assert draft is not None
     text = draft.replacement[0].results[0].text
     assert text.startswith("port 8080\n[1 parts that are no text left out here (")
-    assert text.endswith(f"Whole: {address('2')}]")
+    assert text.endswith(f"Original: {address('2')}]")

@@ -26,8 +26,8 @@ def test_the_stub_says_how_much_of_what_and_where_it_is() -> None:
     assert draft.pointers == (address("2-7"),)
     (stub,) = draft.replacement
     assert stub == user_text(
-        f"[6 earlier messages ({tokens} tokens as last shown) were taken out of view to fit the window. "
-        f"Tools called there: read 3x. Kept unchanged at {address('2-7')}]"
+        f"[6 earlier messages ({tokens} tokens) were removed to fit the context window. "
+        f"Tools called: read 3x. Original: {address('2-7')}]"
     )
 
 
@@ -44,10 +44,10 @@ def test_a_later_cut_absorbs_the_stub() -> None:
     draft = cut(history.view, 7, reason="two", pressure=pressure())
     history.apply(draft, call=3, room_tokens=100)
     assert (draft.first, draft.last, draft.pointers) == (2, 9, (address("2-9"),))
-    stubs = [message for message in history.view.messages if "taken out of view" in message.text]
+    stubs = [message for message in history.view.messages if "were removed to fit" in message.text]
     assert len(stubs) == 1
     assert stubs[0].text.startswith("[8 earlier messages")
-    assert "Tools called there: read 4x." in stubs[0].text
+    assert "Tools called: read 4x." in stubs[0].text
 
 
 def test_a_cut_right_behind_a_stub_points_to_all_that_the_stub_stands_for() -> None:
@@ -73,7 +73,7 @@ def test_rules_pins_and_the_last_request_of_the_user_stand_behind_the_stub() -> 
     _, *carried = cut(history.view, 5, reason="test", pressure=pressure()).replacement
     assert carried == [
         user_text(f"{RESTATED}\nNever edit b.py."),
-        user_text("[Pinned: said by assistant]\nIt is port 8080."),
+        user_text("[Pinned message of the assistant]\nIt is port 8080."),
         user_text("Look at c.py."),
     ]
 
@@ -87,7 +87,7 @@ def test_a_request_that_takes_too_much_of_the_room_is_not_carried_over() -> None
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_a_pinned_result_stands_alone_as_text(role: Role) -> None:
     pinned = Message(role, (ToolResult("a", (Text("9 files"),)),))
-    assert plain(pinned) == user_text(f"[Pinned: said by {role}]\n9 files")
+    assert plain(pinned) == user_text(f"[Pinned message of the {role}]\n9 files")
 
 
 HOSTILE = ["🂠𓀀𝔘" * 500, "\ud83d" * 500, "中" * 500, "a b-c_d.e" * 90, "\n" * 500, "]\"'{}\\" * 99]

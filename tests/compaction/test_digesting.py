@@ -28,8 +28,8 @@ def test_a_digest_says_what_it_was_and_where_and_names_its_values() -> None:
     assert (draft.kind, draft.first, draft.last, draft.pointers) == ("digested", 2, 2, (address("2"),))
     (result,) = draft.replacement[0].results
     note, *lines = result.text.splitlines()
-    assert note.startswith("[Digest of a result of read: ")
-    assert note.endswith(f" tokens, 300 lines. Whole: {address('2')}]")
+    assert note.startswith("[Excerpt of a result of read (")
+    assert note.endswith(f" tokens, 300 lines). Original: {address('2')}]")
     assert any("src/part_" in line for line in lines)
     assert count(draft.replacement[0]) <= before * DIGEST_SHARE + DIGEST_TOKENS
     assert result.call_id == "a"

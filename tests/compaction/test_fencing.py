@@ -54,7 +54,7 @@ def test_all_of_many_messages_are_shown_shorter_before_any_is_left_out() -> None
     told = transcript(many, most_chars=6_000)
     assert all(f"start-{number} " in told and f"end-{number}" in told for number in range(20))
     tight = transcript(many, most_chars=500)
-    assert tight.startswith("[older ones are left out]")
+    assert tight.startswith("[older messages left out]")
     assert "end-19" in tight
 
 

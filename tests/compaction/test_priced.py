@@ -33,7 +33,7 @@ from tests.views import admitted, count, pressure
 from tests.waiting import ended
 
 ROOT = Path(__file__).parents[2]
-FULL, DUE, COLD = "the window is full", "the rent reached the price of the edit", "the cache was cold"
+FULL, DUE, COLD = "the window is full", "keeping this part has cost as much as the edit", "the cache was cold"
 
 
 def settings(window: int, *, wire: str = "openai_chat", rates: Rates | None = None) -> Settings:

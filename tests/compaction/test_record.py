@@ -21,8 +21,8 @@ from tests.views import paired
 
 PLENTY = 100_000
 LEFT_OUT = re.compile(
-    r"\((?:1 message of the user is left out here: #\d+|"
-    r"\d+ messages of the user are left out here: #\d+ to #\d+)\)"
+    r"\((?:1 user message left out: #\d+|"
+    r"\d+ user messages left out: #\d+ to #\d+)\)"
 )
 FIXED = frozenset(
     ["…", "[…]", "failed", "/", "no", "result", "it", "says", "(passed", "later)", "(2", "(3", "times)"]
@@ -171,9 +171,9 @@ def test_calls_shorten_first_then_the_assistant_s_words_and_the_user_s_leave_las
         assert kept == sorted(users, key=lambda line: int(line[1:].split()[0]))[12 - len(kept) :]
         left = 12 - len(kept)
         if left == 1:
-            assert lines[0] == "(1 message of the user is left out here: #0)"
+            assert lines[0] == "(1 user message left out: #0)"
         elif left:
-            assert lines[0] == f"({left} messages of the user are left out here: #0 to #{4 * (left - 1)})"
+            assert lines[0] == f"({left} user messages left out: #0 to #{4 * (left - 1)})"
         shares.append(_shares(_chars(lines), full))
         user, assistant, calls = shares[-1]
         assert user == 1 or assistant == calls == 0

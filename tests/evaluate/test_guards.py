@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lading.evaluate.grounding import Texts
-from lading.evaluate.guards import Guards, Kept
+from lading.evaluate.guards import Guards, Kept, is_lossless
 from lading.messages import Message, Text, ToolResult
 from lading.shrink import json_sampling
 from tests.evaluate.sessions import WORDS, asks, gives, said
@@ -116,7 +116,7 @@ def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
 
 
 ROWS = json.dumps([{"id": number, "name": f"name {number}", "at": 1.50} for number in range(4)], indent=1)
-IN_ROWS = "[Reshaped as json.rows, nothing left out. As it was: artifact://t/s/log/3]\n"
+IN_ROWS = "[Reformatted as json.rows without loss. Original: artifact://t/s/log/3]\n"
 
 
 def reshaped(said: str) -> str:
@@ -131,6 +131,8 @@ def test_what_decodes_to_what_was_said_counts_as_it_was() -> None:
     whole, shown = guards.kept(log, END), gives("a", reshaped(ROWS))
     assert guards.kept((*log[:3], gives("a", reshaped(ROWS)), *log[4:]), END).run_tokens < whole.run_tokens
     guards.same(shown, log[3])
+    older = "[Reshaped as json.rows, nothing left out. As it was: artifact://t/s/log/3]\n"
+    assert is_lossless(gives("a", reshaped(ROWS).replace(IN_ROWS, older)), log[3])
     guards.same(log[4], log[3])
     assert guards.kept((*log[:3], shown, *log[4:]), END) == whole
     assert guards.kept((*log[:3], shown, log[4]), 5).newest_whole is True
@@ -159,7 +161,7 @@ def test_what_does_not_decode_to_what_was_said_is_not_whole(text: str) -> None:
 
 def test_lines_of_clipped_arguments_are_from_the_log() -> None:
     whole = asks(("a", "write", json.dumps({"path": "a.py", "content": "one\ntwo\nthree\nfour"})))
-    note = "[9 characters left out here after the call. Whole: artifact://t/s/log/2]"
+    note = "[9 characters left out here after the call. Original: artifact://t/s/log/2]"
     cut = asks(("a", "write", json.dumps({"path": "a.py", "content": f"one\n{note}\nfour"})))
     other = asks(("a", "write", json.dumps({"path": "b.py", "content": "five"})))
     guards = Guards((*HEAD, whole), count=counted, texts=Texts())

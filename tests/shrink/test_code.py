@@ -23,7 +23,7 @@ def test_python_shows_signatures_with_line_numbers_and_the_size_of_bodies() -> N
     shown = reduced(PYTHON, 190, whole="artifact://t/s/log/3").text
 
     assert shown.startswith("[Source with line numbers; ")
-    assert shown.splitlines()[0].endswith(" lines left out. Whole: artifact://t/s/log/3]")
+    assert shown.splitlines()[0].endswith(" lines left out. Original: artifact://t/s/log/3]")
     for line in (
         "[3 lines of imports: os, collections.abc, decimal]",
         "10|@final",

@@ -24,7 +24,7 @@ def reduced(text: str, most_tokens: int, *terms: str) -> list[str]:
 def test_files_are_listed_with_what_changed_in_each() -> None:
     shown = reduced(changed("src/cart.py", 4) + changed("src/tea.py", 9), 260)
     assert shown[0].startswith("[Diff of 2 files, +26 -13; ")
-    assert shown[0].endswith(" of 138 lines left out. Whole: artifact://t/s/log/7]")
+    assert shown[0].endswith(" of 138 lines left out. Original: artifact://t/s/log/7]")
     assert shown[1:3] == ["src/cart.py +8 -4", "src/tea.py +18 -9"]
 
 

@@ -76,7 +76,7 @@ def test_a_text_in_no_such_form_raises_value_error(text: str, form: str) -> None
 
 def test_a_sample_has_header_columns_ends_and_the_place_of_the_whole() -> None:
     assert sampled(rows(100), 180).splitlines() == [
-        f"[Rows with their numbers; 97 of 100 lines left out. Whole: {WHOLE}]",
+        f"[Rows with their numbers; 97 of 100 lines left out. Original: {WHOLE}]",
         "[100]: id,name,status=200,ms",
         "id 1..100; ms 0..49",
         "1: 1,n1,1",

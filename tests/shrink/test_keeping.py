@@ -47,8 +47,8 @@ def test_low_ranks_stay_in_their_order_with_notes_of_what_is_left_out() -> None:
     ranks = [REST] * 20
     ranks[14], ranks[4] = TERM, ERROR
     assert kept(Lines(numbered(20), ranks), 33, whole=WHOLE) == (
-        f"[18 of 20 lines left out. Whole: {WHOLE}]\n[4 lines left out]\nthe line of number 5\n[9 lines left out]\n"
-        "the line of number 15\n[5 lines left out]"
+        f"[18 of 20 lines left out. Original: {WHOLE}]\n[4 lines left out]\nthe line of number 5\n"
+        "[9 lines left out]\nthe line of number 15\n[5 lines left out]"
     )
 
 

@@ -147,7 +147,7 @@ def test_a_lossy_form_keeps_to_its_tokens_and_says_where_the_whole_is(
     if shrunk is not None:
         assert not shrunk.lossless
         assert ESTIMATE.count(shrunk.text) <= most_tokens < ESTIMATE.count(text)
-        assert "Whole: artifact://t/s/log/7" in shrunk.text.split("\n")[0]
+        assert "Original: artifact://t/s/log/7" in shrunk.text.split("\n")[0]
 
 
 @each_shrinker

@@ -19,7 +19,7 @@ def reduced(text: str, most_tokens: int, *terms: str) -> str:
 def test_head_and_tail_stay_with_a_note_between() -> None:
     text = "\n".join(f"line {number}" for number in range(1, 101))
     assert reduced(text, 150).splitlines() == [
-        f"[91 of 100 lines left out. Whole: {WHOLE}]",
+        f"[91 of 100 lines left out. Original: {WHOLE}]",
         "line 1", "line 2", "line 3", "line 4", "line 5", "[91 lines left out]",
         "line 97", "line 98", "line 99", "line 100",
     ]  # fmt: skip
@@ -30,7 +30,7 @@ def test_lines_that_are_asked_for_or_tell_of_errors_stay_in_their_place() -> Non
     rows[39] = "the Zebra is here"
     rows[69] = "Warning: hot"
     assert reduced("\n".join(rows), 190, "zebra").splitlines() == [
-        f"[93 of 100 lines left out. Whole: {WHOLE}]",
+        f"[93 of 100 lines left out. Original: {WHOLE}]",
         "line 1", "line 2", "line 3", "[36 lines left out]", "the Zebra is here",
         "[29 lines left out]", "Warning: hot", "[28 lines left out]", "line 99", "line 100",
     ]  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_rare_term_stays_before_one_that_many_lines_hold() -> None:
 def test_a_long_line_is_cut_inside_and_the_note_still_tells_of_the_whole() -> None:
     shown = reduced("x" * 4_000 + " zebra " + "y" * 4_000, 500, "zebra")
     assert " zebra " in shown
-    assert shown.startswith(f"[Shortened. Whole: {WHOLE}]\nxxx")
+    assert shown.startswith(f"[Shortened. Original: {WHOLE}]\nxxx")
 
 
 @pytest.mark.parametrize("most_tokens", [300, 3_000])

@@ -78,7 +78,7 @@ def test_folders_say_how_many_names_of_which_suffixes_they_hold() -> None:
     )
     shown = reduced(text, 110, "file_41")
     assert shown[0].startswith("[160 names in 2 folders; ")
-    assert shown[0].endswith(" of 160 lines left out. Whole: artifact://t/s/log/7]")
+    assert shown[0].endswith(" of 160 lines left out. Original: artifact://t/s/log/7]")
     for part in ("cart", "tea"):
         place = shown.index(f"src/{part}/: 80 names, .md 60, .py 20")
         assert shown[place + 1] == "file_0.py"

@@ -62,7 +62,7 @@ def test_a_page_is_its_main_text() -> None:
     assert shrunk.form == "html.text"
     assert shrunk.text.splitlines() == [
         "[Page as text; 1 style, 2 scripts, 1 cookie banner, 1 nav, 1 hidden element, 1 aside, 1 footer, 1 iframe "
-        "left out. Whole: artifact://t/s/log/2]",
+        "left out. Original: artifact://t/s/log/2]",
         "# Harbour & tides",
         "# Opening hours",
         "The harbour opens at six. See the tide table (/tides) and the rules.",

@@ -40,7 +40,7 @@ def test_sentences_stay_as_they_are_in_their_order_with_gaps_marked() -> None:
     shown = reduced(STORY, 120, whole="artifact://t/s/log/9").text
     first, *lines = shown.splitlines()
 
-    assert first.endswith("of 19 sentences and items left out. Whole: artifact://t/s/log/9]")
+    assert first.endswith("of 19 sentences and items left out. Original: artifact://t/s/log/9]")
     assert lines[0] == "# The harbour"
     assert "[...]" in shown
     every = [text for _, text in kinds(STORY)]

@@ -49,7 +49,7 @@ def test_what_would_decode_to_something_else_is_not_offered() -> None:
 def test_files_with_their_counts_and_the_first_hits_of_each() -> None:
     shown = reduced("\n".join(["200 matches", *HITS, "(cut)"]), 400)
     assert shown[0].startswith("[200 hits in 10 files; ")
-    assert shown[0].endswith(" of 202 lines left out. Whole: artifact://t/s/log/7]")
+    assert shown[0].endswith(" of 202 lines left out. Original: artifact://t/s/log/7]")
     for part in range(10):
         place = shown.index(f"== src/part_{part}.py: 20 hits")
         assert shown[place + 1] == f"1:def total_{part * 20}(items):"

@@ -116,7 +116,7 @@ def test_a_lossy_form_cannot_be_decoded(form: str) -> None:
 def test_a_sample_has_header_columns_and_what_matters() -> None:
     rows = [f"{number},n{number},{'failed' if number == 50 else 'ok'}" for number in range(1, 101)]
     shown = sampled("id,name,status\n" + "\n".join(rows), 250, "n77")
-    assert shown[0] == "[Rows with their numbers; 90 of 100 lines left out. Whole: w]"
+    assert shown[0] == "[Rows with their numbers; 90 of 100 lines left out. Original: w]"
     assert shown[1:3] == ["id,name,status", "id 1..100; status ok x99, failed x1"]
     assert {"1: 1,n1,ok", "50: 50,n50,failed", "77: 77,n77,ok", "100: 100,n100,ok"} <= set(shown)
 

@@ -34,8 +34,9 @@ RESHAPED_TOKENS = 4_000
 LEAST_GAIN = 0.1
 """A result is reshaped only where that takes so much less."""
 MOST_TERMS = 24
-RESHAPED = re.compile(r"\[Reshaped as (\S+), nothing left out\. As it was: \S+\]\n")
-"""Starts a reshaped result; behind it the text is in that form, which ``shrink`` decodes."""
+RESHAPED = re.compile(r"\[Re(?:formatted|shaped) as ([\w.]+)[, ]+[a-z ]+\. [A-Z][a-z ]+: \S+\]\n")
+"""Starts a reshaped result, in these words and older ones; behind it the text is in that form, which ``shrink``
+decodes."""
 _TERM = re.compile(r"\w{4,40}")
 _CAPS: WeakKeyDictionary[View, tuple[tuple[int, int, int], tuple[int, int]]] = WeakKeyDictionary()
 """The caps of each view, and the items, edits and room that they are of."""
@@ -60,7 +61,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         if isinstance(part, ToolResult) and found:
             forms.append(found)
             others = tuple(inner for inner in part.parts if not isinstance(inner, Text))
-            text = f"[Reshaped as {found.form}, nothing left out. As it was: {pointer}]\n{found.text}"
+            text = f"[Reformatted as {found.form} without loss. Original: {pointer}]\n{found.text}"
             part = replace(part, parts=(Text(text if found.lossless else found.text), *others))
         parts.append(part)
     if not forms:

@@ -152,7 +152,7 @@ def _shorter(text: str, pointer: str, kept: int) -> str:
     if len(text) <= kept:
         return text
     head, tail = ends(text, kept)
-    note = f"[{len(text) - len(head) - len(tail):,} characters left out here after the call. Whole: {pointer}]"
+    note = f"[{len(text) - len(head) - len(tail):,} characters left out here after the call. Original: {pointer}]"
     shown = "\n".join(piece for piece in (head, note, tail) if piece)
     return shown if len(shown) < len(text) else text
 

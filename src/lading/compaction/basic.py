@@ -48,7 +48,7 @@ def compact(view: View, pressure: Pressure) -> Compaction:
     due_rent = rent(pressure.rates, removable_tokens=removable)
     reason = "the cache was cold" if pressure.cache_cold else ""
     if not reason and due(pressure.account + due_rent, _price(view, start, clear_to, pressure=pressure)):
-        reason = "the rent reached the price of the edit"
+        reason = "keeping this part has cost as much as the edit"
     if reason:
         return Compaction(tuple(clear(view, view.items[start:clear_to], reason=reason, pressure=pressure)))
     return Compaction(rent=due_rent)

@@ -104,7 +104,7 @@ def _draft(
     start, end = span
     first, last = view.items[start].entry, view.last_entry(end)
     pointer = pressure.address(f"{first}-{last}")
-    note = user_text(f"[{last - first + 1} messages are shown as {name} gave them. As they were: {pointer}]")
+    note = user_text(f"[{last - first + 1} messages were rewritten by {name}. Originals: {pointer}]")
     kind: EditKind = "summarised" if shown else "dropped"
     return Draft(kind, first, last, (note, *kept, *shown), f"{name} changed it", (pointer,))
 

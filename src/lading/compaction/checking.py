@@ -37,7 +37,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _POSING = re.compile(
-    r"\W*(?:(?:system|assistant|developer|user|human|tool)\s{0,3}[:>\]]|(?<=\[)(?:folded|standing instructions)\b)",
+    r"\W*(?:(?:system|assistant|developer|user|human|tool)\s{0,3}[:>\]]"
+    r"|(?<=\[)(?:folded|record of|pinned|standing instructions)\b)",
     re.IGNORECASE,
 )
 _OVERRIDING = re.compile(
@@ -85,9 +86,9 @@ def checked(text: str, asked: Asked, *, count: Callable[[str], int]) -> list[str
     if tokens > request.most_tokens:
         raise SummaryFailed(f"it takes {tokens:,} tokens, {request.most_tokens:,} are allowed")
     if tokens >= count(f"{request.earlier}\n{request.text}"):
-        raise SummaryFailed("it is longer than what it tells of")
+        raise SummaryFailed("it is longer than its source")
     if _invents(shown, asked.known):
-        raise SummaryFailed("it names a value which nobody named")
+        raise SummaryFailed("it contains a value that is not in the source")
     if dropped := _dropped(shown, asked):
         raise SummaryFailed(f"it drops {dropped}")
     return lines

@@ -60,7 +60,7 @@ def _noted(item: Item, pointer: str) -> Message:
     for part in item.message.parts:
         if isinstance(part, ToolResult):
             of = f" of {named(part.name)}" if part.name else ""
-            size = "a result" if several else f"{item.clearable_tokens:,} tokens"
-            part = replace(part, parts=(Text(f"[Cleared after use: {size}{of}. Kept at {pointer}]"),))
+            size = "" if several else f" ({item.clearable_tokens:,} tokens)"
+            part = replace(part, parts=(Text(f"[Result{of} removed after use{size}. Original: {pointer}]"),))
         parts.append(part)
     return item.message.with_parts(tuple(parts))

@@ -75,7 +75,7 @@ def _note(result: ToolResult, missing: int, total: int, pointer: str) -> str:
     others = _others(result)
     left = [f"{missing:,} of {len(result.text):,} characters"] if missing or not others else []
     left += [f"{others} parts that are no text"] if others else []
-    return f"[{' and '.join(left)} left out here ({total:,} tokens in all). Whole: {pointer}]"
+    return f"[{' and '.join(left)} left out here ({total:,} tokens in all). Original: {pointer}]"
 
 
 def _others(result: ToolResult) -> int:

@@ -80,7 +80,7 @@ def plain(message: Message) -> Message:
     if message.role == "user" and not message.results:
         return message
     said = [message.text, *(call.arguments for call in message.calls), *(result.text for result in message.results)]
-    return user_text("\n".join([f"[Pinned: said by {message.role}]", *filter(None, said)]))
+    return user_text("\n".join([f"[Pinned message of the {message.role}]", *filter(None, said)]))
 
 
 def _is_empty(part: Part) -> bool:
@@ -90,11 +90,11 @@ def _is_empty(part: Part) -> bool:
 def _tools_called(messages: Iterable[Message]) -> str:
     calls = Counter(named(call.name) for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
-    return f" Tools called there: {tools}." if tools else ""
+    return f" Tools called: {tools}." if tools else ""
 
 
 def _stub(first: int, last: int, tokens: int, tools_called: str, pointer: str) -> str:
     return (
-        f"[{last - first + 1} earlier messages ({tokens:,} tokens as last shown) were taken out of view "
-        f"to fit the window.{tools_called} Kept unchanged at {pointer}]"
+        f"[{last - first + 1} earlier messages ({tokens:,} tokens) were removed to fit the context "
+        f"window.{tools_called} Original: {pointer}]"
     )

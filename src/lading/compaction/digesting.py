@@ -62,7 +62,7 @@ def _shorter(part: Part, pointer: str, wanted: tuple[str, ...], pressure: Pressu
 
     tokens = count(text)
     of = f" of {named(part.name)}" if part.name else ""
-    note = f"[Digest of a result{of}: {tokens:,} tokens, {len(text.splitlines()):,} lines. Whole: {pointer}]"
+    note = f"[Excerpt of a result{of} ({tokens:,} tokens, {len(text.splitlines()):,} lines). Original: {pointer}]"
     most_tokens = int(tokens * DIGEST_SHARE)
     lines = reduced(text, Wish(int(most_tokens * LINES_SHARE), wanted), count=count)
     told = [note, lines.text] if lines else [note]

@@ -57,7 +57,7 @@ def transcript(messages: Iterable[Message], *, most_chars: int) -> str:
         )
         if len(text) <= most_chars:
             return text
-    return f"[older ones are left out]\n{text[-most_chars:]}"
+    return f"[older messages left out]\n{text[-most_chars:]}"
 
 
 def cleansed(text: str) -> str:

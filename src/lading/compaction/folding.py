@@ -15,7 +15,7 @@ from lading.compaction.cutting import carried
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
 from lading.compaction.notes import Notes
-from lading.compaction.pins import RESTATED, read_statements
+from lading.compaction.pins import read_statements
 from lading.compaction.record import unresolved, write
 from lading.messages import Message, user_text
 from lading.view import View
@@ -28,8 +28,9 @@ EVERYBODY = frozenset({"User", "Assistant", ""})
 """Whose notes a record holds; "" are calls."""
 _WRITTEN = re.compile(
     r"\[(?:(?:Folded: [\d,]+ |[\d,]+ earlier )messages|Record of messages)\b.{0,1000}\bartifact://"
-    rf"|{re.escape(RESTATED)}|\[Pinned: said by \w+\]"
+    r"|\[Standing instructions of the user from (?:earlier )?messages|\[Pinned(?:: said by| message of the) \w+\]"
 )
+"""As stores have it, too: earlier versions wrote ``Folded``, ``from messages``, ``said by``."""
 
 
 def folds(view: View) -> int:
@@ -103,7 +104,7 @@ def leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tup
 def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
     span = f"{first}-{last}" if last > first else str(first)
     return (
-        f"[Record of messages {span} ({tokens:,} tokens as last shown), in order. The user's words are verbatim; "
+        f"[Record of messages {span} (was {tokens:,} tokens), in order. The user's words are verbatim; "
         f"the rest is shortened. #{last} is message {last}. To read more, restore #{last} or all of {pointer}.]"
     )
 

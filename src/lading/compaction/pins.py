@@ -21,7 +21,7 @@ MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""
 MOST_CHANGE_CHARS = 200
 """A longer one changes none."""
-RESTATED = "[Standing instructions of the user from messages that left the view, verbatim]"
+RESTATED = "[Standing instructions of the user from earlier messages, verbatim]"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _STANDING = re.compile(
     r"\b(?:always|never|must(?: not|n't)?|under no circumstances|without exception|from now on|at all times"

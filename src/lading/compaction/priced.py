@@ -120,10 +120,10 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
     elif not reason and _pays(
         pressure, price, due_rent, rounds=view.rounds, saving=removable - inserted, ageing=ageing
     ):
-        reason = "the rent reached the price of the edit"
+        reason = "keeping this part has cost as much as the edit"
     pressure = _sized(view, pressure, parts)
     drafts = _folded(view, room, reason=reason, pressure=pressure, parts=parts) if reason else []
-    stuck = reason and "no legal place to cut leaves anything to take out" if not drafts else ""
+    stuck = reason and "no legal cut would free any tokens" if not drafts else ""
     return Compaction(tuple(drafts), rent=due_rent, stuck=stuck)
 
 

@@ -152,9 +152,9 @@ def _left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
     """The line that says how many messages of the user are not told, and where they are."""
     left = [note.entry for at, note in enumerate(notes) if note.speaker == "User" and at not in forms]
     if len(left) == 1:
-        yield f"(1 message of the user is left out here: #{left[0]})"
+        yield f"(1 user message left out: #{left[0]})"
     elif left:
-        yield f"({len(left)} messages of the user are left out here: #{left[0]} to #{left[-1]})"
+        yield f"({len(left)} user messages left out: #{left[0]} to #{left[-1]})"
 
 
 def _state(standing: Standing) -> Iterator[str]:

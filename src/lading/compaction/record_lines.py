@@ -22,7 +22,7 @@ FAILING = "Failing at the end"
 _MARK = (
     r"(?:#(\d{1,9}) (?:(?P<user>User)|(?P<assistant>Assistant)): |(?P<call>- )"
     rf"|(?P<files>{FILES}: )|(?P<failing>{FAILING}: )|(?P<summary>(?:{'|'.join(SECTIONS)}): )"
-    r"|(?P<opening>(?=\[Record of messages \d))|(?P<left_out>(?=\(\d+ messages? of the user )))"
+    r"|(?P<opening>(?=\[Record of messages \d))|(?P<left_out>(?=\(\d+ user messages? left out: )))"
 )
 _LINE = re.compile(f"^{_MARK}", re.MULTILINE)
 _POSING = re.compile(rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?={_MARK})")

@@ -1,4 +1,4 @@
-"""How a form says in place what was left out: ``[3 of 9 lines left out. Whole: artifact://...]``."""
+"""How a form says in place what was left out: ``[3 of 9 lines left out. Original: artifact://...]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def heading(*left_out: str, wish: Wish, title: str = "") -> str:
     """The first line of a form: what it is, what is left out, and where the whole is."""
     left = ", ".join(filter(None, left_out))
     said = "; ".join(filter(None, (title, left and f"{left} left out"))) or "Shortened"
-    return f"[{said}. Whole: {wish.whole}]" if wish.whole else f"[{said}]"
+    return f"[{said}. Original: {wish.whole}]" if wish.whole else f"[{said}]"
 
 
 def share(left: int, total: int, *, of: str) -> str:

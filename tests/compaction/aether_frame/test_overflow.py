@@ -123,8 +123,8 @@ def test_the_oldest_evidence_is_dropped_to_bare_pointers_before_a_turn_leaves() 
     dropped = [draft.first for draft in drafts if draft.reason == OLDEST_EVIDENCE]
     assert dropped == list(range(2, 2 + 2 * len(dropped), 2))
     text = drafts[0].replacement[0].results[0].text
-    assert text.startswith("[Cleared after use: ")
-    assert "Kept at artifact://t/s/log/2]" in text
+    assert text.startswith("[Result of read removed after use")
+    assert "Original: artifact://t/s/log/2]" in text
 
 
 def test_whole_turns_leave_the_oldest_first_and_the_newest_turn_last() -> None:

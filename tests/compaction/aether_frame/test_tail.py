@@ -113,8 +113,8 @@ def test_a_result_that_was_answered_becomes_a_digest_with_its_address_and_a_fres
         ("digested", 4, EVIDENCE),
     ]
     text = drafts[0].replacement[0].results[0].text
-    assert text.startswith("[Digest of a result of read: ")
-    assert "Whole: artifact://t/s/log/2]" in text
+    assert text.startswith("[Excerpt of a result of read (")
+    assert "Original: artifact://t/s/log/2]" in text
     assert decided(admitted([*answer, *rounds(2, 3)])) == ()
 
 

@@ -169,7 +169,7 @@ def test_rounds_that_are_shorter_than_their_fold_stay() -> None:
     outcome = compact(history.view, filled(190_000))
     assert decided(outcome) == ()
     assert isinstance(outcome, Compaction)
-    assert outcome.stuck.startswith("beside the newest rounds")
+    assert outcome.stuck.startswith("outside the newest rounds")
 
 
 @pytest.mark.parametrize("name", ["reactive", "agentrail"])

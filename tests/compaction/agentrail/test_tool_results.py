@@ -74,7 +74,7 @@ def test_a_preview_of_200_characters_stands_beside_size_and_pointer() -> None:
     tokens = view.items[2].tokens
     assert draft.replacement[0].text == ""
     shown = draft.replacement[0].results[0].text
-    assert shown == f"[Compacted result, ~{tokens:,} tokens. Whole: {address('2')}]\n{text[:200]}"
+    assert shown == f"[Compacted result, ~{tokens:,} tokens. Original: {address('2')}]\n{text[:200]}"
     assert (draft.kind, draft.pointers) == ("cleared", (address("2"),))
 
 

@@ -18,7 +18,7 @@ from tests.compaction.open_multi_agent.configured import applied, decided, loop,
 from tests.engines import TOOLS, settings, template
 from tests.views import admitted, paired, pairing_faults
 
-NOTE = "[{} messages are shown as compress gave them. As they were: artifact://t/s/log/{}]"
+NOTE = "[{} messages were rewritten by compress. Originals: artifact://t/s/log/{}]"
 
 
 def custom(compress: Callable[[Sequence[Message], int], Any]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_tex
 from tests.compaction.open_multi_agent.configured import arrived, call_and_result, loop, texts
 from tests.histories import answered
 
-WHOLE = "\n[Whole: artifact://t/s/log/2]"
+WHOLE = "\n[Original: artifact://t/s/log/2]"
 
 
 def test_golden_25_000_characters_become_exactly_10_000() -> None:

@@ -93,7 +93,7 @@ def test_off_synthesises_nothing() -> None:
     assert len(pack.request["messages"]) == 25
     engine = opened(off, window=900)
     full = turns(engine, *range(12))[-1]
-    assert "were taken out of view" in prior(full)[0]
+    assert "were removed to fit" in prior(full)[0]
     assert {edit.reason for edit in engine.history.edits} == {"the window is full"}
     assert not any(isinstance(event, StrategyOverruled | ContextSynthesized) for event in full.events)
 
@@ -112,7 +112,7 @@ def test_custom_is_given_what_is_known_and_says_what_is_shown() -> None:
     engine = opened(synthesis(config, signals))
     pack = turns(engine, *range(3))[-1]
     texts = [str(message.get("content") or "") for message in pack.request["messages"]]
-    assert "are shown as synthesis_strategy gave them. As they were: artifact://" in texts[1]
+    assert "were rewritten by synthesis_strategy. Originals: artifact://" in texts[1]
     assert texts[2] == "[what was done]"
     (event,) = told(pack)
     assert (event.path, event.reason) == ("custom", "synthesis_strategy is set")

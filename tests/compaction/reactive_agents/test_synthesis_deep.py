@@ -159,7 +159,7 @@ BAD: dict[str, tuple[Summarize, str]] = {
     "far too long": (Model({**GOOD, "remaining": "on and on " * 2_000}), "characters, 150 tokens are allowed"),
     "nothing at all": (Model(dict.fromkeys(GOOD)), "it is empty"),
     "a list of nothing": (Model({**GOOD, "failed": [None]}), "it is no JSON of the four fields"),
-    "invents": (Model({**GOOD, "accomplished": "wrote src/invented.py"}), "which nobody named"),
+    "invents": (Model({**GOOD, "accomplished": "wrote src/invented.py"}), "not in the source"),
     "empty": (Model(dict.fromkeys(GOOD, "")), "none of the sections"),
     "no text": (Model(3), "neither text nor"),
 }

@@ -71,7 +71,7 @@ def test_the_last_turns_stay_whole_and_prior_work_is_one_message() -> None:
     found = texts(last(history))
     assert found[1].startswith("[Prior work: called read → result 0 word word")
     assert found[1].count("called read") == 3
-    assert found[1].endswith(" Whole: artifact://default/session/log/1-6]")
+    assert found[1].endswith(" Original: artifact://default/session/log/1-6]")
     assert [text for text in found if text.startswith("result")] == [
         history[at].results[0].text for at in (8, 10, 12)
     ]

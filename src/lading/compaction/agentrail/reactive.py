@@ -56,9 +56,7 @@ def compact(view: View, pressure: Pressure, *, options: Reactive = DEFAULTS) -> 
     """Folds when the last request filled too much or was refused, and when the view does not fit."""
     drafts = drafted(view, pressure, options=options)
     if not drafts and level(view, pressure, options=options):
-        return Compaction(
-            stuck="beside the newest rounds nothing may be folded, or nothing that a fold would shorten"
-        )
+        return Compaction(stuck="outside the newest rounds no compaction is legal and frees tokens")
     return told(view, drafts, pressure=pressure)
 
 

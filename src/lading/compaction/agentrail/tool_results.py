@@ -94,7 +94,7 @@ def _previewed(item: Item, call_ids: set[str], pointer: str, pressure: Pressure)
 def _note(result: ToolResult, pointer: str, pressure: Pressure) -> str:
     text = result.text
     media = sum(isinstance(part, Image | File) for part in result.parts)
-    lines = [f"[Compacted result, ~{_tokens(result, pressure):,} tokens. Whole: {pointer}]"]
+    lines = [f"[Compacted result, ~{_tokens(result, pressure):,} tokens. Original: {pointer}]"]
     if media:
         lines.append(f"[{media} image(s) removed from context]")
     if "\n" not in text.strip() and len(text) > PREVIEW_CHARS:

@@ -62,7 +62,7 @@ def _cut(result: ToolResult, most: int, pointer: str) -> ToolResult:
     text = result.text
     if not is_plain(result) or len(text) <= most:
         return result
-    return replace(result, parts=(Text(f"{excerpt(text, most)}\n[Whole: {pointer}]"),))
+    return replace(result, parts=(Text(f"{excerpt(text, most)}\n[Original: {pointer}]"),))
 
 
 def _names(arrival: Arrival) -> dict[str, str]:

@@ -45,7 +45,7 @@ def aged_to(
     left out; the first one begins a note in brackets, which the pointer ends."""
     first, last = view.items[view.head].entry, view.last_entry(point)
     pointer = pressure.address(f"{first}-{last}")
-    text = "\n".join(filter(None, [f"{told[0]}. Whole: {pointer}]", *told[1:]]))
+    text = "\n".join(filter(None, [f"{told[0]}. Original: {pointer}]", *told[1:]]))
     shown = (user_text(text), *said)
     before = view.tokens_before(point) - view.tokens_before(view.head)
     saved = before - sum(map(pressure.count, shown))

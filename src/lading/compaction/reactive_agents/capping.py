@@ -24,7 +24,7 @@ def capped(text: str, most_chars: int, *, pointer: str, terms: tuple[str, ...] =
     found = reduced(text, Wish(most_chars, terms, pointer), count=len)
     if found is not None and len(found.text) <= most_chars and pointer in found.text:
         return found.text
-    note = f"[… cut, {len(text):,} chars in all. Whole: {pointer}]"
+    note = f"[… cut, {len(text):,} chars in all. Original: {pointer}]"
     room = max(most_chars - len(note) - 2, 0)
     head = int(room * HEAD_SHARE)
     tail = text[len(text) - (room - head) :]

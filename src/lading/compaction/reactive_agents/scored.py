@@ -176,7 +176,7 @@ def _note(run: Sequence[Segment], pressure: Pressure) -> Message:
     entries, tokens = run[-1].last - run[0].first + 1, sum(segment.tokens for segment in run)
     return user_text(
         f"[{entries} messages ({tokens:,} tokens) of the lowest scores are out of view. "
-        f"Whole: {_pointer(run, pressure)}]"
+        f"Original: {_pointer(run, pressure)}]"
     )
 
 
