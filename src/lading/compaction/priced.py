@@ -38,7 +38,7 @@ FOLD_SHARE = 0.25
 """A fold takes no more than this share of what it folds."""
 FOLDS_SHARE = 0.45
 """All folds together take no more than this share of the room ..."""
-FOLDS_ROOT = 46
+FOLDS_ROOT = 47
 """... and no more tokens than this times its root: twice the history does not name twice the values that count."""
 MERGED_SHARE = 0.8
 """What merged folds take of what they may."""
