@@ -8,6 +8,7 @@ from weakref import ref
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lading.addresses import parse
 from lading.compaction import Draft
@@ -15,7 +16,7 @@ from lading.compaction.cutting import cut_points, plain
 from lading.compaction.folding import fold, folds, is_written, leaving, note_down
 from lading.compaction.notes import Notes
 from lading.compaction.pins import RESTATED, read_statements
-from lading.compaction.priced import NOTED_AT_ONCE, STRATEGY
+from lading.compaction.priced import CAUGHT_UP, STRATEGY
 from lading.history import History
 from lading.messages import Message, Text, ToolCall, tool_result, user_text
 from lading.view import View
@@ -344,6 +345,7 @@ def test_of_what_is_withdrawn_no_notes_are_left() -> None:
 
 def test_what_a_reopened_session_holds_is_read_over_several_calls() -> None:
     history = admitted(tool_loop(40))
-    decided(STRATEGY, history.view, pressure=pressure(10_000))
-    assert history.view.readings[Notes].upto == NOTED_AT_ONCE - 1
+    reopened = replace(pressure(10_000), sent_items=len(history.view) - 2)
+    decided(STRATEGY, history.view, pressure=reopened)
+    assert history.view.readings[Notes].upto == CAUGHT_UP + 2 - 1
     assert note_down(history.view, pressure()).upto == len(history.entries) - 1

@@ -184,11 +184,6 @@ def test_what_speaks_of_something_else_changes_no_rule(text: str) -> None:
 def test_what_the_user_stated_is_read_in_any_order_alike(raw: list[Message], first: int, last: int) -> None:
     rules = [user_text(f"Never do {number}. You may do {number} now.") for number in range(4)]
     view = admitted([*raw, *rules]).view
-    said_there = (message for _, message in view.raw_between(first, last))
-    assert read_statements(view, last).between(first, last) == [*statements(said_there)]
-    assert read_statements(view, 99).between(0, 99) == [
-        *statements(message for _, message in view.raw_between(0, 99))
-    ]
-    assert read_statements(view, last).between(first, last) == [
-        *statements(message for _, message in view.raw_between(first, last))
-    ]
+    for start, end in ((first, last), (0, 99), (first, last)):
+        there = (message for _, message in view.raw_between(start, end))
+        assert read_statements(view, end).between(start, end) == [*statements(there)]

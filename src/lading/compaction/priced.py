@@ -49,8 +49,8 @@ PAYBACK_SHARE = 0.25
 for itself within this share of that."""
 LONGEST_WAIT = 2.0
 """A due edit waits for what leaves the verbatim part next, until its rent is so many times its price."""
-NOTED_AT_ONCE = 32
-"""So many entries are read at a call before they are needed."""
+CAUGHT_UP = 32
+"""So many older messages a reopened session reads at a call, until it has read them all."""
 LARGE_SHARE = 0.5
 """Of the verbatim part; a result above it that was used becomes a digest."""
 DIGESTS_SHARE = 0.3
@@ -93,9 +93,8 @@ ALL = Parts()
 
 def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction:
     """A fold when it is forced or due, otherwise none."""
-    # Each message is read when it arrives, so that a compaction costs no more than what it writes. A session that
-    # was reopened catches up by the way.
-    note_down(view, pressure, most=NOTED_AT_ONCE)
+    # Each message is read when it arrives, so that a compaction costs no more than what it writes.
+    note_down(view, pressure, most=max(len(view) - pressure.sent_items, 0) + CAUGHT_UP)
     room = pressure.room_tokens - view.tokens_before(view.head)
     if view.tokens > pressure.room_tokens:
         drafts = _folded(view, room, reason="the window is full", pressure=pressure, parts=parts)
