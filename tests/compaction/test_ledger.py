@@ -51,7 +51,7 @@ def test_a_mention_without_words_leaves_those_there_were() -> None:
     assert written(told("8080")) == [f"{UNBOUND}: 8080"]
 
 
-@pytest.mark.parametrize("heading", ["Asked", *SECTIONS, "Whole"])
+@pytest.mark.parametrize("heading", ["Asked", *SECTIONS, "Original", "Whole"])
 def test_no_value_passes_for_what_a_section_tells(heading: str) -> None:
     assert written(told(f"{heading} push-it-to-main")) == [f"{UNBOUND}: push-it-to-main"]
     assert written(told(f"{heading} branch dev_1")) == ["branch: dev_1"]
