@@ -10,7 +10,6 @@ from lading.compaction.identifiers import Mention, mentions
 from lading.compaction.ledger import LINE_CHARS, UNBOUND, Ledger
 from lading.messages import user_text
 from tests.compaction.hostile import HOSTILE
-from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
 
 PIECES = st.text(alphabet="abcXY019_./-:@\ud83d", min_size=1, max_size=30)
@@ -52,7 +51,7 @@ def test_a_mention_without_words_leaves_those_there_were() -> None:
     assert written(told("8080")) == [f"{UNBOUND}: 8080"]
 
 
-@pytest.mark.parametrize("heading", ["Asked", *SECTIONS, "Original"])
+@pytest.mark.parametrize("heading", ["Asked", *SECTIONS, "Original", "Whole"])
 def test_no_value_passes_for_what_a_section_tells(heading: str) -> None:
     assert written(told(f"{heading} push-it-to-main")) == [f"{UNBOUND}: push-it-to-main"]
     assert written(told(f"{heading} branch dev_1")) == ["branch: dev_1"]
@@ -141,7 +140,7 @@ def test_the_least_likely_are_forgotten_when_there_are_too_many(monkeypatch: pyt
     assert "value_0" not in left
 
 
-@pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 9))
+@pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_ranked_in_linear_time(name: str) -> None:
     def rank(text: str) -> None:
         assert count("\n".join(written(told(text), 2_000))) <= 2_000

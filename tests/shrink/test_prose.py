@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lading.shrink import Shrunk, Wish
-from lading.shrink.prose import SHRINKER
-from lading.shrink.sentences import units
+from lading.shrink.prose import SHRINKER, read_units
 from lading.tokens.estimate import ESTIMATE
 
 STORY = """# The harbour
@@ -32,8 +31,8 @@ def reduced(text: str, most_tokens: int, *terms: str, whole: str = "") -> Shrunk
     return shrunk
 
 
-def kinds(text: str) -> list[tuple[str, str]]:
-    return [(unit.kind, unit.text) for unit in units(text)]
+def said(text: str) -> list[str]:
+    return [unit.text for unit in read_units(text)]
 
 
 def test_sentences_stay_as_they_are_in_their_order_with_gaps_marked() -> None:
@@ -43,7 +42,7 @@ def test_sentences_stay_as_they_are_in_their_order_with_gaps_marked() -> None:
     assert first.endswith("of 19 sentences and items left out. Original: artifact://t/s/log/9]")
     assert lines[0] == "# The harbour"
     assert "[...]" in shown
-    every = [text for _, text in kinds(STORY)]
+    every = said(STORY)
     kept = [text for text in every if text in shown]
     assert 5 < len(kept) < 17
     assert [shown.index(text) for text in kept] == sorted(shown.index(text) for text in kept)
@@ -93,32 +92,36 @@ def test_what_is_said_again_comes_last() -> None:
     ],
 )
 def test_sentences_end_in_many_scripts(text: str, expected: list[str]) -> None:
-    assert [said for _, said in kinds(text)] == expected
+    assert said(text) == expected
 
 
 def test_markdown_has_units_of_its_own() -> None:
     text = "Title\n=====\nText here.\n- one\n2. two\n| a | b |\n```\ncode. here\n\nmore\n```\n### Three\nlast\n"
     text += "~~~\nopen"
 
-    assert kinds(text) == [
-        ("heading", "Title"),
-        ("sentence", "Text here."),
-        ("item", "- one"),
-        ("item", "2. two"),
-        ("row", "| a | b |"),
-        ("fence", "```\ncode. here\n\nmore\n```"),
-        ("heading", "### Three"),
-        ("sentence", "last"),
-        ("fence", "~~~\nopen"),
+    assert [(unit.level, unit.opens, unit.text) for unit in read_units(text)] == [
+        (1, False, "Title\n====="),
+        (0, True, "Text here."),
+        (0, False, "- one"),
+        (0, False, "2. two"),
+        (0, False, "| a | b |"),
+        (0, False, "```\ncode. here\n\nmore\n```"),
+        (3, False, "### Three"),
+        (0, True, "last"),
+        (0, False, "~~~\nopen"),
     ]
+    assert [(unit.level, unit.starts_line) for unit in read_units("**Why**\nAs it is. So.\n----\n")] == [
+        (4, True), (0, True), (0, False), (0, True),
+    ]  # fmt: skip
 
 
 def test_what_is_very_long_is_cut_at_blanks() -> None:
-    found = [text for _, text in kinds("word " * 400)]
+    found = said("word " * 400)
 
     assert all(len(text) <= 600 for text in found)
     assert "".join(found).split() == ["word"] * 400
-    assert "".join(text for _, text in kinds("x" * 2_000)) == "x" * 2_000
+    assert "".join(said("x" * 2_000)) == "x" * 2_000
+    assert [len(text.splitlines()) for text in said("```\n" + "a = 1 + b\n" * 99 + "```")] == [60, 42]
 
 
 def test_scripts_without_blanks_are_weighed_too() -> None:

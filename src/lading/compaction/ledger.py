@@ -19,7 +19,7 @@ LINE_CHARS = 76
 """A line is no longer, so that each value stands near its word."""
 UNBOUND = "also"
 """Stands for the word of values that stood near none."""
-HEADINGS = frozenset({"Asked", "Goal", "Done", "Failed", "Open", "Decided", "Original"})
+HEADINGS = frozenset({"Asked", "Goal", "Done", "Failed", "Open", "Decided", "Original", "Whole"})
 """They head the sections of a state and a summary, and pointers. No value stands under one: a tool's output would
 choose what the user is said to have asked."""
 MOST_VALUES = 20_000

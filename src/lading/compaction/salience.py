@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from lading.compaction.sentences import Unit, units
+from lading.shrink.sentences import Unit, units
 
 Label = Literal["cause", "decision", "result", "open", "hypothesis", "filler"]
 GAP = " … "

@@ -1,131 +1,242 @@
-"""Prose and Markdown as units: sentences, headings, list items, rows and fences, in many scripts."""
+"""Split prose of agents and users into sentences, verbatim: text full of code, Markdown, any language.
+
+Lines come first: a heading, a list item, a table row and a fenced block are units of their own. The rest is split
+where a sentence ends. A stop inside a word, a code span, a quotation or brackets ends none, nor does the stop of
+an abbreviation, an initial or a list number.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-_MOST_UNIT_CHARS = 600
-_MOST_FENCE_LINES = 24
+Kind = Literal["sentence", "heading", "item", "row", "code", "rule"]
+LONG_ITEM_CHARS = 240
+"""A longer list item is split into its sentences."""
+LABEL_CHARS = 40
+"""A label is at most this long: a line that ends with a colon and belongs to what follows."""
+LABELLED_CHARS = 160
+"""A label is joined to what follows unless that is longer."""
+WRAP_CHARS = range(60, 121)
+"""Line lengths at which a line break is taken for a wrapped line; others end a unit."""
 
-_FENCE = re.compile(r"\s{0,12}(`{3,}|~{3,})")
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+\S")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_UNDERLINE = re.compile(r"\s*(=+|-+)\s*$")
-_END = re.compile(
-    "(?<![.!?…])[.!?…؟۔։।॥]++[\"'”’»)\\]*_`]*+(?=\\s)|[。！？｡]+[”’」』）)]*",
+_FENCE = re.compile(r"[ \t>]*(?:(`{3,})[^`]*|(~{3,}).*)\Z")
+_LINES: dict[Kind, re.Pattern[str]] = {
+    "code": _FENCE,
+    "row": re.compile(r"[ \t>]*\|"),
+    "heading": re.compile(r"[ \t>]*(?:#{1,6}[ \t]|\*\*[^*]{0,99}[^*.!?]\*\*:?\s*\Z)"),
+    "item": re.compile(r"[ \t>]*(?:[-*+•‣▪◦–][ \t]|\d{1,3}[.)][ \t]|[a-zA-Z]\)[ \t]|\[[ xX]\][ \t])"),
+}
+_WORD = re.compile(r"\w")
+_BLANKS = re.compile(r"\s*")
+_CLOSERS = "\"'”’“»›)]*_」』）】"
+_OPENERS = "\"'“‘„«([*_`「"
+_WIDE = "。！？｡।॥۔።။។"
+_STOPS = frozenset(".!?…؟" + _WIDE)
+_TOKEN = re.compile(
+    r"(?<!`)(?P<code>`{1,3})(?!`)[^`]{1,400}+(?P=code)(?!`)"
+    r"|(?P<span>(?<!\w)\"(?!\s)[^\"]{1,300}+(?<!\s)\"(?!\w)|(?<!\w)'(?!\s)[^']{1,200}+(?<!\s)'(?!\w)"
+    r"|“[^“”]{1,300}+”|„[^„“”]{1,300}+[“”]|«[^«»]{1,300}+»|「[^「」]{1,300}+」|『[^『』]{1,300}+』"
+    r"|（[^（）]{1,300}+）|(?<!\*)\*\*(?=\S)[^*]{1,300}+\*\*"
+    r"|\([^()]{0,300}+(?:\([^()]{0,100}+\)[^()]{0,300}+){0,4}+\)|\[[^\[\]]{2,300}+\])"
+    rf"|(?P<stop>[.!?…؟{_WIDE}]+)(?:[{re.escape(_CLOSERS)}]|\[\d{{1,3}}\]){{0,8}}+"
 )
-_NO_END = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Dd]rs?|[Mm]s|[Pp]rof|[Ss]t|[Nn]o|[Nn]os|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|vs|etc|cf|al"
-    r"|approx|ca|[Ee]\.g|[Ii]\.e|[Uu]\.S|[Jj]r|[Ss]r|[Vv]ol|pp?)\.$"
+_MARK = re.compile(rf"[`\"'“„«「『（*(\[.!?…؟{_WIDE}]")
+_NEXT = re.compile(r"\s+[\"'“‘„«(\[*_`「]*(\S{0,40})")
+_NO_START = ",;:=&|)]}…—–-→/%"
+_NAME = re.compile(r".*[._/(\d@A-Z]")
+_ACRONYM = re.compile(r"[^\W\d_]|(?:[A-Z]\.)+[A-Z]")
+_ORDINAL = re.compile(
+    r"(?:\b(?:am|der|die|das|dem|den|des|vom|zum|zur|im|bis|seit|jede[rs]?)\s+)\d{1,2}\Z", re.IGNORECASE
 )
-_ABBREVIATION_CHARS = 8
-_WORD = re.compile(r"[^\W_]+")
-_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_MONTH = re.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
+_MARKER = re.compile(r"(?:\A\s*\(?\d{1,2}|:\s+1|\(\d{1,2})\Z")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NEVER = _words(
+    "e.g i.e eg ie vs cf viz al approx ca incl excl resp esp avg govt Dr Mr Mrs Ms Prof Sr Jr St Mt Gen "
+    "Hon Rev Mme Mlle Sra Srta Uds p.ex z.B d.h u.a i.d.R o.ä bzw bzgl ggf evtl inkl exkl vgl sog zzgl т.е т.к см"
+)
+_BEFORE_NUMBERS = _words("no nos nr fig figs sec sect ch chap eq eqs vol pp art abs ver tab стр рис гл")
+_LISTS_END = _words("etc usw т.д т.п др")
+_AMBIGUOUS = _words("a.m p.m inc ltd corp co llc max min mind std est dept misc prev orig temp conf ref refs alt")
+_STARTERS = _words(
+    "The This That These Those Then There It I I'll I've I'm We We'll We've You Your Our My He She They If When "
+    "While After Before Now Next So But And Or In On At For From To With As No Not Yes All Both Each Once Since "
+    "Because However Also Please Let Here What Why How Which Who Should Would Could Can Do Does Did Is Are Was Use "
+    "Der Die Das Ich Wir Es Danach Dann Le La Les Il Elle Je Nous"
+)
 
 
 class Unit(Struct, frozen=True):
-    """What is kept or left out as a whole."""
+    """A sentence or another part of a text that is kept or left out as a whole."""
 
     text: str
-    kind: str
-    """``sentence``, ``heading``, ``item``, ``row`` or ``fence``."""
-    level: int = 0
-    """Of a heading: 1 to 6."""
-    starts_paragraph: bool = True
-    """Whether it begins a line of its own."""
+    """Verbatim, white space at both ends removed."""
+    start: int
+    """Index of its first character in the whole text."""
+    kind: Kind
+
+    @property
+    def end(self) -> int:
+        """Index behind its last character in the whole text."""
+        return self.start + len(self.text)
+
+
+def split(text: str) -> list[str]:
+    """The units of a text, fenced code included. Joined, they are the text up to white space."""
+    return [unit.text for unit in units(text)]
 
 
 def units(text: str) -> Iterator[Unit]:
-    """The units of the text in order. Blank lines part paragraphs and are no unit."""
-    paragraph: list[str] = []
-    fence: list[str] = []
-    mark = ""
+    """The units of a text in order, each with its place and kind. Linear in the length of the text."""
+    label: Unit | None = None
+    for unit in _unlabelled(text):
+        if label is not None:
+            if unit.kind in ("sentence", "item") and len(unit.text) <= LABELLED_CHARS:
+                unit = replace(unit, text=text[label.start : unit.end], start=label.start)
+            else:
+                yield label
+            label = None
+        if _is_label(unit):
+            label = unit
+        else:
+            yield unit
+    if label is not None:
+        yield label
+
+
+def _is_label(unit: Unit) -> bool:
+    is_short = unit.kind in ("sentence", "heading") and len(unit.text) <= LABEL_CHARS
+    return is_short and unit.text.rstrip("*_ ").endswith((":", "："))
+
+
+def _unlabelled(text: str) -> Iterator[Unit]:
+    for start, end, kind in _blocks(text):
+        is_prose = kind == "sentence" or (kind == "item" and end - start > LONG_ITEM_CHARS)
+        for first, last in _sentences(text, start, end) if is_prose else [(start, end)]:
+            has_words = kind == "code" or _WORD.search(text, first, last)
+            yield Unit(text[first:last], first, kind if has_words else "rule")
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Start, end and kind of each run of lines that belong together, white space at both ends left out."""
+    start = end = at = 0
+    kind: Kind | None = None
+    fence = previous = ""
     for line in text.split("\n"):
-        line = line.rstrip()
-        fenced = _FENCE.match(line)
-        if mark:
-            fence.append(line)
-            if fenced and line.strip().startswith(mark) and not line.strip().strip(mark[0]):
-                yield from _fence(fence)
-                fence, mark = [], ""
-        elif fenced:
-            yield from _paragraph(paragraph)
-            paragraph, fence, mark = [], [line], fenced.group(1)
-        elif len(paragraph) == 1 and line and _UNDERLINE.match(line) and not paragraph[0].startswith("|"):
-            yield Unit(paragraph.pop(), "heading", 1 if "=" in line else 2)
-        elif single := _single(line):
-            yield from _paragraph(paragraph)
-            paragraph = []
-            yield from _pieces(single)
-        elif line.strip():
-            paragraph.append(line)
+        words = line.strip()
+        first = at + len(line) - len(line.lstrip())
+        at += len(line) + 1
+        if fence:
+            end = first + len(words) if words else end
+            if words.lstrip("> \t").startswith(fence) and not words.strip(f"> \t{fence[0]}"):
+                fence = ""
+            continue
+        found = _line_kind(line) if words else None
+        goes_on = found == "sentence" and kind in ("sentence", "item") and _wraps(previous, words)
+        if kind is not None and not goes_on:
+            yield start, end, kind
+        if found and not goes_on:
+            start, kind = first, found
+        elif not found:
+            kind = None
+        if found:
+            end, previous = first + len(words), words
+        if found == "code" and (opening := _FENCE.match(line)):
+            fence = opening[1] or opening[2]
+    if kind is not None:
+        yield start, end, kind
+
+
+def _line_kind(line: str) -> Kind:
+    for kind, pattern in _LINES.items():
+        if pattern.match(line):
+            return kind
+    return "sentence"
+
+
+def _wraps(previous: str, line: str) -> bool:
+    """Whether a line goes on in the next one: it is about as long as a line can be, and ends no label."""
+    return len(previous) + len(line.split(maxsplit=1)[0]) in WRAP_CHARS and previous[-1] not in ":："
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each sentence of a block. What has no word in it belongs to the sentence before."""
+    held: tuple[int, int] | None = None
+    for first, last in _pieces(text, start, end):
+        if held is None or _WORD.search(text, first, last):
+            if held is not None:
+                yield held
+            held = first, last
         else:
-            yield from _paragraph(paragraph)
-            paragraph = []
-    yield from _fence(fence)
-    yield from _paragraph(paragraph)
+            held = held[0], last
+    if held is not None:
+        yield held
 
 
-def words(text: str) -> list[str]:
-    """Casefolded words; of scripts without blanks between words, pairs of neighbouring characters."""
-    found: list[str] = []
-    for word in _WORD.findall(text.casefold()):
-        if word.isascii() or not _WIDE.search(word):
-            found.append(word)
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = start
+    while mark := _MARK.search(text, at, end):
+        token = _TOKEN.match(text, mark.start(), end)
+        at = after = token.end() if token else mark.end()
+        if token is None:
+            continue
+        if token["stop"]:
+            is_end = _ends_sentence(text, start, token=token, end=end)
         else:
-            found.extend(word[start : start + 2] for start in range(max(len(word) - 1, 1)))
-    return found
+            inner = (token["span"] or "").rstrip(_CLOSERS)
+            is_end = inner[-1:] in _STOPS and _starts(_NEXT.match(text, after, end))
+        if is_end and after < end:
+            yield start, after
+            start = after + len(_BLANKS.match(text, after, end)[0])  # type: ignore[index]
+    yield start, end
 
 
-def _single(line: str) -> Unit | None:
-    """A line that is a unit by itself."""
-    if heading := _HEADING.match(line):
-        return Unit(line, "heading", len(heading.group(1)))
-    if _ITEM.match(line):
-        return Unit(line, "item")
-    if line.lstrip().startswith("|"):
-        return Unit(line, "row")
-    return None
+def _ends_sentence(text: str, start: int, *, token: re.Match[str], end: int) -> bool:
+    """Whether a sentence that begins at ``start`` ends with the stop of the token."""
+    stop, at, after = token["stop"], token.start(), token.end()
+    if stop[0] in _WIDE:
+        return True
+    following = _NEXT.match(text, after, end)
+    if following is None or following[1][:1] in _NO_START:
+        return False
+    lower = following[1][:1].islower()
+    if at > start and text[at - 1].isspace():
+        return not lower
+    if stop != ".":
+        return not lower or (stop[-1] in "!?" and after == token.end("stop"))
+    before = text[max(start, at - 30) : at]
+    last = before.split()[-1].lstrip(_OPENERS) if before.strip() else ""
+    if _MARKER.search(before) or not _may_end(before, last, following[1]):
+        return False
+    if not lower or _NAME.match(following[1].rstrip(".,:;)")):
+        return True
+    # A lower-case start: of a writer who uses no capitals, or behind a word that is no abbreviation.
+    return text[start].islower() or not last[-1:].isalnum() or (len(last) > 3 and last.isalpha())
 
 
-def _fence(lines: list[str]) -> Iterator[Unit]:
-    """Code between fences, as one unit where it is no longer than that, else in parts."""
-    for start in range(0, len(lines), _MOST_FENCE_LINES):
-        yield Unit("\n".join(lines[start : start + _MOST_FENCE_LINES]), "fence")
+def _may_end(before: str, last: str, following: str) -> bool:
+    """Whether the word before a stop ends a sentence although it may be an abbreviation, an initial, an ordinal."""
+    small = last[:1].lower() + last[1:]
+    if last in _NEVER or small in _NEVER:
+        return False
+    if small in _BEFORE_NUMBERS:
+        return not following[:1].isdigit()
+    if small in _LISTS_END:
+        return not following[:1].islower()
+    if small in _AMBIGUOUS or _ACRONYM.fullmatch(last):
+        return following.rstrip(",.:!") in _STARTERS
+    return not last.isdigit() or not (_ORDINAL.search(before) or _MONTH.match(following))
 
 
-def _paragraph(lines: list[str]) -> Iterator[Unit]:
-    text = "\n".join(lines)
-    start = 0
-    begins = True
-    for end in (*_ends(text), len(text)):
-        sentence = text[start:end].strip()
-        start = end
-        if sentence:
-            yield from _pieces(Unit(sentence, "sentence", starts_paragraph=begins))
-            begins = False
-
-
-def _ends(text: str) -> Iterator[int]:
-    for match in _END.finditer(text):
-        before = text[max(match.end() - _ABBREVIATION_CHARS, 0) : match.end()]
-        if not (match.group() == "." and _NO_END.search(before)):
-            yield match.end()
-
-
-def _pieces(unit: Unit) -> Iterator[Unit]:
-    """The unit, in parts of some hundred characters where it is longer, cut at blanks where there are any."""
-    text, begins = unit.text, unit.starts_paragraph
-    start = 0
-    while len(text) - start > _MOST_UNIT_CHARS:
-        blank = text.rfind(" ", start + _MOST_UNIT_CHARS // 2, start + _MOST_UNIT_CHARS)
-        end = blank if blank > 0 else start + _MOST_UNIT_CHARS
-        yield Unit(text[start:end], unit.kind, unit.level, begins)
-        start, begins = end, False
-    if start:
-        yield Unit(text[start:], unit.kind, unit.level, begins)
-    else:
-        yield unit
+def _starts(following: re.Match[str] | None) -> bool:
+    return following is not None and not (following[1][:1] in _NO_START or following[1][:1].islower())

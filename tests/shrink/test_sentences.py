@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.sentences import split, units
+from lading.shrink.sentences import split, units
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
