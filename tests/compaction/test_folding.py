@@ -25,7 +25,8 @@ from tests.views import address, admitted, count, decided, paired, pairing_fault
 
 OPENING = re.compile(
     r"\[Record of messages (\d+)(?:-(\d+))? \(was \d[\d,]* tokens\), in order\. The user's words are "
-    r"verbatim; the rest is shortened\. #\d+ is message \d+\. To read more, restore #\d+ or all of (\S+)\.\]"
+    r"verbatim, cut only at \[…\]; the rest is shortened\. "
+    r"#\d+ is message \d+\. To read more, restore #\d+ or all of (\S+)\.\]"
 )
 
 
@@ -60,8 +61,9 @@ def test_a_record_says_what_it_is_and_what_happened_in_order() -> None:
     assert (draft.kind, draft.first, draft.last, draft.reason) == ("summarised", 1, 4, "test")
     assert draft.pointers == (address("1-4"),)
     assert draft.replacement[0].text == (
-        f"[Record of messages 1-4 (was {tokens} tokens), in order. The user's words are verbatim; the "
-        f"rest is shortened. #4 is message 4. To read more, restore #4 or all of {address('1-4')}.]\n"
+        f"[Record of messages 1-4 (was {tokens} tokens), in order. The user's words are verbatim, cut "
+        "only at […]; the rest is shortened. "
+        f"#4 is message 4. To read more, restore #4 or all of {address('1-4')}.]\n"
         "#1 Assistant: It hangs because of b.py.\n"
         "- shell make: failed: Error: port 8080 is taken\n"
         "#3 Assistant: Done. TODO: look at it\n"

@@ -107,12 +107,13 @@ def test_a_call_is_told_shorter_and_in_full() -> None:
 
 
 def test_of_a_long_paste_the_start_and_the_end_are_shown() -> None:
-    paste = " ".join(f"w{at}" for at in range(2_000))
+    paste = " ".join(f"w{at}" for at in range(4_000))
     (note,) = noted([user_text(paste)])
-    shorter, longer = note.forms
-    (most, worth), (least, most_worth) = USER
-    assert shorter.tokens <= least < longer.tokens <= most
-    assert (shorter.worth, longer.worth) == (most_worth, worth)
+    before = 0
+    for form, (most, worth) in zip(note.forms, reversed(USER), strict=True):
+        assert before < form.tokens <= most
+        assert form.worth == worth
+        before = most
     for form in note.forms:
         start, gap, end = form.text.partition(" […] ")
         assert gap

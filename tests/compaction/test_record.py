@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lading.compaction.identifiers import leaves
 from lading.compaction.notes import Note, Notes
 from lading.compaction.record import unresolved, write
-from lading.compaction.record_lines import indented
+from lading.compaction.record_lines import FILES, indented
 from lading.messages import Image, Message, ToolCall, tool_result, user_text
 from tests.examples import quick_first
 from tests.growth import assert_linear
@@ -251,6 +251,22 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
         for word in re.sub(r" x\d+\b| \(#\d+\)", "", line[mark.end() :]).split():
             bare = word.rstrip(":;,")
             assert word in log or bare in log or bare in FIXED, line
+
+
+def test_the_user_s_words_leave_after_how_things_stand() -> None:
+    result = "E assert 14990 == 149.9 in test_amount\n1 failed"
+    history = [
+        user_text("Keep the old importer. " * 12),
+        user_text("And test it."),
+        *ran("pytest tests/unit/test_billing.py -x --tb=short", result),
+        *edited("src/a.py"),
+    ]
+    for most_tokens in range(20, 200):
+        text = write(noted(history), most_tokens=most_tokens, count=tokens)
+        assert tokens(text) <= most_tokens
+        assert "And test it." in text
+        assert not (FILES in text and "left out" in text)
+    assert FILES in text
 
 
 def _user_lines(entry: int, message: Message) -> list[tuple[bool, str]]:

@@ -76,7 +76,7 @@ def test_each_line_has_its_kind_its_mark_and_its_message() -> None:
 def test_it_says_how_much_there_was_and_how_much_of_it_is_told() -> None:
     messages = [
         said("Sure! " + "I found that it hangs because of port 8080. " * 40),
-        user_text("One thing came after another. " * 200),
+        user_text("One thing came after another. " * 1_000),
         Message("user", (Image(data="aGVsbG8="),)),
         user_text(" "),
         own_words("Look at the rest."),

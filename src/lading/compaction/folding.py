@@ -104,8 +104,9 @@ def leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tup
 def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
     span = f"{first}-{last}" if last > first else str(first)
     return (
-        f"[Record of messages {span} (was {tokens:,} tokens), in order. The user's words are verbatim; "
-        f"the rest is shortened. #{last} is message {last}. To read more, restore #{last} or all of {pointer}.]"
+        f"[Record of messages {span} (was {tokens:,} tokens), in order. The user's words are verbatim, "
+        f"cut only at […]; the rest is shortened. #{last} is message {last}. To read more, restore #{last} "
+        f"or all of {pointer}.]"
     )
 
 

@@ -19,7 +19,7 @@ from lading.compaction.record_lines import indented
 from lading.compaction.salience import select, telling
 from lading.messages import File, Image, Message, Part, ToolCall, is_own
 
-USER = ((400, 0.8), (100, 9.0))
+USER = ((2000, 0.3), (400, 0.8), (100, 9.0))
 """The most tokens of a message of the user (the middle of a longer one is left out like that of a paste) and what a
 token is worth: in the shorter form more than all else, since the user's words leave last."""
 CLOSING = ((260, 0.35), (100, 0.6), (60, 0.8), (40, 1.0))

@@ -55,12 +55,26 @@ def write(
     """
     standing = _standing(notes)
     told = [note for note in notes if note.speaker == "User"] if instead else [*_mend(notes, standing)]
-    ending = [*instead, *_state(standing)]
-    if count("\n".join(ending)) > most_tokens:
-        ending = [*instead]
+    # The user's words leave last: how things stand is left out where they or all else would not fit beside it.
+    for ending in ([*instead, *_state(standing)], [*instead]):
+        written, is_whole = _fitted(told, ending, most_tokens=most_tokens, count=count)
+        if is_whole:
+            break
+    return written
+
+
+def _fitted(
+    told: Sequence[Note], ending: Sequence[str], *, most_tokens: int, count: Callable[[str], int]
+) -> tuple[str, bool]:
+    """As many of the notes as fit before the ending, empty where not even one does; and whether all of the user's
+    messages are among them."""
+    spoken = sum(note.speaker == "User" for note in told)
     forms = _choose(told, most_tokens=most_tokens - count("\n".join(ending)))
     # The tokens of lines are estimates: what is too much leaves, the user's words last.
     first_out = sorted(forms, key=lambda at: (told[at].speaker == "User", at))
+
+    def is_whole(without: int) -> bool:
+        return spoken == sum(told[at].speaker == "User" for at in first_out[without:])
 
     def text(without: int) -> str:
         kept = {at: forms[at] for at in sorted(first_out[without:])}
@@ -68,12 +82,12 @@ def write(
         return "\n".join([*_left_out(told, kept), *lines, *ending])
 
     # All of them fit nearly always, and counting a long text takes most of the time here.
-    written = text(0)
-    if count(written) <= most_tokens:
-        return written
+    if count(written := text(0)) <= most_tokens:
+        return written, is_whole(0)
     most = range(len(first_out))
-    written = text(bisect_left(most, True, lo=1, key=lambda without: count(text(without)) <= most_tokens))
-    return written if count(written) <= most_tokens else ""
+    without = bisect_left(most, True, lo=1, key=lambda without: count(text(without)) <= most_tokens)
+    written = text(without)
+    return (written, is_whole(without)) if count(written) <= most_tokens else ("", False)
 
 
 def _standing(notes: Sequence[Note]) -> Standing:
