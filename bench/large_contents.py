@@ -43,7 +43,8 @@ class Row(NamedTuple):
 def content(kind: str, dice: Random, *, tokens: int) -> Content:
     """A result of that kind, of about so many tokens."""
     head, row, tail, joint = KINDS[kind]
-    chars, rows = int(tokens * CHARS_A_TOKEN), []
+    chars = int(tokens * CHARS_A_TOKEN)
+    rows: list[Row] = []
     while chars > 0 or not any(one.stands_out for one in rows):
         rows.append(row(dice, len(rows)))
         chars -= len(rows[-1].text) + len(joint)
@@ -96,11 +97,15 @@ def _log(dice: Random, number: int) -> Row:
     key, (first, second) = _id(dice, "req-"), _pair(dice)
     time = f"2031-04-05 {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02},{dice.randrange(1000):03}"
     if dice.random() < 0.02:
-        said = f"ERROR {first}.worker could not {dice.choice(VERBS)} {key}: {dice.choice(FAULTS)} at {second}-{number}"
+        said = (
+            f"ERROR {first}.worker could not {dice.choice(VERBS)} {key}: {dice.choice(FAULTS)} at {second}-{number}"
+        )
     elif dice.random() < 0.7:
         return Row(f"{time} INFO {first}.http GET /health 200 in {dice.randrange(90)} ms")
     else:
-        said = f"INFO {first}.worker took {key} from queue {second}-{dice.randrange(90)} in {dice.randrange(900)} ms"
+        said = (
+            f"INFO {first}.worker took {key} from queue {second}-{dice.randrange(90)} in {dice.randrange(900)} ms"
+        )
     return Row(f"{time} {said}", Fact(key, said), "ERROR" in said)
 
 
@@ -166,7 +171,9 @@ def _code(dice: Random, number: int) -> Row:
         for at in range(dice.randrange(4, 14))
     )
     raised = f'        raise LedgerError("{first}-{limit}", {second})'
-    text = f'{head}\n    """{name.replace("_", " ").capitalize()}."""\n{body}\n{step}\n{raised}\n    return {first}\n'
+    text = (
+        f'{head}\n    """{name.replace("_", " ").capitalize()}."""\n{body}\n{step}\n{raised}\n    return {first}\n'
+    )
     outlined = dice.random() < 0.5
     return Row(text, Fact(name, head if outlined else f"{step}\n{raised}"), stands_out=outlined)
 
@@ -180,8 +187,8 @@ def _page(dice: Random, number: int) -> Row:
         f"{dice.choice(NAMES)}</a></div>"
         for at in range(5)
     )
-    text = f'<section class="block" id="s{number}"><h2>{title}</h2>\n<p class="lead">{said}</p>\n<aside>{extra}</aside></section>'
-    return Row(text, Fact(key, said), stands_out=number < 2)
+    block = f'<section class="block" id="s{number}"><h2>{title}</h2>\n<p class="lead">{said}</p>'
+    return Row(f"{block}\n<aside>{extra}</aside></section>", Fact(key, said), stands_out=number < 2)
 
 
 def _prose(dice: Random, number: int) -> Row:
@@ -195,20 +202,20 @@ def _sentences(dice: Random) -> tuple[str, str]:
     (first, second), key = _pair(dice), _id(dice, "K-")
     days, share = dice.randrange(2, 90), dice.randrange(1, 99)
     return (
-        f"Whoever wants to {dice.choice(VERBS)} a {first} from {dice.choice(PLACES)} needs form {key}, waits {days} "
-        f"days and pays {share} percent of what the {second} costs.",
+        f"Whoever wants to {dice.choice(VERBS)} a {first} from {dice.choice(PLACES)} needs form {key}, waits "
+        f"{days} days and pays {share} percent of what the {second} costs.",
         key,
     )
 
 
 def _blob(dice: Random, number: int) -> Row:
     key, name = _id(dice, "msg-"), dice.choice(NAMES)
-    said = f"Attachment {key} of {dice.choice(PLACES)}: {name}-{dice.randrange(10**4)}.png, approved by {dice.choice(NAMES)}"
+    said = f"Attachment {key} of {dice.choice(PLACES)}: {name}-{dice.randrange(10**4)}.png, by {dice.choice(NAMES)}"
     data = base64.b64encode(dice.randbytes(dice.randrange(800, 2_400))).decode()
     return Row(f"{said}\n{data}", Fact(key, said), stands_out=number == 0)
 
 
-def _text(dice: Random, number: int) -> Row:
+def _text(dice: Random, _number: int) -> Row:
     key, (first, second) = _id(dice, "step-"), _pair(dice)
     out = dice.random() < 0.02
     said = f"{key} {first} -> {second} {dice.randrange(900)}" + (f" error: {dice.choice(FAULTS)}" if out else "")
@@ -218,16 +225,19 @@ def _text(dice: Random, number: int) -> Row:
 _PAGE_HEAD = (
     '<!doctype html>\n<html lang="en"><head><title>Handbook</title><script>window.q=window.q||[];'
     "function t(a){q.push(a)}</script><style>.card{margin:0;padding:4px}.u-1{color:#333}</style></head>\n"
-    '<body><nav class="top"><ul><li><a href="/">Home</a></li><li><a href="/prices">Prices</a></li></ul></nav>\n<main>\n'
+    '<body><nav class="top"><ul><li><a href="/">Home</a></li><li><a href="/prices">Prices</a></li></ul></nav>'
+    "\n<main>\n"
 )
-_CODE_HEAD = '"""Accounts."""\n\nfrom __future__ import annotations\n\nimport logging\n\nfrom app.ledger import Account, Receipt\n\n\n'
+_CODE_HEAD = '"""Accounts."""\n\nimport logging\n\nfrom app.ledger import Account, Receipt\n\n\n'
 
 Kind = tuple[str, Callable[[Random, int], Row], str, str]
 KINDS: Final[dict[str, Kind]] = {
     "json": ("[\n", _json, "\n]\n", ",\n"),
     "csv": ("id,title,amount,state,city\n", _csv, "\n", "\n"),
     "table": (
-        " id       | title          | amount     | state      | city\n" + "-+-".join(["-" * 9] + ["-" * 12] * 4) + "\n",
+        " id       | title          | amount     | state      | city\n"
+        + "-+-".join(["-" * 9] + ["-" * 12] * 4)
+        + "\n",
         _table,
         "\n",
         "\n",

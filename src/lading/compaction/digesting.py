@@ -65,10 +65,11 @@ def _digested(view: View, entry: int, reason: str, pressure: Pressure) -> Draft 
 
 
 def _wanted(view: View, entry: int) -> tuple[str, ...]:
-    """What the model named after it had read the entry, the newest first, and the words of the request before it."""
+    """What the model named after it had read the entry, the newest first, and the words of the requests that stand
+    before it and newest."""
     after = (said for _, said in view.raw_between(entry, view.last_entry(len(view))) if said.role == "assistant")
     used = dict.fromkeys(mention.value for said in after for mention in mentions(said))
-    return (*[*reversed(used)][:MOST_USED], *terms(view, entry))
+    return (*[*reversed(used)][:MOST_USED], *terms(view, entry), *terms(view))
 
 
 def _shorter(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:

@@ -30,10 +30,9 @@ from lading.view import Item, View
 VERBATIM_SHARE = 0.145
 """This share of the room, counted from the newest message back, stays as it is."""
 VERBATIM_ROUNDS = 2
-"""Where the window is full, or nothing is cached and what is carried costs as much as what is new, the newest rounds
-stay too ..."""
+"""The newest rounds stay too where the window is full or nothing is cached ..."""
 MOST_VERBATIM_SHARE = 0.4
-"""... as far as they take no more than this share of the room. Else all that ``retiring`` leaves whole stays."""
+"""... as far as they take no more than this share of the room. Else the newest ``USED_ROUNDS`` stay."""
 FOLD_SHARE = 0.25
 """A fold takes no more than this share of what it folds."""
 FOLDS_SHARE = 0.45
@@ -139,8 +138,8 @@ def _pays(
 
 
 def _tail(view: View, room: int, *, is_whole: bool) -> int:
-    """Where the part begins that stays as it is: its share of the room, and what ``is_whole`` for the time being;
-    else the newest rounds where they are not far more, and what was not read yet."""
+    """Where the part begins that stays as it is: its share of the room and the newest rounds. Unless ``is_whole``,
+    of the latter only what was not read yet and what is not far more."""
     share = view.position_with_tail(int(room * VERBATIM_SHARE))
     if is_whole:
         return min(share, consumed_before(view, USED_ROUNDS))

@@ -1,4 +1,4 @@
-"""Which large results leave between folds: those that were used for some rounds, while little stands behind them."""
+"""Large results that were used leave between folds, while little stands behind them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lading.view import Item, View
 
 LARGE_TOKENS = 1_000
 USED_ROUNDS = 3
-"""A result stays whole for so many rounds after it was read: in recorded sessions 11, 8 and 7 % of the results of 300
-tokens and more gave a value to the second, third and fourth call behind them, 3 % to each later one."""
+"""So many requests show a result whole. In recorded sessions the next call used a value of 56 % of the results of
+300 tokens and more, the three after it of 11, 8 and 7 %, each later one of 3 %."""
 
 
 def retired(view: View, pressure: Pressure, *, start: int, most_calls: float) -> list[Item]:
