@@ -293,7 +293,7 @@ class Engine:
             if rescue is not None:
                 self._overrule("they did not fit the window")
                 self._apply(rescue, pressure)
-        return 0.0 if compaction.drafts else pressure.account + compaction.rent
+        return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
     def _guarded(self, decide: Callable[[], Decided], otherwise: Decided) -> Decided:
         """What a strategy decides; one that fails decides nothing. A strategy may be a user's own code."""

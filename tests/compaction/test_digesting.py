@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from lading.compaction import Arrival
+from lading.compaction.admission import admit
 from lading.compaction.clearing import consumed_before
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
@@ -91,3 +93,35 @@ def test_digests_keep_the_pairs_and_shorten(raw: list[Message]) -> None:
     assert pairing_faults(view.messages) == []
     assert [message.role for message in view.messages] == roles
     assert view.tokens < tokens or not drafts
+
+
+def test_a_digest_holds_the_lines_that_were_asked_for_and_that_the_model_named_after_it() -> None:
+    rows = [f"R{number:03} {number * 7919 % 10_007} nothing special" for number in range(400)]
+    loop = [
+        user_text("What is R123?"),
+        called("a"),
+        answered("a", "\n".join(rows)),
+        said("It is fine; R234 is odd."),
+    ]
+    more = [
+        Message("assistant", (ToolCall("b", "look", '{"key": "R345"}'),)),
+        answered("b"),
+        user_text("And R111?"),
+    ]
+    view = shown(*loop, *more)
+    (draft,) = digest(view, view.items[:3], reason="test", pressure=pressure())
+    lines = draft.replacement[0].results[0].text.splitlines()
+    assert {rows[123], rows[234], rows[345], rows[111]} <= {*lines}
+    assert rows[200] not in lines
+
+
+def test_a_digest_is_drawn_from_what_the_tool_said() -> None:
+    rows = "\n".join(f"{number},row,{number * 7919 % 10_007}" for number in range(3_000))
+    history = admitted([user_text("Find 1,777."), called("a"), answered("a", rows), said("I look at 1777.")])
+    draft = admit(Arrival(history.view.items[2], history.view), pressure(3_000))
+    assert draft is not None
+    history.apply(draft, call=1, room_tokens=3_000)
+    (draft,) = digest(history.view, history.view.items, reason="test", pressure=pressure())
+    assert "1777,row," in draft.replacement[0].results[0].text
+    assert " 3,000 lines." in draft.replacement[0].results[0].text
+    assert count(draft.replacement[0]) < 2_400 * DIGEST_SHARE + DIGEST_TOKENS

@@ -193,13 +193,26 @@ def test_large_results_that_were_used_become_digests_in_the_same_edit() -> None:
     used = "\n".join(f"src/part_{number}.py" for number in range(200))
     small = answered("small", "word " * 20)
     tail = [called("large"), answered("large", used), called("small"), small, said("Seen."), user_text("More.")]
+    tail += [said("Done."), user_text("And more.")]
     history = admitted([*tool_loop(80), *tail])
     found = decided(history.view, cache_cold=True)
     assert [draft.kind for draft in found.drafts] == ["summarised", "digested"]
     applied(history, found)
     assert small in history.view.messages
-    history = admitted([*tool_loop(80), *tail[:2]])
+    history = admitted([*tool_loop(80), *tail[:-2]])
     assert [draft.kind for draft in decided(history.view, cache_cold=True).drafts] == ["summarised"]
+
+
+def test_the_newest_rounds_stay_whole_however_large_they_are() -> None:
+    rounds = [message for name in "abc" for message in (called(name), answered(name, "word " * 2_500))]
+    history = admitted([*tool_loop(60), *rounds])
+    applied(history, decided(history.view, 20_000, cache_cold=True))
+    assert history.view.items[2].kind == "summarised"
+    assert history.view.messages[-6:] == rounds
+    history = admitted([*tool_loop(60), *rounds])
+    applied(history, decided(history.view, 20_000, rates=Rates(1.0, 1.0)))
+    assert history.view.messages[-2:] == rounds[-2:]
+    assert rounds[1] not in history.view.messages
 
 
 def test_where_nothing_may_be_cut_used_results_become_digests() -> None:

@@ -116,7 +116,8 @@ class Compaction(Struct, frozen=True):
 
     drafts: tuple[Draft, ...] = ()
     rent: float = 0.0
-    """What this call pays for tokens the strategy would remove if it were cheaper."""
+    """What this call pays for tokens the strategy would remove if it were cheaper. With drafts, the whole account
+    from now on."""
     rejected: tuple[str, ...] = ()
     """Why answers of a model that was asked are not used."""
     stuck: str = ""

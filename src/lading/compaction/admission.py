@@ -18,7 +18,7 @@ from lading.compaction.arguments import call_tokens, clip_arguments, has_large_c
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before
 from lading.compaction.clipping import clip
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
-from lading.messages import Message, Part, Text, ToolResult, user_text
+from lading.messages import Message, Part, Text, ToolResult, is_spoken, user_text
 from lading.shrink import Shrunk, Wish
 from lading.shrink.shrinking import reduced, shrunk
 from lading.view import View
@@ -90,9 +90,11 @@ def admission_cap(arrival: Arrival, pressure: Pressure) -> int:
     return _caps(arrival.view, pressure)[0]
 
 
-def terms(view: View) -> Iterator[str]:
-    """The words of what the user asked last, casefolded, each once: the longest first."""
-    request = view.newest_request[1].text if view.newest_request else ""
+def terms(view: View, upto: int | None = None) -> Iterator[str]:
+    """The words of what the user asked last, up to an entry where one is given, casefolded, each once: the longest
+    first."""
+    users = view.users_between(0, view.last_entry(len(view)) if upto is None else upto)
+    request = next((said.text for _, said in users if is_spoken(said) and said.text.strip()), "")
     words = dict.fromkeys(word.casefold() for word in _TERM.findall(request[:20_000]))
     yield from sorted(words, key=lambda word: -len(word))[:MOST_TERMS]
 

@@ -34,12 +34,13 @@ def worth_clearing(item: Item) -> bool:
     return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
 
 
-def consumed_before(view: View) -> int:
-    """The position before which every result was followed by an assistant message."""
+def consumed_before(view: View, rounds: int = 1) -> int:
+    """The position before which every result was followed by so many assistant messages."""
     position = len(view)
-    while position and view.items[position - 1].message.role != "assistant":
+    while position and rounds:
         position -= 1
-    return max(position - 1, 0)
+        rounds -= view.items[position].message.role == "assistant"
+    return position
 
 
 def _cleared(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:

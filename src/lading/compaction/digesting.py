@@ -1,8 +1,10 @@
-"""Digests: of a large result that was used, what it was, the lines that matter, the values it named, a pointer."""
+"""Digests: of a large result that was used, what it was, the lines that were asked for, that the model used or that
+matter by their kind, and a pointer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable
 from functools import cache
 
 from msgspec.structs import replace
@@ -11,18 +13,19 @@ from lading.compaction import Draft, Pressure
 from lading.compaction.admission import terms
 from lading.compaction.clearing import named, worth_clearing
 from lading.compaction.identifiers import mentions
-from lading.compaction.ledger import Ledger
 from lading.messages import Message, Part, Text, ToolResult, user_text
 from lading.shrink import Wish
 from lading.shrink.shrinking import reduced
 from lading.view import Item, View
 
 DIGEST_SHARE = 0.12
-"""A digest takes no more than this share of its result."""
+"""The lines in a digest take no more than this share of the result ..."""
+DIGEST_ROOT = 3
+"""... and no more tokens than this times its root: what is used of a result does not grow with it."""
 DIGEST_TOKENS = 60
 """About what a digest takes beside that."""
-LINES_SHARE = 0.5
-"""Of a digest, what the lines of the result take; the values it named take the rest."""
+MOST_USED = 40
+"""So many values that the model named after it had read a result are looked for in it, the newest first."""
 
 
 def digest(view: View, items: Iterable[Item], *, reason: str, pressure: Pressure) -> list[Draft]:
@@ -34,27 +37,45 @@ def digest(view: View, items: Iterable[Item], *, reason: str, pressure: Pressure
 
 def digested_tokens(item: Item) -> int:
     """About what a message takes whose results are digests."""
-    return item.tokens if item.kind == "digested" else int(item.tokens * DIGEST_SHARE) + DIGEST_TOKENS
+    return item.tokens if item.kind == "digested" else _most_tokens(item.tokens) + DIGEST_TOKENS
+
+
+def _most_tokens(tokens: int) -> int:
+    return int(min(tokens * DIGEST_SHARE, math.sqrt(tokens) * DIGEST_ROOT))
 
 
 def _digested(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
-    pointer, wanted = pressure.address(str(entry)), tuple(terms(view))
+    pointer, wanted = pressure.address(str(entry)), _wanted(view, entry)
     start, end = view.span(entry, entry)
-    shown: list[Message] = []
+    items = view.items[start:end]
+    # A digest of what the tool said tells more than one of what an earlier edit left of it.
+    raw = [result.text for _, said in view.raw_between(entry, entry) for result in said.results]
+    shown = [result.text for item in items for result in item.message.results]
+    texts = iter(raw if len(raw) == len(shown) else shown)
+    messages: list[Message] = []
     saved = 0
-    for item in view.items[start:end]:
+    for item in items:
+        told = {id(result): next(texts) for result in item.message.results}
         message = item.message
         if worth_clearing(item):
-            message = message.with_parts(tuple(_shorter(part, pointer, wanted, pressure) for part in message.parts))
+            parts = (_shorter(part, told.get(id(part), ""), pointer, wanted, pressure) for part in message.parts)
+            message = message.with_parts(tuple(parts))
             saved += item.tokens - pressure.count(message)
-        shown.append(message)
-    return Draft("digested", entry, entry, tuple(shown), reason, (pointer,)) if saved > 0 else None
+        messages.append(message)
+    return Draft("digested", entry, entry, tuple(messages), reason, (pointer,)) if saved > 0 else None
 
 
-def _shorter(part: Part, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
+def _wanted(view: View, entry: int) -> tuple[str, ...]:
+    """What the model named after it had read the entry, the newest first, and the words of the requests that stand
+    before it and newest."""
+    after = (said for _, said in view.raw_between(entry, view.last_entry(len(view))) if said.role == "assistant")
+    used = dict.fromkeys(mention.value for said in after for mention in mentions(said))
+    return (*[*reversed(used)][:MOST_USED], *terms(view, entry), *terms(view))
+
+
+def _shorter(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
     if not isinstance(part, ToolResult):
         return part
-    text = part.text
 
     @cache
     def count(text: str) -> int:
@@ -63,14 +84,5 @@ def _shorter(part: Part, pointer: str, wanted: tuple[str, ...], pressure: Pressu
     tokens = count(text)
     of = f" of {named(part.name)}" if part.name else ""
     note = f"[Excerpt of a result{of} ({tokens:,} tokens, {len(text.splitlines()):,} lines). Original: {pointer}]"
-    most_tokens = int(tokens * DIGEST_SHARE)
-    lines = reduced(text, Wish(int(most_tokens * LINES_SHARE), wanted), count=count)
-    told = [note, lines.text] if lines else [note]
-    left = most_tokens - (count(lines.text) if lines else 0)
-    return replace(part, parts=(Text("\n".join([*told, *_named(part, left, count)])),))
-
-
-def _named(part: ToolResult, most_tokens: int, count: Callable[[str], int]) -> list[str]:
-    ledger = Ledger()
-    ledger.add(0, mentions(Message("tool", (part,))))
-    return ledger.lines(ledger.ranked(most=max(most_tokens, 0)), most_tokens=most_tokens, count=count)
+    lines = reduced(text, Wish(_most_tokens(count(part.text)), wanted), count=count)
+    return replace(part, parts=(Text(f"{note}\n{lines.text}" if lines else note),))

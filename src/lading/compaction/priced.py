@@ -1,8 +1,8 @@
 """The default: what is old is folded into its state when carrying it has cost as much as folding it.
 
 The newest part of the history stays as it is, but for large results in it that were used: they become digests
-when a fold writes that part anew anyway. Folds are rare, deep and late in the request; they stand one behind
-the other and are merged when they take too much. A full window folds at once.
+while little stands behind them, or when a fold writes that part anew anyway. Folds are rare, deep and late in the
+request; they stand one behind the other and are merged when they take too much. A full window folds at once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from lading.compaction.clearing import clear, consumed_before, worth_clearing
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
 from lading.compaction.digesting import digest, digested_tokens
 from lading.compaction.folding import FOLD_TOKENS, fold, folds, note_down
+from lading.compaction.retiring import USED_ROUNDS, retired
 from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps
@@ -31,9 +32,9 @@ from lading.view import Item, View
 VERBATIM_SHARE = 0.145
 """This share of the room, counted from the newest message back, stays as it is; the default of ``verbatim``."""
 VERBATIM_ROUNDS = 2
-"""The newest rounds stay too ..."""
+"""The newest rounds stay too where the window is full or nothing is cached ..."""
 MOST_VERBATIM_SHARE = 0.4
-"""... as far as they take no more than this share of the room."""
+"""... as far as they take no more than this share of the room. Else the newest ``USED_ROUNDS`` stay."""
 FOLD_SHARE = 0.25
 """A fold takes no more than this share of what it folds."""
 FOLDS_SHARE = 0.45
@@ -101,7 +102,21 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
         return Compaction(tuple(clip_used(view, drafts, pressure=pressure)))
     if parts.when == "full":
         return Compaction()
-    tail = _tail(view, room, parts.verbatim)
+    decided = _saving(view, room, pressure, parts)
+    is_idle = parts.digests and parts.when == "pays" and not decided.drafts
+    if not is_idle or not _is_cached(pressure):
+        return decided
+    used = retired(view, pressure, start=max(folds(view), view.head), most_calls=_most_calls(view))
+    digests = digest(view, used, reason="a large result was used", pressure=pressure)
+    if not digests:
+        return decided
+    # The rent of what a fold would take out goes on.
+    return Compaction(tuple(digests), rent=pressure.account + decided.rent, stuck=decided.stuck)
+
+
+def _saving(view: View, room: int, pressure: Pressure, parts: Parts) -> Compaction:
+    """A fold when it is due, otherwise the rent for not having made it."""
+    tail = _tail(view, room, parts.verbatim, is_whole=_is_cached(pressure))
     removable = view.tokens_before(tail) - view.tokens_before(folds(view))
     inserted = int(removable * FOLD_SHARE) + FOLD_TOKENS
     if removable - inserted < room * LEAST_SAVING_SHARE:
@@ -117,13 +132,23 @@ def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction
         reason = f"the request took more than {100 * parts.when:g} % of the window" if is_above else ""
         due_rent = 0.0
     elif not reason and _pays(
-        pressure, price, due_rent, rounds=view.rounds, saving=removable - inserted, ageing=ageing
+        pressure, price, due_rent, most_calls=_most_calls(view), saving=removable - inserted, ageing=ageing
     ):
         reason = "keeping this part has cost as much as the edit"
     pressure = _sized(view, pressure, parts)
     drafts = _folded(view, room, reason=reason, pressure=pressure, parts=parts) if reason else []
     stuck = reason and "no legal cut would free any tokens" if not drafts else ""
-    return Compaction(tuple(drafts), rent=due_rent, stuck=stuck)
+    return Compaction(tuple(drafts), rent=0.0 if drafts else due_rent, stuck=stuck)
+
+
+def _is_cached(pressure: Pressure) -> bool:
+    """Whether carrying what was sent costs less than sending it anew."""
+    return pressure.rates.read < pressure.rates.write
+
+
+def _most_calls(view: View) -> float:
+    """Within so many calls a voluntary edit must have paid for itself."""
+    return (view.rounds + 1) * PAYBACK_SHARE
 
 
 def _sized(view: View, pressure: Pressure, parts: Parts) -> Pressure:
@@ -135,35 +160,39 @@ def _sized(view: View, pressure: Pressure, parts: Parts) -> Pressure:
 
 
 def _pays(
-    pressure: Pressure, price: float, due_rent: float, *, rounds: int, saving: int, ageing: Sequence[int]
+    pressure: Pressure, price: float, due_rent: float, *, most_calls: float, saving: int, ageing: Sequence[int]
 ) -> bool:
     """Whether an edit at this price is due, will have paid for itself soon, and had not better wait."""
     account = pressure.account + due_rent
-    if price > due_rent * rounds * PAYBACK_SHARE or not due(account, price):
+    if price > due_rent * most_calls or not due(account, price):
         return False
     waits = worth_waiting(pressure.rates, removable_tokens=saving, ageing_tokens=ageing)
     return not waits or due(account, price, regret=LONGEST_WAIT)
 
 
-def _tail(view: View, room: int, verbatim: float) -> int:
-    """Where the part begins that stays as it is: its share of the room, the newest rounds where they are not far
-    more, and what was not read yet."""
+def _tail(view: View, room: int, verbatim: float, *, is_whole: bool) -> int:
+    """Where the part begins that stays as it is: its share of the room and the newest rounds. Unless ``is_whole``,
+    of the latter only what was not read yet and what is not far more."""
+    share = view.position_with_tail(int(room * verbatim))
+    if is_whole:
+        return min(share, consumed_before(view, USED_ROUNDS))
     position, rounds = len(view), 0
     least = view.tokens - room * MOST_VERBATIM_SHARE
     while position and rounds < VERBATIM_ROUNDS and view.tokens_before(position - 1) >= least:
         position -= 1
         rounds += view.items[position].message.role == "assistant"
-    return min(position, view.position_with_tail(int(room * verbatim)), consumed_before(view))
+    return min(position, share, consumed_before(view))
 
 
 def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Parts) -> list[Draft]:
-    behind = folds(view)
-    tail = _tail(view, room, parts.verbatim)
+    behind, is_whole = folds(view), view.tokens <= pressure.room_tokens and _is_cached(pressure)
+    tail = _tail(view, room, parts.verbatim, is_whole=is_whole)
     points = [point for point in cut_points(view, pressure) if point > behind]
     point = next((point for point in points if point >= tail), points[-1] if points else behind)
     start, most_tokens, left = _place(view, point, pressure)
     large_tokens = room * parts.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
-    used = [item for item in view.items[point : consumed_before(view)] if item.clearable_tokens > large_tokens]
+    end = consumed_before(view, USED_ROUNDS if is_whole else 1)
+    used = [item for item in view.items[point:end] if item.clearable_tokens > large_tokens]
     used = used if parts.digests or not large_tokens else []
     most_digests = min(int(room * DIGESTS_SHARE), left + sum(item.tokens for item in used))
     shorter = _shorter(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
