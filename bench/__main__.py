@@ -15,6 +15,7 @@ from bench import (
     footprint,
     hostile,
     inspect_logs,
+    large_results,
     price_rule,
     report,
     sessions,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "contract": contract.run,
     "shrinkers": shrinkers.run,
     "hostile": hostile.run,
+    "large-results": large_results.run,
 }
 
 

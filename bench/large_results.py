@@ -1,0 +1,55 @@
+"""What the parts for large results do, on generated sessions of each kind of content: cost and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean
+
+from bench.figures import Figure, plain
+from bench.large_contents import KINDS
+from bench.large_sessions import session
+from lading.cli.prices import rates_of
+from lading.evaluate.compare import Grid, Prices, compare, contestant
+from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.standings import Standing
+from lading.evaluate.walks import session_of
+
+STRATEGIES = ("priced", "without-digests", "without-admission", "basic")
+WINDOWS = (32_000, 16_000, 8_000)
+PRICES = ".10/1.25"
+SEEDS = 2
+
+
+def run() -> list[Figure]:
+    """For each kind, window and strategy the cost against sending everything and the share of probes that stand;
+    then their means."""
+    return list(_figures())
+
+
+def _figures() -> Iterator[Figure]:
+    found = {kind: _standings(kind) for kind in KINDS}
+    for kind, standings in found.items():
+        for at in standings:
+            yield plain(_name(kind, at), f"{at.cost.ratio:.3f} / {_stands(at):.2f}")
+    for row in zip(*found.values(), strict=True):
+        cost, stands = mean(at.cost.ratio or 0.0 for at in row), mean(map(_stands, row))
+        yield plain(_name("all kinds", row[0]), f"{cost:.3f} / {stands:.2f}")
+
+
+def _standings(kind: str) -> list[Standing]:
+    made = [session(kind, seed) for seed in range(SEEDS)]
+    sessions = [
+        session_of(one.recording, plan_for(one.recording, Options(counter="cl100k"))[0], name=one.recording.id)
+        for one in made
+    ]
+    grid = Grid(tuple(map(contestant, STRATEGIES)), WINDOWS, (Prices(PRICES, rates_of(PRICES)),))
+    probes = [probe for one in made for probe in one.probes]
+    return compare(sessions, grid, advance=lambda _calls: None, probes=probes)
+
+
+def _name(kind: str, at: Standing) -> str:
+    return f"large results, {kind}, {at.window_tokens // 1_000}k, {at.strategy}: cost / evidence"
+
+
+def _stands(at: Standing) -> float:
+    return at.evidence.overall.stands if at.evidence else 0.0
