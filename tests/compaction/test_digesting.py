@@ -123,5 +123,5 @@ def test_a_digest_is_drawn_from_what_the_tool_said() -> None:
     history.apply(draft, call=1, room_tokens=3_000)
     (draft,) = digest(history.view, history.view.items, reason="test", pressure=pressure())
     assert "1777,row," in draft.replacement[0].results[0].text
-    assert " 3,000 lines." in draft.replacement[0].results[0].text
+    assert " 3,000 lines)" in draft.replacement[0].results[0].text
     assert count(draft.replacement[0]) < 2_400 * DIGEST_SHARE + DIGEST_TOKENS
