@@ -29,7 +29,7 @@ def test_lines_that_are_asked_for_or_tell_of_errors_stay_in_their_place() -> Non
     rows = [f"line {number}" for number in range(1, 101)]
     rows[39] = "the Zebra is here"
     rows[69] = "Warning: hot"
-    assert reduced("\n".join(rows), 190, "zebra").splitlines() == [
+    assert reduced("\n".join(rows), 193, "zebra").splitlines() == [
         f"[93 of 100 lines left out. Original: {WHOLE}]",
         "line 1", "line 2", "line 3", "[36 lines left out]", "the Zebra is here",
         "[29 lines left out]", "Warning: hot", "[28 lines left out]", "line 99", "line 100",
