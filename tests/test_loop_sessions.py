@@ -197,7 +197,7 @@ def test_a_session_that_is_opened_again_knows_that_it_warned(wire: str, tmp_path
             line.pack()
         line.add([*history, *again("{}")])
         line.pack()
-        assert line.why("Do something else").verdict == "present"
+        assert line.why("Try something else").verdict == "present"
     with open_sqlite(tmp_path) as store:
         assert all(outcome.problem == "" for outcome in verify(store, tenant="default", session="session"))
 
@@ -233,7 +233,7 @@ def test_a_folded_history_hides_no_loop_and_the_warning_stays_no_word_of_the_use
         last = packs[-1].body.decode()
         assert "Find the key." in last
         if strategy != "compress-tool-results":
-            assert line.why("Do something else").verdict == "removed"
+            assert line.why("Try something else").verdict == "removed"
         assert "Asked: [Lading" not in last
         warnings = [entry.index for entry in line.entries if is_own(entry.message)]
         assert len(warnings) == 1
