@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from lading.errors import UnknownName
 from lading.shrink import Shrunk, Wish
 from lading.shrink.listings import FOLDED, GROUPED, SHRINKER
 from lading.tokens.estimate import ESTIMATE
@@ -123,8 +122,3 @@ def test_what_is_asked_for_in_a_tree_stays_below_its_folders() -> None:
 
 def test_blank_lines_are_no_listing_to_reduce() -> None:
     assert SHRINKER.reduce("\n" * 300, Wish(5), ESTIMATE.count) is None
-
-
-def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(UnknownName, match="Choose one of: listing"):
-        SHRINKER.decode("tea", "listing.none")

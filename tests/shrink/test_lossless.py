@@ -48,6 +48,14 @@ def test_a_lossless_form_decodes_to_the_text_that_it_was_made_of(form: str) -> N
 
 
 @pytest.mark.parametrize("kind", sorted(SHRINKERS))
+def test_a_decoder_refuses_a_form_that_it_does_not_make(kind: str) -> None:
+    others = [form for form in FORMS if form.partition(".")[0] != kind]
+    for form in ("", kind, f"{kind}.", f"{kind}.unknown", *others):
+        with pytest.raises(ValueError, match="form"):
+            shrinker(kind).decode("a: b\nc", form)
+
+
+@pytest.mark.parametrize("kind", sorted(SHRINKERS))
 def test_no_text_here_yields_a_form_that_is_not_in_the_list(kind: str) -> None:
     texts = [*FORMS.values(), *(sample(kind, rows) for rows in (1, 3, 60))]
     assert {candidate.form for text in texts for candidate in shrinker(kind).reshape(text)} <= set(FORMS)

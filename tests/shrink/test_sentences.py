@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink.sentences import split, units
+from lading.shrink.sentences import units
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
@@ -28,6 +28,11 @@ MORE_HOSTILE = {
     "closers": "." + ")" * 1_000_000,
     "wrapped lines": ("word " * 14 + "\n") * 14_000,
 }
+
+
+def split(text: str) -> list[str]:
+    """The units of a text."""
+    return [unit.text for unit in units(text)]
 
 
 def groups() -> list[tuple[str, str, list[str]]]:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import leaves
-from lading.errors import InputError
 from lading.evaluate.grounding import Places, Texts, identifiers
 from lading.evaluate.quoting import Quotes
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
@@ -187,7 +186,7 @@ def _decodes(shown: ToolResult, said: ToolResult) -> bool:
     try:
         text = decoded(shown.text[note.end() :], note[1])
         return text == whole or (note[1].startswith("json.") and bool(_json(text) == _json(whole)))
-    except (ValueError, InputError):
+    except ValueError:
         return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 
 from lading.evaluate.grounding import PIECE, Places, is_identifier
@@ -22,23 +23,17 @@ class Quotes:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._texts: dict[int, str] = {}
-        self._rests: dict[str, str] = {}
-        """What is left of each piece of a text: requests that are built anew at each call say the same again."""
+        self._tokens = cache(self._tokens_of)
+        # Requests that are built anew at each call say the same again.
+        self._rest = cache(self._rest_of)
 
     def unquoted(self, text: str) -> str:
         """The text without what stands verbatim in one message of the session, white space aside: runs of three
         words or more, identifiers, paths and numbers."""
         starts = dict.fromkeys((0, *(line.start() for line in _LINE.finditer(text)), len(text)))
-        rests = (self._rest(text[start:end]) for start, end in pairwise(starts))
-        return " ".join(filter(None, rests))
+        return " ".join(filter(None, (self._rest(text[start:end]) for start, end in pairwise(starts))))
 
-    def _rest(self, text: str) -> str:
-        if text not in self._rests:
-            self._rests[text] = self._read(text)
-        return self._rests[text]
-
-    def _read(self, text: str) -> str:
+    def _rest_of(self, text: str) -> str:
         tokens = [*_TOKEN.finditer(text)]
         words = [token[0] for token in tokens]
         left: list[str] = []
@@ -64,10 +59,7 @@ class Quotes:
 
     def _length(self, position: int, words: Sequence[str], *, at: int, least: int) -> int:
         """How many of the words from ``at`` on stand together in a message; 0 for fewer than ``least``."""
-        text = self._texts.get(position)
-        if text is None:
-            said = _TOKEN.findall(self._places.text(position))
-            text = self._texts[position] = f" {' '.join(said)} "
+        text = self._tokens(position)
         run = f" {' '.join(words[at : at + least])} "
         place = text.find(run)
         if place < 0:
@@ -76,6 +68,9 @@ class Quotes:
         while end < len(words) and text.startswith(f"{words[end]} ", place):
             place, end = place + len(words[end]) + 1, end + 1
         return end - at
+
+    def _tokens_of(self, position: int) -> str:
+        return f" {' '.join(_TOKEN.findall(self._places.text(position)))} "
 
     def _unless_known(self, piece: str) -> str:
         return "" if is_identifier(piece) and self._places.first(piece) is not None else piece

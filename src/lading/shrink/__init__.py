@@ -60,6 +60,11 @@ def _refuse(_text: str, form: str) -> str:
     raise ValueError(f"{form!r} is no lossless form")
 
 
+def only(form: str, decode: Callable[[str], str]) -> Callable[[str, str], str]:
+    """The decoder of a shrinker with one lossless form."""
+    return lambda text, given: decode(text) if given == form else _refuse(text, given)
+
+
 class Shrinker(Struct, frozen=True):
     """What can be done for one content type, as functions of the text alone."""
 

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from msgspec.structs import replace
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.contenttypes import content_type
 from lading.shrink.fitting import Kept, Units, fitted
 from lading.shrink.gutters import lines, padded, unpadded
@@ -35,11 +35,6 @@ def _reshape(text: str) -> list[Shrunk]:
     """The text without the blanks before the line numbers of ``cat -n``."""
     shorter = unpadded(text)
     return [] if shorter is None else [Shrunk(shorter, _GUTTER_FORM, lossless=True)]
-
-
-def _decode(text: str, form: str) -> str:
-    """The text that a lossless form was made of."""
-    return padded(text) if form == _GUTTER_FORM else text
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
@@ -141,4 +136,4 @@ def _named(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> s
     return "\n".join(parts)
 
 
-SHRINKER = Shrinker("code", _reduce, _reshape, _decode)
+SHRINKER = Shrinker("code", _reduce, _reshape, only(_GUTTER_FORM, padded))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.folding import proven
 from lading.shrink.keeping import EDGE, ERROR, RARE, REST, Lines, keep, plain_lines, with_terms, without
 
@@ -62,10 +62,11 @@ class _Walk(Struct):
 
 
 def _reshape(text: str) -> Iterator[Shrunk]:
-    return proven(text, Shrunk(_NAMES.sub(r"\1", text), FORM, lossless=True), decode=_decode)
+    return proven(text, Shrunk(_NAMES.sub(r"\1", text), FORM, lossless=True), decode=only(FORM, _named))
 
 
-def _decode(text: str, _form: str) -> str:
+def _named(text: str) -> str:
+    """The text with the lines of names that a header tells already."""
     return _NO_NAMES.sub(r"\1--- \2\n+++ \3\n", text)
 
 
@@ -83,7 +84,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     return None if kept is None else Shrunk(kept, "diff.changes", lossless=False)
 
 
-SHRINKER = Shrinker("diff", _reduce, _reshape, _decode)
+SHRINKER = Shrinker("diff", _reduce, _reshape, only(FORM, _named))
 
 
 def _walked(lines: Sequence[str]) -> _Walk:

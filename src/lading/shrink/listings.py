@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from lading.errors import UnknownName
 from lading.shrink import Count, Shrinker, Shrunk, Wish
 from lading.shrink.folding import folded, proven, shared_start, unfolded
 from lading.shrink.keeping import EVERY, RARE, REST, Lines, keep, plain_lines, with_terms
@@ -50,7 +49,7 @@ def _decode(text: str, form: str) -> str:
         return _ungrouped(text)
     if form == FOLDED:
         return unfolded(text)
-    raise UnknownName(f"There is no form {form!r}. Choose one of: {', '.join((GROUPED, FOLDED, *TREES))}.")
+    raise ValueError(f"{form!r} is no lossless form")
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:

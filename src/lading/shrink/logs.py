@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.folding import folded, proven, unfolded
 from lading.shrink.keeping import EDGE, ERROR, RARE, REST, WARNING, Lines, by_words, keep, plain_lines, with_terms
 
@@ -50,12 +50,11 @@ class _Kind(Struct):
     count: int = 0
 
 
+_decode = only(FORM, unfolded)
+
+
 def _reshape(text: str) -> Iterator[Shrunk]:
     return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
-
-
-def _decode(text: str, _form: str) -> str:
-    return unfolded(text)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.folding import proven
 from lading.shrink.keeping import EDGE, REST, Lines, keep, plain_lines, with_terms
 
@@ -52,10 +52,10 @@ def _reshape(text: str) -> Iterator[Shrunk]:
             shown.append(_HEADING + hit.path)
             current = hit.path
         shown.append(hit.bare if hit.path == current else hit.line)
-    return proven(text, Shrunk("\n".join(shown), FORM, lossless=True), decode=_decode)
+    return proven(text, Shrunk("\n".join(shown), FORM, lossless=True), decode=only(FORM, _ungrouped))
 
 
-def _decode(text: str, _form: str) -> str:
+def _ungrouped(text: str) -> str:
     lines: list[str] = []
     path = ""
     for line in text.split("\n"):
@@ -81,7 +81,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     return None if kept is None else Shrunk(kept, "search.hits", lossless=False)
 
 
-SHRINKER = Shrinker("search", _reduce, _reshape, _decode)
+SHRINKER = Shrinker("search", _reduce, _reshape, only(FORM, _ungrouped))
 
 
 def _hits(lines: Sequence[str]) -> list[_Hit]:

@@ -91,11 +91,6 @@ class Unit(Struct, frozen=True):
         return self.start + len(self.text)
 
 
-def split(text: str) -> list[str]:
-    """The units of a text, fenced code included. Joined, they are the text up to white space."""
-    return [unit.text for unit in units(text)]
-
-
 def units(text: str) -> Iterator[Unit]:
     """The units of a text in order, each with its place and kind. Linear in the length of the text."""
     label: Unit | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.folding import folded, proven, repeat_note, repeats, unfolded
 from lading.shrink.keeping import ERROR, RARE, REST, Lines, by_words, keep, plain_lines, with_terms, without
 
@@ -53,12 +53,11 @@ _LIBRARY = re.compile(
 )
 
 
+_decode = only(FORM, unfolded)
+
+
 def _reshape(text: str) -> Iterator[Shrunk]:
     return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
-
-
-def _decode(text: str, _form: str) -> str:
-    return unfolded(text)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
