@@ -248,7 +248,7 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
         mark = re.match(r"#(\d+) Assistant: |- |Files changed: |Failing at the end: ", line)
         assert mark is not None, line
         assert mark[1] is None or history[int(mark[1])].role == "assistant"
-        for word in re.sub(r" x\d+\b| \(#\d+\)", "", line[mark.end() :]).split():
+        for word in re.sub(r" x\d+\b| \(#\d+\)|\[(?:\d+ x )?image[^\]]*, #\d+\]", "", line[mark.end() :]).split():
             bare = word.rstrip(":;,")
             assert word in log or bare in log or bare in FIXED, line
 
