@@ -156,3 +156,7 @@ def test_nothing_fits_gives_none() -> None:
     assert list(SHRINKER.reshape(STORY)) == []
     with pytest.raises(ValueError, match=r"prose\.extract"):
         SHRINKER.decode(STORY, "prose.extract")
+
+
+def test_a_text_may_begin_with_a_line_end() -> None:
+    assert [unit.text for unit in read_units("\n0")] == ["0"]

@@ -71,7 +71,7 @@ def read_units(text: str) -> list[Unit]:
     end, kind = 0, ""
     for unit in units(text):
         between, end = text[end : unit.start], unit.end
-        if between == "\n" and found[-1].opens and _UNDERLINE.fullmatch(unit.text):
+        if between == "\n" and found and found[-1].opens and _UNDERLINE.fullmatch(unit.text):
             title = found.pop()
             found.append(Unit(f"{title.text}\n{unit.text}", 1 if "=" in unit.text else 2))
             kind = unit.kind
