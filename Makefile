@@ -15,7 +15,7 @@ sessions = examples/sessions/*.jsonl.gz
 # Tests start many processes; without cached bytecode each would compile all of Lading again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv test test-all check mutants demo bench format sessions test-all-pythons clean
+.PHONY: help venv test test-all fuzz check mutants demo bench format sessions test-all-pythons clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
@@ -32,6 +32,9 @@ test: $(installed) ## run the tests that a change needs: few examples of each pr
 test-all: $(installed) ## run every test, and ask for branch coverage of floors 0 to 3
 	@HYPOTHESIS_PROFILE=full COVERAGE_FILE=$(VENV)/.coverage $(pytest) --cov --cov-report= --cov-fail-under=0
 	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
+
+fuzz: $(installed) ## run the generators of faults with many more examples, other ones each time
+	@HYPOTHESIS_PROFILE=thorough $(pytest) -m fuzz
 
 check: $(installed) ## format, lint, types, floors, limits
 	$(bin)/ruff format --check .
