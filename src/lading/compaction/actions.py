@@ -27,6 +27,7 @@ FAILURE_WORTH = (0.5, 0.3)
 DEMAND_WORTH = (0.9, 0.15)
 DATA_WORTH = (0.45, 0.4)
 """Of a call that neither reads a file nor runs a command: what it gave cannot be read again."""
+FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
 OTHER_WORTH = (0.15, 0.12)
 _PATHS = frozenset(
@@ -57,6 +58,8 @@ class Action(Struct, frozen=True):
     change: str = ""
     """The first lines of an edit that are new."""
     outcome: str = ""
+    full: str = ""
+    """Of data: the outcome with more of its values."""
     demands: str = ""
     """What a document that was read demands, quoted."""
     media: str = ""
@@ -101,6 +104,8 @@ class Action(Struct, frozen=True):
             worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(kind, OTHER_WORTH)
         yield self.brief, worths[0]
         yield self.detail, worths[1]
+        if self.full:
+            yield _joined(self.short, self.full, self.media), FULL_WORTH
 
 
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
@@ -119,13 +124,14 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
     others = [(key, value) for key, value in others if not (edits and key.casefold() in _OLD | _NEW)]
     target = _target(_path(path), shell.text, others, kind=kind)
     change = _change(old, new) if old or new else clip(content, CHANGE_CHARS)
-    ended = outcome(kind, shell, result)
+    ended = outcome(result, kind, shell=shell)
     same = shell.runs or " ".join([path, *(value for _, value in (() if edits else others))])
     return Action(
         tool=quoted(tool),
         target=quoted(target),
         change=quoted(change if edits else clip(shell.written, CHANGE_CHARS)),
         outcome=quoted(ended.text),
+        full=quoted(ended.full),
         demands=quoted(ended.demands),
         media=media,
         path=_path(path if kind in ("edit", "read") else shell.path),

@@ -58,7 +58,7 @@ def carried(
         return ()
     most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
     first, last = view.items[start].entry, view.last_entry(position)
-    request = carried_request(view, first, last, pressure=pressure)
+    request = carried_request(view, first, last=last, pressure=pressure)
     without = "\n".join([told, *(message.text for message in request)])
     stated = read_statements(view, last).between(first, last)
     rules = restated(stated, most_tokens=most_tokens, count=pressure.count, without=without)
@@ -66,7 +66,7 @@ def carried(
     return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))
 
 
-def carried_request(view: View, first: int, last: int, *, pressure: Pressure) -> tuple[Message, ...]:
+def carried_request(view: View, first: int, *, last: int, pressure: Pressure) -> tuple[Message, ...]:
     """The newest request of the user, where it is among the entries ``first`` to ``last`` and not too long."""
     if view.newest_request is None or not first <= view.newest_request[0] <= last:
         return ()

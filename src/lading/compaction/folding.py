@@ -67,7 +67,7 @@ def fold(
     tokens = view.tokens_before(position) - view.tokens_before(start)
     opening = _opening(first, last, tokens, pointer)
     notes = [note for note in note_down(view, pressure).between(first, last) if note.speaker in speakers]
-    if view.newest_request and carried_request(view, first, last, pressure=pressure):
+    if view.newest_request and carried_request(view, first, last=last, pressure=pressure):
         # It stands behind the record as it was said.
         newest = view.newest_request[0]
         notes = [note.shortest() if note.is_verbatim and note.entry == newest else note for note in notes]

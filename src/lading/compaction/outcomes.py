@@ -13,6 +13,7 @@ from lading.messages import ToolResult
 
 OUTCOME_CHARS = 120
 VALUES_CHARS = 320
+MOST_VALUES_CHARS = 1_200
 MOST_EMPTY_CHARS = 100
 DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
@@ -52,6 +53,8 @@ class Outcome(Struct, frozen=True):
 
     text: str
     """Empty where there is nothing to tell."""
+    full: str = ""
+    """Of data: with as many of its values as a record has room for at most."""
     failed: bool = False
     ran: bool = True
     """False: there is no result, or it says that the call was stopped."""
@@ -59,7 +62,7 @@ class Outcome(Struct, frozen=True):
     """Of a document: what it demands, quoted."""
 
 
-def outcome(kind: str, shell: Command, result: ToolResult | None) -> Outcome:
+def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
         return Outcome("no result", ran=False)
@@ -72,6 +75,7 @@ def outcome(kind: str, shell: Command, result: ToolResult | None) -> Outcome:
     failed = is_error or bool(error)
     return Outcome(
         _told(kind, text, error, shell=shell, failed=failed),
+        full="" if kind or failed else _data(text, MOST_VALUES_CHARS),
         failed=failed,
         ran=not (is_short and _STOPPED.search(text)),
         demands=demands(ends) if kind == "read" or shell.only_looks else "",
@@ -121,7 +125,7 @@ def _error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
 
 def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
     if kind == "" and not failed:
-        return _data(text)
+        return _data(text, VALUES_CHARS)
     if kind != "command" and not failed:
         return ""
     if shell.only_looks and not failed:
@@ -130,7 +134,7 @@ def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> 
     if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):
         return ""
     if not failed and "\n" not in text.strip():
-        return _data(text)
+        return _data(text, VALUES_CHARS)
     last = _last_line(text)
     ending = clip(error or last, OUTCOME_CHARS)
     if error and last and error != last:
@@ -148,8 +152,8 @@ def _last_line(text: str) -> str:
     return next(telling, lines[-1] if lines else "")
 
 
-def _data(text: str) -> str:
+def _data(text: str, most_chars: int) -> str:
     """What a result of data says: its values with their keys, or its start."""
     if text.lstrip()[:1] not in ("{", "["):
-        return clip(text, VALUES_CHARS)
-    return listed((pair(key, value) for key, value in first_values(text)), VALUES_CHARS)
+        return clip(text, most_chars)
+    return listed((pair(key, value) for key, value in first_values(text)), most_chars)

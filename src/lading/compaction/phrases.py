@@ -43,19 +43,19 @@ def clip(text: str, most_chars: int) -> str:
 
 
 def values(text: str) -> list[tuple[str, str]]:
-    """The values of a JSON text, each with its key: with the key around it too, where the key alone stands for
-    several things. Numbers are as they were written; ``null`` and empty values are none. A text that is no JSON
+    """The values of a JSON text, each with its key; where the key alone stands for several things, the first of each
+    with the key around it too. Numbers are as they were written; ``null`` and empty values are none. A text that is no JSON
     is a value without a key."""
     try:
         found = [*_leaves(json.loads(text, parse_int=str, parse_float=str, parse_constant=str))]
     except (ValueError, RecursionError):
         found = [((), text)]
-    return _keyed(found)
+    return [*_keyed(found)]
 
 
 def first_values(text: str) -> list[tuple[str, str]]:
     """The values at the start of a long JSON text, else all of them."""
-    return _keyed([*_first_leaves(text[:MOST_STARTED_CHARS])]) if len(text) > MOST_READ_CHARS else values(text)
+    return [*_keyed([*_first_leaves(text[:MOST_STARTED_CHARS])])] if len(text) > MOST_READ_CHARS else values(text)
 
 
 def pair(key: str, value: str) -> str:
@@ -76,10 +76,17 @@ def listed(pairs: Iterable[str], most_chars: int) -> str:
     return ", ".join(shown)
 
 
-def _keyed(found: Sequence[tuple[Path, str]]) -> list[tuple[str, str]]:
+def _keyed(found: Sequence[tuple[Path, str]]) -> Iterator[tuple[str, str]]:
     owners = Counter(path[-1:] for path in {path for path, _ in found})
-    named = ((path if owners[path[-1:]] > 1 else path[-1:], value) for path, value in found if value.strip())
-    return [(".".join(path), value) for path, value in named]
+    named: Path = ()
+    for path, value in found:
+        around = path[:-1]
+        # A map of things by their ids says each id twice.
+        if not value.strip() or (value,) == around == named:
+            continue
+        is_named = bool(around) and owners[path[-1:]] > 1 and around != named
+        named = around if is_named or around == named else ()
+        yield ".".join(path if is_named else path[-1:]), value
 
 
 def _leaves(value: Any) -> Iterator[tuple[Path, str]]:

@@ -7,7 +7,6 @@ request; they stand one behind the other and are merged when they take too much.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -38,11 +37,15 @@ VERBATIM_ROUNDS = 2
 MOST_VERBATIM_SHARE = 0.4
 """... as far as they take no more than this share of the room. Else the newest ``USED_ROUNDS`` stay."""
 FOLD_SHARE = 0.25
-"""A fold takes no more than this share of what it folds."""
+"""A fold takes no more than this share of what it folds ..."""
+SMALL_SHARE = 0.5
+SMALL_TOKENS = 800
+"""... and the first so much, up to so many tokens: a short dialogue is nearly all values that are named again."""
 FOLDS_SHARE = 0.45
 """All folds together take no more than this share of the room ..."""
-FOLDS_ROOT = 47
-"""... and no more tokens than this times its root: twice the history does not name twice the values that count."""
+FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.9
+"""... and no more tokens than this times a power of the room: twice the history does not name twice the values that
+count."""
 MERGED_SHARE = 0.8
 """What merged folds take of what they may."""
 LEAST_SAVING_SHARE = 0.02
@@ -246,8 +249,10 @@ def _shorter(view: View, used: list[Item], *, most_tokens: int, reason: str, pre
 def _place(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
     """Where a fold of what stands before ``point`` starts, the tokens it may take, and those left for it."""
     start, room = folds(view), pressure.room_tokens - view.tokens_before(view.head)
-    most_tokens = int((view.tokens_before(point) - view.tokens_before(start)) * FOLD_SHARE) + FOLD_TOKENS
-    most_of_all = int(min(room * FOLDS_SHARE, math.sqrt(max(room, 0)) * FOLDS_ROOT))
+    tokens = view.tokens_before(point) - view.tokens_before(start)
+    least = min(tokens * SMALL_SHARE, SMALL_TOKENS) if start == view.head else 0
+    most_tokens = int(max(tokens * FOLD_SHARE, least)) + FOLD_TOKENS
+    most_of_all = int(min(room * FOLDS_SHARE, max(room, 0) ** FOLDS_POWER * FOLDS_FACTOR))
     left = _left(view, point, start=start, pressure=pressure)
     too_much = view.tokens_before(start) - view.tokens_before(view.head) + most_tokens > most_of_all
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
