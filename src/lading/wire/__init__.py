@@ -18,6 +18,7 @@ from lading.tables import lookup
 from lading.validity import Invariant
 from lading.wire.checking import Checker, Rule, Violation, Walk
 from lading.wire.replies import Replies
+from lading.wire.translation import PartTypes
 
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
@@ -63,7 +64,9 @@ class Wire(Struct, frozen=True):
     shows_in_results: bool = False
     """Whether a tool's result may hold pictures and documents."""
     needs: Callable[[Card], Needs] = alternation
-    """What messages must be mended for on their way in."""
+    """What messages must be mended for on their way in, beside their parts."""
+    parts: PartTypes | None = None
+    """The parts that messages may hold; None: whatever they hold is written."""
 
 
 def find_wire(name: str) -> Wire:
