@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 import lading
 from lading.errors import IllegalRequest
 from lading.events import Repaired, RuleBroken
 from lading.pack import Pack
 from lading.testing import Say, StrictProvider
+from lading.wire import check
 from tests.clients.agents import anthropic_client
+from tests.parts import Told, encoded, histories_of_parts
 from tests.wire.anthropic_bodies import assistant, call, found, result, said, search, text, user
 
 CLAUDE, NEW_CLAUDE, CHAT = "claude-sonnet-4-5", "claude-opus-5-5", "gpt-5-mini"
@@ -266,3 +269,22 @@ def test_a_wrapped_client_sends_what_is_legal() -> None:
         (sent,) = provider.requests
     assert sent.body["system"] == "be brief"
     assert sent.body["messages"] == [said("user", [text("see"), IMAGE])]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("model", [CHAT, CLAUDE, NEW_CLAUDE, "deepseek-reasoner"])
+@given(told=histories_of_parts())
+def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: Told) -> None:
+    session = lading.Session(model, options=lading.SessionOptions(strict=True))
+    pack = session.add(told.messages).pack([READ])
+    assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
+    named = {
+        event.entry for event in pack.events if isinstance(event, Repaired) and event.rule.endswith("left_out")
+    }
+    body = pack.body.decode()
+    missing = {
+        position
+        for position, words in enumerate(told.words)
+        if not all(word in body or encoded(word) in body for word in words)
+    }
+    assert missing <= named

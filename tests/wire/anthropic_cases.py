@@ -165,6 +165,25 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "A22": {"on text": (body(user(text("x", cache_control=MARK))), BEFORE)},
     "A23": {"tools declared": (body(*LOOP), BEFORE)},
+    "A26": {
+        "all that a user and a tool show": (
+            body(
+                user(),
+                assistant(call("a")),
+                user(
+                    result("a", [{"type": "tool_reference", "tool_name": "x"}, {"type": "search_result"}]),
+                    {"type": "container_upload", "file_id": "f"},
+                    {"type": "image"},
+                    {"type": "document"},
+                ),
+            ),
+            BEFORE,
+        ),
+        "all that an assistant says": (
+            body(user(), assistant(REDACTED, search("s"), found("s"), text("x")), user(), system=[text("x")]),
+            BEFORE,
+        ),
+    },
 }
 
 ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
@@ -388,5 +407,15 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A23": {
         "tools missing": (without(body(*LOOP), "tools"), BEFORE),
         "tools empty": (body(*LOOP, tools=[]), BEFORE),
+    },
+    "A26": {
+        "another wire's part": (body(user({"type": "image_url", "image_url": {"url": "u"}})), BEFORE),
+        "a picture said by the assistant": (body(user(), assistant({"type": "image"}), user()), BEFORE),
+        "a picture in the field system": (body(user(), system=[{"type": "image"}]), BEFORE),
+        "thinking said by the user": (body(user(SIGNED)), BEFORE),
+        "an upload in a result": (
+            body(user(), assistant(call("a")), user(result("a", [{"type": "container_upload"}]))),
+            BEFORE,
+        ),
     },
 }

@@ -62,6 +62,10 @@ class _Fit:
             if read is not None and not isinstance(read, Opaque):
                 self._repairs.append(Repair("part_translated", f"{kind} is written in this wire's form"))
             part, native = read or part, False
+        if isinstance(part, Text):
+            # The words of a refusal stand in a part of another type.
+            kind = (part.template or {}).get("type", "text")
+            return part if not native or kind in self._types.takes[place] else replace(part, template=None)
         kind = self._types.word(part)
         fits = kind in self._types.takes[place] or (place == "result" and kind in self._types.moves and not native)
         carried = fits and not isinstance(part, Opaque) and self._types.carries(part, self._card, native=native)
