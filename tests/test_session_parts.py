@@ -275,7 +275,8 @@ def test_a_wrapped_client_sends_what_is_legal() -> None:
 @pytest.mark.parametrize("model", [CHAT, CLAUDE, NEW_CLAUDE, "deepseek-reasoner"])
 @given(told=histories_of_parts())
 def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: Told) -> None:
-    session = lading.Session(model, options=lading.SessionOptions(strict=True))
+    options = lading.SessionOptions(strict=True)
+    session = lading.Session(model, strategy="append-only", options=options)
     pack = session.add(told.messages).pack([READ])
     assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
     named = {

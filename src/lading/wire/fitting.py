@@ -6,6 +6,7 @@ of a type that no wire lists goes out unchanged: it may be newer than this table
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,25 +30,34 @@ def needs_on(wire: Wire, card: Card) -> Needs:
 
 def _fitted(
     types: PartTypes, name: str, card: Card, message: Message, standing: Standing
-) -> tuple[Message, list[Repair]]:
-    repairs: list[Repair] = []
-    native = message.origin == name
-    if native and any(types.word(part) in types.moves for result in message.results for part in result.parts):
-        repairs.append(Repair("part_moved", "shown in a user message after the tool result"))
-        # Without its origin the encoder writes the message in the general form, which moves them.
-        message, native = replace(message, origin="", template=None), False
-    fit = _Fit(types, card, native, standing.pointer, repairs)
-    parts = tuple(kept for part in message.parts if (kept := fit.part(part, message.role)) is not None)
-    unchanged = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
-    return message if unchanged else message.with_parts(parts), repairs
+) -> tuple[Message, Sequence[Repair]]:
+    fit = _Fit(types, card, native=message.origin == name, pointer=standing.pointer)
+    shown = fit.message(message)
+    if shown.origin != name or not any(types.word(part) in types.moves for part in _inside(shown)):
+        return shown, fit.repairs
+    # Without its origin the encoder writes a message in the general form, which moves them.
+    fit = _Fit(types, card, native=False, pointer=standing.pointer)
+    shown = fit.message(replace(message, origin="", template=None))
+    return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fit.repairs]
+
+
+def _inside(message: Message) -> Iterator[Part]:
+    return (part for result in message.results for part in result.parts)
 
 
 class _Fit:
     """Fits the parts of one message and collects the repairs."""
 
-    def __init__(self, types: PartTypes, card: Card, native: bool, pointer: str, repairs: list[Repair]) -> None:
-        self._types, self._card, self._native = types, card, native
-        self._pointer, self._repairs = pointer, repairs
+    def __init__(self, types: PartTypes, card: Card, *, native: bool, pointer: str) -> None:
+        self._types, self._card, self._native, self._pointer = types, card, native, pointer
+        self.repairs: list[Repair] = []
+
+    def message(self, message: Message) -> Message:
+        """The message with its parts as the wire takes them; the same object where nothing changes."""
+        fitted = [self.part(part, message.role) for part in message.parts]
+        parts = tuple(part for part in fitted if part is not None)
+        unchanged = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
+        return message if unchanged else message.with_parts(parts)
 
     def part(self, part: Any, place: str) -> Any:
         """The part as the wire takes it at this place (a role, or ``result``); None where nothing is left."""
@@ -60,20 +70,20 @@ class _Fit:
             if read is None and native:
                 return part
             if read is not None and not isinstance(read, Opaque):
-                self._repairs.append(Repair("part_translated", f"{kind} is written in this wire's form"))
+                self.repairs.append(Repair("part_translated", f"{kind} is written in this wire's form"))
             part, native = read or part, False
         if isinstance(part, Text):
             # The words of a refusal stand in a part of another type.
             kind = (part.template or {}).get("type", "text")
             return part if not native or kind in self._types.takes[place] else replace(part, template=None)
         kind = self._types.word(part)
-        fits = kind in self._types.takes[place] or (place == "result" and kind in self._types.moves and not native)
+        fits = kind in self._types.takes[place] or (place == "result" and kind in self._types.moves)
         carried = fits and not isinstance(part, Opaque) and self._types.carries(part, self._card, native=native)
         if isinstance(part, Reasoning) and not carried:
-            self._repairs.append(Repair("reasoning_left_out", f"{kind} is not accepted back"))
+            self.repairs.append(Repair("reasoning_left_out", f"{kind} is not accepted back"))
             return part if fits and not native else None
         if not carried:
-            self._repairs.append(Repair(LEFT_OUT, f"{kind} in a message of role {place} is left out"))
+            self.repairs.append(Repair(LEFT_OUT, f"{kind} in a message of role {place} is left out"))
             return Text(left_out(kind, self._pointer))
         if isinstance(part, ToolResult):
             inner = tuple(self.part(piece, "result") for piece in part.parts)
