@@ -199,7 +199,9 @@ def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Pa
     if point == behind:
         return shorter
     most_tokens = _beside(view, shorter, most_tokens, left, pressure)
-    speakers = frozenset(["User", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])])
+    speakers = frozenset(
+        ["User", "System", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])]
+    )
     folded = fold(
         view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, speakers=speakers
     )
