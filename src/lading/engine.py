@@ -133,9 +133,7 @@ class Engine:
 
     def withdraw(self, entry: int) -> None:
         """Show nothing from this entry on, from the next request on: the caller goes on from before it."""
-        last = len(self.history.entries) - 1
-        pointer = self.settings.address(str(entry) if entry == last else f"{entry}-{last}")
-        self._request.forget(self.history.withdraw(entry, call=self.call, pointer=pointer))
+        self._request.forget(self.history.withdraw(entry, call=self.call))
         self._receipts.shortened(len(self.history.view))
 
     def count(self, message: Message) -> int:

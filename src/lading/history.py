@@ -138,10 +138,11 @@ class History:
         shown = tuple(item.message for item in self.view.items[start:end])
         self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call, room_tokens=2**62)
 
-    def withdraw(self, entry: int, *, call: int, pointer: str) -> int:
+    def withdraw(self, entry: int, *, call: int) -> int:
         """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
         Returns the first position that changed."""
         last = len(self.entries) - 1
+        pointer = self._address(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call, room_tokens=2**62)
         self._pass_border()

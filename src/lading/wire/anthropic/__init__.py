@@ -109,5 +109,4 @@ WIRE = Wire(
     parts=PARTS,
     invariants=invariants,
     replies=REPLIES,
-    shows_in_results=True,
 )
