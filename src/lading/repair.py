@@ -215,16 +215,16 @@ class Border:
         asked = result.call_id
         if not asked and asked not in self._open:
             # An answer of the old style names its call only by the function and by where it stands.
-            named = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
-            asked = next(named, next(iter(self._open), asked))
+            same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
+            asked = next(same, next(iter(self._open), asked))
         waiting = self._open.get(asked)
         if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_as_text(result, message))
             return None
         # Calls that all have one id, or none, are answered in order; but a result may say whose it is.
-        places = (at for at, call in enumerate(waiting) if result.name and call.name == result.name)
-        shown = waiting.pop(next(places, 0)).id
+        named = (at for at, call in enumerate(waiting) if result.name and call.name == result.name)
+        shown = waiting.pop(next(named, 0)).id
         if not waiting:
             del self._open[asked]
         if shown == result.call_id:

@@ -7,7 +7,7 @@ of a type that no wire lists goes out unchanged: it may be newer than this table
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -54,12 +54,14 @@ class _Fit:
 
     def message(self, message: Message) -> Message:
         """The message with its parts as the wire takes them; the same object where nothing changes."""
-        fitted = [self.part(part, message.role) for part in message.parts]
-        parts = tuple(part for part in fitted if part is not None)
-        unchanged = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
-        return message if unchanged else message.with_parts(parts)
+        parts = self._parts(message.parts, message.role)
+        return message if parts is message.parts else message.with_parts(parts)
 
-    def part(self, part: Any, place: str) -> Any:
+    def _parts(self, parts: tuple[Any, ...], place: str) -> tuple[Any, ...]:
+        fitted = tuple(kept for part in parts if (kept := self._part(part, place)) is not None)
+        return parts if len(fitted) == len(parts) and all(map(_is, fitted, parts)) else fitted
+
+    def _part(self, part: Any, place: str) -> Any:
         """The part as the wire takes it at this place (a role, or ``result``); None where nothing is left."""
         native = self._native
         if isinstance(part, Opaque):
@@ -86,11 +88,12 @@ class _Fit:
             self.repairs.append(Repair(LEFT_OUT, f"{kind} in a message of role {place} is left out"))
             return Text(left_out(kind, self._pointer))
         if isinstance(part, ToolResult):
-            inner = tuple(self.part(piece, "result") for piece in part.parts)
-            return part if all(map(_is, inner, part.parts)) else replace(part, parts=inner)
+            inner = self._parts(part.parts, "result")
+            return part if inner is part.parts else replace(part, parts=inner)
         return part
 
 
+@cache
 def _known() -> frozenset[str]:
     """The types of parts that some wire lists."""
     listed = (find_wire(name).parts for name in WIRES)
