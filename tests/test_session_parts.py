@@ -182,6 +182,16 @@ def test_old_style_calls_added_as_a_list_stay_as_they_are() -> None:
     assert one_by_one.pack().request["messages"] == given
 
 
+def test_empty_fields_are_written_as_chat_takes_them() -> None:
+    calls = [{"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
+    asked = {"role": "assistant", "content": None, "tool_calls": calls}
+    empty = {"role": "tool", "tool_call_id": "a", "content": None}
+    done = {"role": "assistant", "content": "ok", "tool_calls": []}
+    pack = packed(CHAT, said("user", "look"), asked, empty, done, said("user", "thanks"))
+    assert pack.request["messages"][2:4] == [empty | {"content": ""}, said("assistant", "ok")]
+    assert rules(pack) == ["empty_field", "empty_field"]
+
+
 def test_results_come_before_the_words_beside_them() -> None:
     pack = packed(CLAUDE, user(), assistant(call("a")), user(text("here"), result("a")))
     assert content(pack, 2) == [result("a"), text("here")]

@@ -33,6 +33,7 @@ RULES: dict[str, str] = {
     "unanswered_call": "a call without a result gets a synthetic error result that says so",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
+    "empty_field": "an empty field that the wire wants absent or filled is written so",
     "same_role_run": "neighbours of the same role are joined where the wire's dialect demands alternation",
     "system_place": "a system message where the model takes none is moved to the system prompt or the user's words",
     "results_first": "the tool results of a message are put before its other parts",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from lading.messages import Message, Template
 from lading.models.card import Card
-from lading.repair import Needs
+from lading.repair import Needs, Repair, Standing
 from lading.validity import Invariant
 from lading.wire import Wire, alternation
 from lading.wire.openai_chat.decoding import NAME, decode
@@ -29,9 +30,25 @@ def needs(card: Card) -> Needs:
     """Alternation where the dialect demands it, ids of at most 40 characters (C7), plain tool names (C8)."""
     return replace(
         alternation(card),
+        mends=(_without_empty_fields,),
         continues=partial(_continues, card),
         call_id=r"(?s:.){1,40}",
         tool_name=r"[A-Za-z0-9_-]{1,64}",
+    )
+
+
+def _without_empty_fields(message: Message, standing: Standing) -> tuple[Message, Sequence[Repair]]:
+    """An empty ``tool_calls`` is dropped (C5), and a tool message without content has an empty one (C6)."""
+    del standing
+    template = message.template if message.origin == NAME and message.template else {}
+    fields = {key: code for key, code in template.items() if (key, code) != ("tool_calls", "empty_list")}
+    empty = template.get("role") == "tool" and not any(result.parts for result in message.results)
+    if empty and template.get("content") != "empty":
+        fields["content"] = "empty"
+    if fields == template:
+        return message, ()
+    return replace(message, template=fields), (
+        Repair("empty_field", "an empty field is written as the wire takes it"),
     )
 
 
