@@ -81,7 +81,7 @@ def test_a_repeated_call_whose_earlier_result_left_the_view_is_no_loop(cleared: 
 
 def test_calls_that_were_cut_away_are_no_loop() -> None:
     history = log(*[calling(CALL)] * 3)
-    history.withdraw(3, call=1, pointer="p")
+    history.withdraw(3, call=1)
     assert repeated(history.view) is None
     history = log(*[calling(CALL)] * 3)
     history.view.items[3:5] = []

@@ -13,13 +13,12 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.addresses import Address
 from lading.asking import Asking, attempted
 from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
 from lading.counting import counter_on
 from lading.errors import IllegalRequest, InputError, PackError, WindowExceeded
-from lading.events import Event, StrategyOverruled, ToolsReduced
+from lading.events import Event, RuleBroken, StrategyOverruled, ToolsReduced
 from lading.history import History
 from lading.log import Reported
 from lading.manifest import Cause, Frame, Manifest, totals
@@ -36,6 +35,7 @@ from lading.validity import newest_block
 from lading.view import View
 from lading.wire import find_wire
 from lading.wire.checking import Violation
+from lading.wire.fitting import needs_on
 
 Decided = TypeVar("Decided")
 
@@ -52,7 +52,7 @@ class Engine:
         self.settings = settings
         self._wire = find_wire(settings.wire)
         self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
-        self.history = History(self._wire.needs(settings.card), self._count)
+        self.history = History(needs_on(self._wire, settings.card), self._count, address=settings.address)
         self._strategy = strategy(settings.strategy)
         self._asking = Asking(settings, self._count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
@@ -133,10 +133,7 @@ class Engine:
 
     def withdraw(self, entry: int) -> None:
         """Show nothing from this entry on, from the next request on: the caller goes on from before it."""
-        session, last = self.settings, len(self.history.entries) - 1
-        item = str(entry) if entry == last else f"{entry}-{last}"
-        pointer = str(Address(session.tenant, session.session, "log", item))
-        self._request.forget(self.history.withdraw(entry, call=self.call, pointer=pointer))
+        self._request.forget(self.history.withdraw(entry, call=self.call))
         self._receipts.shortened(len(self.history.view))
 
     def count(self, message: Message) -> int:
@@ -172,7 +169,7 @@ class Engine:
         recorded, learned = False, None
         self._asking.begin()
         try:
-            self._events += self.history.close(call=self.call)
+            self._events += self.history.close(call=self.call, fields=template)
             mark, self._undecided = len(self.history.edits), len(self.history.view)
             if all(item.message.role == "system" for item in self.history.view.items):
                 raise PackError("There is no message to answer yet. Append a user message first.")
@@ -261,7 +258,7 @@ class Engine:
             account=self._account,
             cache_cold=self._receipts.is_cold(at_s),
             count=self._count,
-            address=lambda item: str(Address(settings.tenant, settings.session, "log", item)),
+            address=settings.address,
             invariants=self._wire.invariants(settings.card),
             tier=settings.card.tier,
             output_price=settings.card.prices.output if settings.summarizer else None,
@@ -358,10 +355,12 @@ class Engine:
         return request.violations()
 
     def _record(self, violations: list[Violation], standing: Standing) -> Pack:
-        request, decided = self._request, self.history.edits[self._last.edits :]
+        request, decided, call = self._request, self.history.edits[self._last.edits :], self.call
         chain, ends, body = tuple(request.chain), tuple(request.ends), request.body()
         manifest = self._receipts.record(standing, self.history, offer=self._offer, built=(chain, ends, len(body)))
-        events = (*self._events, *applied(decided, before=self._undecided, after=len(self.history.view)))
+        broken = (RuleBroken(call, item.rule, item.path, item.detail) for item in violations)
+        decisions = applied(decided, before=self._undecided, after=len(self.history.view))
+        events = (*self._events, *broken, *decisions)
         self._events, self._account = [], standing.account
         return Pack(body, manifest, chain, ends, tuple(violations), events)
 

@@ -22,6 +22,16 @@ class Repaired(Struct, frozen=True, tag_field="event", tag=True):
     detail: str
 
 
+class RuleBroken(Struct, frozen=True, tag_field="event", tag=True):
+    """A request breaks a wire rule that no repair covers; ``Pack.violations`` has it too."""
+
+    call: int
+    rule: str
+    path: str
+    """Where in the body, e.g. ``messages.3.content.0``."""
+    detail: str
+
+
 class CompactionApplied(Struct, frozen=True, tag_field="event", tag=True):
     """A frozen decision changed what the model sees from this call on."""
 
@@ -162,6 +172,7 @@ class ReplyLost(Struct, frozen=True, tag_field="event", tag=True):
 Event: TypeAlias = (
     UnknownModel
     | Repaired
+    | RuleBroken
     | CompactionApplied
     | Compacted
     | StrategyOverruled

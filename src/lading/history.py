@@ -16,8 +16,8 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.log import Edit, Entry, Reported
 from lading.manifest import log_chain
-from lading.messages import File, Image, Message, ToolResult, is_spoken
-from lading.repair import Admitted, Border, Needs
+from lading.messages import File, Image, Message, Template, ToolResult, is_spoken
+from lading.repair import LEFT_OUT, Admitted, Border, Needs, trimmed
 from lading.request import encoded
 from lading.view import View, rebuild
 
@@ -28,8 +28,11 @@ CLOSING = "before the request: "
 class History:
     """Entries, edits and view of one session. Append-only but for edits that were never sent."""
 
-    def __init__(self, needs: Needs, count: Callable[[Message], int]) -> None:
-        self._needs = needs
+    def __init__(
+        self, needs: Needs, count: Callable[[Message], int], *, address: Callable[[str], str] = lambda _item: ""
+    ) -> None:
+        """``address``: names entries of the log, for notes in place of what is left out."""
+        self._needs, self._address = needs, address
         self._border = Border(needs)
         self._count = count
         self.entries: list[Entry] = []
@@ -81,19 +84,23 @@ class History:
         self._turn += is_spoken(message)
         index, tokens = len(self.entries), self._count(message)
         self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
-        admitted = self._border.admit(message)
-        return self._repaired(admitted, admitted.messages, "", call)
+        admitted = self._border.admit(message, pointer=self._address(str(index)))
+        return self._repaired(admitted, admitted.messages, "", call, entry=index)
 
-    def close(self, *, call: int) -> list[Event]:
-        """Mend what a request made now would break: calls without results, an assistant message at the end."""
+    def close(self, *, call: int, fields: Template | None = None) -> list[Event]:
+        """Mend what a request with these body fields would break now: calls without results, an assistant message
+        at the end that the model does not continue."""
         open_still = self._border.copy()
-        admitted = self._border.close()
-        if not admitted.messages:
+        admitted = self._border.close(fields)
+        if not (admitted.messages or admitted.repairs):
             return []
         self._unclosed = len(self.edits), open_still
-        start, end = self.view.span(len(self.entries) - 1, len(self.entries) - 1)
-        shown = tuple(item.message for item in self.view.items[start:end])
-        return self._repaired(admitted, (*shown, *admitted.messages), CLOSING, call)
+        entry = self.entries[-1].index if admitted.messages else self.view.items[-1].entry
+        start, end = self.view.span(entry, entry)
+        shown = [item.message for item in self.view.items[start:end]]
+        if not admitted.messages:
+            shown[-1] = trimmed(shown[-1])
+        return self._repaired(admitted, (*shown, *admitted.messages), CLOSING, call, entry=entry)
 
     def apply(self, draft: Draft, *, call: int, room_tokens: int) -> int:
         """Make a draft a frozen edit of the view; returns the first position that changed.
@@ -131,10 +138,11 @@ class History:
         shown = tuple(item.message for item in self.view.items[start:end])
         self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call, room_tokens=2**62)
 
-    def withdraw(self, entry: int, *, call: int, pointer: str) -> int:
+    def withdraw(self, entry: int, *, call: int) -> int:
         """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
         Returns the first position that changed."""
         last = len(self.entries) - 1
+        pointer = self._address(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call, room_tokens=2**62)
         self._pass_border()
@@ -182,19 +190,21 @@ class History:
 
     def _pass_border(self) -> None:
         """Bring the border to where it stands after all that is part of the history."""
-        closed: set[int] = set()
+        closed: dict[int, Message] = {}
         for edit in self.edits:
             if edit.withdraws:
-                closed.difference_update(span := range(edit.first, edit.last + 1))
+                span = range(edit.first, edit.last + 1)
+                closed = {entry: message for entry, message in closed.items() if entry not in span}
                 self.withdrawn.update(span)
             elif edit.kind == "repaired" and edit.reason.startswith(CLOSING):
-                closed.add(edit.first)
+                closed[edit.first] = edit.replacement[-1]
         self._border = Border(self._needs)
         for entry in self.entries:
             if entry.index not in self.withdrawn:
                 self._border.admit(entry.message)
             if entry.index in closed:
                 self._border.close()
+                self._border.last = closed[entry.index]
 
     def _take(self, entry: Entry) -> None:
         self._note(entry)
@@ -205,14 +215,15 @@ class History:
         self.log = log_chain(self.log, entry)
         self.holds_media = self.holds_media or holds_media(entry.message)
 
-    def _repaired(self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int) -> list[Event]:
-        if shown == (self.entries[-1].message,):
-            return [Repaired(item.rule, len(self.entries) - 1, item.detail) for item in admitted.repairs]
-        entry = self.entries[-1].index
-        # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
-        rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
-        reason = when + ", ".join(rules)
-        self.apply(Draft("repaired", entry, entry, shown, reason, ()), call=call, room_tokens=2**62)
+    def _repaired(
+        self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int, *, entry: int
+    ) -> list[Event]:
+        if shown != (self.entries[entry].message,):
+            # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
+            rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+            pointers = (self._address(str(entry)),) if LEFT_OUT in rules else ()
+            draft = Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
+            self.apply(draft, call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
 
 

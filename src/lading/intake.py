@@ -7,12 +7,14 @@ from call to call. The facade that makes the request sets them anew.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from itertools import groupby, takewhile
+from typing import Any, cast
 
 from lading import jsonbytes
-from lading.errors import InputError, WireError
+from lading.errors import IllegalRequest, InputError, WireError
 from lading.messages import Message, Tool, user_text
 from lading.wire import Wire, find_wire
 from lading.wire.replies import Reply, SseEvent
@@ -21,7 +23,23 @@ MARK = "cache_control"
 _DEEPEST = 32
 _CHAT_ROLES = frozenset({"tool", "developer", "function"})
 _CHAT_FIELDS = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "audio"})
-_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "document"})
+_CHAT_PARTS = frozenset({"image_url", "input_audio", "file", "refusal"})
+_BLOCKS = frozenset({"image", "document", "search_result", "container_upload", "server_tool_use", "mcp_tool_use"})
+_TOOL_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+_CHAT_TOOLS = frozenset(
+    {
+        "mcp",
+        "web_search",
+        "web_search_preview",
+        "file_search",
+        "code_interpreter",
+        "image_generation",
+        "local_shell",
+    }
+)
+"""Tools of OpenAI's servers."""
+_DATED = re.compile(r"\w+_\d{8}")
+"""The type of a tool that Anthropic defines."""
 
 
 def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
@@ -66,30 +84,51 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     """
     if isinstance(given, str):
         return [user_text(given)]
-    if isinstance(given, Mapping) and isinstance(given.get("messages"), list | tuple):
-        body = plain(given)
-        return list(_decoded(body["messages"], wire, {"system": body["system"]} if "system" in body else {}))
-    items = list(given) if isinstance(given, list | tuple) else [given]
     messages: list[Message] = []
-    for item in items:
-        # No wire that keeps its system elsewhere takes one in front: there it is meant as everybody writes it.
-        leads = leads and (not messages or messages[-1].role == "system")
-        messages += [item] if isinstance(item, Message) else _decoded([_object(item)], wire, {}, leads=leads)
+    if isinstance(given, Mapping) and isinstance(given.get("messages"), list | tuple):
+        if given.get("system") is not None:
+            (system,), _ = unmarked([{"content": plain(given["system"])}])
+            messages += find_wire("anthropic").decode({"messages": [], "system": system["content"]}).messages
+        given = given["messages"]
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    sources = [item if isinstance(item, Message) else _object(item) for item in items]
+    # No wire that keeps its system elsewhere takes one in front: there it is meant as everybody writes it.
+    start = len(list(takewhile(lambda source: _role(source) == "system", sources))) if leads else 0
+    chosen = [_wire_of(source, wire, leads=at < start) for at, source in enumerate(sources)]
+    # Neighbours are read together: an answer of the old style names its call by where it stands.
+    for name, run in groupby(range(len(sources)), key=lambda at: chosen[at]):
+        read = [sources[at] for at in run]
+        messages += find_wire(name).decode({"messages": unmarked(read)[0]}).messages if name else cast(Any, read)
     return messages
 
 
 def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
-    """The tools that were handed in: our values, or dicts of any wire. Raises InputError, WireError."""
+    """The tools that were handed in: our values, or dicts of any wire. Raises InputError, WireError, IllegalRequest
+    for a tool of another provider's own."""
     tools: list[Tool] = []
     for item in given:
         if isinstance(item, Tool):
-            tools.append(item)
-            continue
-        declaration = _object(item)
-        name = "anthropic" if "input_schema" in declaration else wire.name
-        chosen = find_wire("openai_chat" if "function" in declaration else name)
-        tools += chosen.decode({"messages": [], "tools": [declaration]}).tools
+            found: tuple[Tool, ...] = (item,)
+        else:
+            declaration = _object(item)
+            chosen = find_wire(_wire_of_tool(declaration, wire))
+            found = chosen.decode({"messages": [], "tools": [declaration]}).tools
+        tools += found
+    foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
+    if foreign is not None:
+        raise IllegalRequest(
+            f"The tool {foreign.name!r} is one of {foreign.origin}'s own, and {wire.name} has no form for it. "
+            "Offer it as a function with a schema, or leave it out."
+        )
     return tuple(tools)
+
+
+def _wire_of_tool(declaration: dict[str, Any], wire: Wire) -> str:
+    kind = declaration.get("type")
+    if "function" in declaration or "custom" in declaration or kind in _CHAT_TOOLS:
+        return "openai_chat"
+    is_dated = isinstance(kind, str) and _DATED.fullmatch(kind)
+    return "anthropic" if "input_schema" in declaration or is_dated or kind == "mcp_toolset" else wire.name
 
 
 def reply_from(response: object, *, wire: Wire) -> Reply:
@@ -164,23 +203,22 @@ def _object(item: object) -> dict[str, Any]:
     return value
 
 
-def _decoded(
-    items: Sequence[Any], wire: Wire, more: Mapping[str, Any], *, leads: bool = False
-) -> Sequence[Message]:
-    chosen = wire
-    leading_system = leads and items[0].get("role") == "system"
-    if wire.name != "openai_chat" and (leading_system or any(map(_is_chat, items))):
-        chosen = find_wire("openai_chat")
-    elif wire.name != "anthropic" and any(map(_has_blocks, items)):
-        chosen = find_wire("anthropic")
-    return chosen.decode({"messages": unmarked(items)[0], **more}).messages
+def _role(source: Message | dict[str, Any]) -> object:
+    return source.role if isinstance(source, Message) else source.get("role")
 
 
-def _is_chat(item: Any) -> bool:
-    return isinstance(item, dict) and (item.get("role") in _CHAT_ROLES or not _CHAT_FIELDS.isdisjoint(item))
-
-
-def _has_blocks(item: Any) -> bool:
-    content = item.get("content") if isinstance(item, dict) else None
-    blocks = content if isinstance(content, list) else ()
-    return any(isinstance(block, dict) and block.get("type") in _BLOCKS for block in blocks)
+def _wire_of(source: Message | dict[str, Any], wire: Wire, *, leads: bool) -> str | None:
+    """The name of the wire to read a message by; None for one of our values."""
+    if isinstance(source, Message):
+        return None
+    content = source.get("content")
+    blocks = content if isinstance(content, list) else []
+    kinds = {str(block.get("type")) for block in blocks if isinstance(block, dict)}
+    is_chat = source.get("role") in _CHAT_ROLES or not _CHAT_FIELDS.isdisjoint(source)
+    has_parts, has_tools = not _CHAT_PARTS.isdisjoint(kinds), not _TOOL_BLOCKS.isdisjoint(kinds)
+    has_blocks = has_tools or any(kind in _BLOCKS or kind.endswith("_tool_result") for kind in kinds)
+    if wire.name != "openai_chat" and (leads or is_chat or (has_parts and not has_blocks)):
+        return "openai_chat"
+    if wire.name != "anthropic" and not is_chat and (has_tools or (has_blocks and not has_parts)):
+        return "anthropic"
+    return wire.name

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
+from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
 CONTINUE = "[Continue.]"
 EMPTY = "[empty message]"
+LEFT_OUT = "part_left_out"
+"""The rule whose repairs lose content and therefore leave a pointer."""
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
 
@@ -30,15 +33,49 @@ RULES: dict[str, str] = {
     "unanswered_call": "a call without a result gets a synthetic error result that says so",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
+    "empty_field": "an empty field that the wire wants absent or filled is written so",
     "same_role_run": "neighbours of the same role are joined where the wire's dialect demands alternation",
-    "ends_with_assistant": "a request that would end with an assistant message gets a user turn after it",
+    "system_place": "a system message where the model takes none is moved to the system prompt or the user's words",
+    "results_first": "the tool results of a message are put before its other parts",
+    "part_translated": "a part in another wire's form is written in this wire's form",
+    "part_moved": "a picture or document in a tool result is shown in a user message after it",
+    LEFT_OUT: "a part that the wire cannot carry there is replaced by a note with a pointer to it",
+    "reasoning_left_out": "reasoning that the wire does not accept back is left out",
+    "trailing_space": "whitespace at the end of a prefilled answer is removed where the wire forbids it",
+    "ends_with_assistant": "a final assistant message that the model does not continue gets a user turn after it",
 }
 """Every rule by name, in a sentence."""
+
+
+class Repair(Struct, frozen=True):
+    """One rule applied to one message."""
+
+    rule: str
+    detail: str
+
+
+class Standing(Struct, frozen=True):
+    """Where a message enters."""
+
+    last: Message | None
+    """The message shown before it; None for the first."""
+    pointer: str
+    """The address of the raw message; empty where it has none."""
+
+
+Mend: TypeAlias = Callable[[Message, Standing], tuple[Message, Sequence[Repair]]]
+"""A wire's own change to a message; an unchanged message is returned as the same object."""
 
 
 class Needs(Struct, frozen=True):
     """What a wire demands beyond pairing."""
 
+    mends: tuple[Mend, ...] = ()
+    """What the wire changes of each message, in order."""
+    continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
+    """Whether the model goes on with this final assistant message, given the body's other fields."""
+    no_trailing_space: bool = False
+    """A final assistant message must not end in whitespace."""
     alternation: bool = False
     """Neighbouring messages of one role are joined; the border reports each."""
     no_empty_texts: bool = False
@@ -47,13 +84,6 @@ class Needs(Struct, frozen=True):
     """Pattern of the tool-call ids it takes; empty: any."""
     tool_name: str = ""
     """Pattern of the tool names it takes; empty: any."""
-
-
-class Repair(Struct, frozen=True):
-    """One rule applied to one message."""
-
-    rule: str
-    detail: str
 
 
 class Admitted(Struct, frozen=True):
@@ -75,7 +105,8 @@ class Border:
         """The last number given to an id that was there before."""
         self._calls_origin = ""
         self._late: list[Message] = []
-        self._last_role = ""
+        self.last: Message | None = None
+        """The last message shown."""
 
     def copy(self) -> Border:
         """A border that stands where this one stands, as long as neither is fed another message."""
@@ -84,9 +115,14 @@ class Border:
         same._late = list(self._late)
         return same
 
-    def admit(self, message: Message) -> Admitted:
-        """How the next message is shown."""
+    def admit(self, message: Message, *, pointer: str = "") -> Admitted:
+        """How the next message is shown; ``pointer``: the address that a note in place of a part names."""
         repairs: list[Repair] = []
+        # Open calls get their results before anything but a result is shown.
+        standing = Standing(Message("tool") if self._open else self.last, pointer)
+        for mend in self._needs.mends:
+            message, found = mend(message, standing)
+            repairs += found
         answers = [part for part in message.results if part.call_id in self._open]
         continues_results = bool(answers) or (bool(message.results) and bool(self._open))
         before = () if continues_results else self._close_calls(repairs)
@@ -100,16 +136,24 @@ class Border:
         self._report_runs(messages, repairs)
         return Admitted(tuple(messages), tuple(repairs))
 
-    def close(self) -> Admitted:
-        """What must follow the last message for a request to be made now; nothing when all is well."""
+    def close(self, fields: Template | None = None) -> Admitted:
+        """What must follow the last message for a request with these body fields; nothing when all is well.
+
+        Where the model continues a final assistant message, nothing follows one that says anything; the repair
+        ``trailing_space`` then asks the caller to show it ``trimmed``.
+        """
         repairs: list[Repair] = []
         messages = list(self._close_calls(repairs))
-        last_role = messages[-1].role if messages else self._last_role
-        if last_role == "assistant":
-            repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
-            messages.append(user_text(CONTINUE))
-        if messages:
-            self._last_role = messages[-1].role
+        last = messages[-1] if messages else self.last
+        if last is not None and last.role == "assistant":
+            if last.text == EMPTY or not self._needs.continues(last, fields or {}):
+                repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
+                last = user_text(CONTINUE)
+                messages.append(last)
+            elif self._needs.no_trailing_space and trimmed(last) is not last:
+                repairs.append(Repair("trailing_space", "whitespace was removed at the end of the last message"))
+                last = trimmed(last)
+        self.last = last
         return Admitted(tuple(messages), tuple(repairs))
 
     def _shown(self, message: Message, repairs: list[Repair]) -> list[Message]:
@@ -169,7 +213,12 @@ class Border:
         return shown
 
     def _answer(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
-        waiting = self._open.get(result.call_id)
+        asked = result.call_id
+        if not asked and asked not in self._open:
+            # An answer of the old style names its call only by the function and by where it stands.
+            same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
+            asked = next(same, next(iter(self._open), asked))
+        waiting = self._open.get(asked)
         if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_as_text(result, message))
@@ -178,7 +227,7 @@ class Border:
         named = (at for at, call in enumerate(waiting) if result.name and call.name == result.name)
         shown = waiting.pop(next(named, 0)).id
         if not waiting:
-            del self._open[result.call_id]
+            del self._open[asked]
         if shown == result.call_id:
             return result
         rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
@@ -200,9 +249,18 @@ class Border:
 
     def _report_runs(self, messages: Sequence[Message], repairs: list[Repair]) -> None:
         for message in messages:
-            if self._needs.alternation and message.role == self._last_role != "tool":
+            before = self.last.role if self.last else ""
+            if self._needs.alternation and message.role == before != "tool":
                 repairs.append(Repair("same_role_run", f"two {message.role} messages in a row are joined"))
-            self._last_role = message.role
+            self.last = message
+
+
+def trimmed(message: Message) -> Message:
+    """The message without whitespace at the end of its last text; the same object where there is none."""
+    last = message.parts[-1] if message.parts else None
+    if not isinstance(last, Text) or last.text == last.text.rstrip():
+        return message
+    return message.with_parts((*message.parts[:-1], replace(last, text=last.text.rstrip())))
 
 
 def _stand_in(call_id: str) -> str:

@@ -23,7 +23,9 @@ _MARKS = ("cache_control", "prompt_cache_breakpoint")
 def essence(message: Message) -> str:
     """The digest of what a message says. Raises InputError for a number that is NaN or infinite."""
     try:
-        return jsonbytes.digest(jsonbytes.dump([_role(message), message.name, _said(message.parts)]))
+        return jsonbytes.digest(
+            jsonbytes.dump([_role(message), message.name, _said(message, unnamed=_is_old_style(message))])
+        )
     except ValueError as error:
         raise InputError(f"A message holds a number that JSON cannot carry (NaN or infinite): {error}.") from error
 
@@ -53,14 +55,15 @@ def _role(message: Message) -> str:
     return "tool" if message.results else message.role
 
 
-def _said(parts: Sequence[Any]) -> list[Any]:
-    said: list[Any] = ["\n".join(part.text for part in parts if isinstance(part, Text)).strip()]
-    for part in parts:
+def _said(holder: Message | ToolResult, *, unnamed: bool = False) -> list[Any]:
+    """``unnamed``: without the ids of calls, which an old-style call and its answer are given by position."""
+    said: list[Any] = ["\n".join(part.text for part in holder.parts if isinstance(part, Text)).strip()]
+    for part in holder.parts:
         match part:
             case ToolCall():
-                said.append(("call", part.id, part.name, _arguments(part.arguments)))
+                said.append(("call", "" if unnamed else part.id, part.name, _arguments(part.arguments)))
             case ToolResult():
-                said.append(("result", part.call_id, part.is_error, _said(part.parts)))
+                said.append(("result", "" if unnamed else part.call_id, part.is_error, _said(part)))
             case Image():
                 said.append(("image", part.url, part.data))
             case File():
@@ -70,6 +73,12 @@ def _said(parts: Sequence[Any]) -> list[Any]:
             case Text() | Reasoning():
                 pass
     return said
+
+
+def _is_old_style(message: Message) -> bool:
+    template = message.template or {}
+    answers = template.get("role") == "function" and "tool_call_id" not in template
+    return answers or template.get("function_call") == "call"
 
 
 def _arguments(arguments: str) -> Any:

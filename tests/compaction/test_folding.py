@@ -335,7 +335,7 @@ def test_of_what_is_withdrawn_no_notes_are_left() -> None:
     )
     notes, rules = note_down(history.view, pressure()), read_statements(history.view, 4).between(0, 4)
     assert [rule.text for rule in rules] == ["Never push.", "Always push."]
-    history.withdraw(2, call=1, pointer=address("2-4"))
+    history.withdraw(2, call=1)
     history.append(answered("1", "Error: boom"), call=2)
     assert note_down(history.view, pressure()) is notes
     assert [(note.entry, note.forms[0].text) for note in notes.between(0, 9)] == [

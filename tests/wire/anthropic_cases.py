@@ -165,6 +165,9 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "A22": {"on text": (body(user(text("x", cache_control=MARK))), BEFORE)},
     "A23": {"tools declared": (body(*LOOP), BEFORE)},
+    "A26": {
+        "server tools": (body(user(), assistant(REDACTED, search("s"), found("s"), text("x")), user()), BEFORE)
+    },
 }
 
 ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
@@ -388,5 +391,10 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A23": {
         "tools missing": (without(body(*LOOP), "tools"), BEFORE),
         "tools empty": (body(*LOOP, tools=[]), BEFORE),
+    },
+    "A26": {
+        "another wire's part": (body(user({"type": "image_url"})), BEFORE),
+        "a picture in the field system": (body(user(), system=[{"type": "image"}]), BEFORE),
+        "an upload in a result": (body(*LOOP[:2], user(result("a", [{"type": "container_upload"}]))), BEFORE),
     },
 }

@@ -71,7 +71,7 @@ def test_a_refusal_keeps_its_words() -> None:
     body = chat_body("", None, calls=[])
     body["choices"][0]["message"]["refusal"] = "No."
     reply = REPLIES.read(body)
-    assert sent_back(reply.message) == {"role": "assistant", "content": "", "refusal": "No."}
+    assert sent_back(reply.message) == {"role": "assistant", "content": None, "refusal": "No."}
     stream = REPLIES.stream(RESTORE)
     feed(stream, streamed({"role": "assistant", "refusal": "N"}, {"refusal": "o."}))
     assert stream.reply().message == reply.message

@@ -133,6 +133,13 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "not wanted": (body(USER, ASSISTANT), PLAIN),
     },
     "C11": {"system, then in turn": (body(said("system"), *LOOP, ASSISTANT, USER), PLAIN)},
+    "C12": {
+        "all that a user shows": (
+            body({"role": "user", "content": [{"type": kind} for kind in ("image_url", "input_audio", "file")]}),
+            PLAIN,
+        ),
+        "a refusal": (body(USER, {"role": "assistant", "content": [{"type": "refusal"}]}), PLAIN),
+    },
 }
 
 ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
@@ -211,6 +218,14 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
         "two users": (body(USER, USER), PLAIN),
         "two assistants": (body(USER, ASSISTANT, ASSISTANT), PLAIN),
         "assistant first": (body(said("system"), ASSISTANT, USER), PLAIN),
+    },
+    "C12": {
+        "another wire's block": (body({"role": "user", "content": [{"type": "image"}]}), PLAIN),
+        "a picture of a tool": (body(USER, asks(call("a")), answer("a", [{"type": "image_url"}])), PLAIN),
+        "a picture said by the assistant": (
+            body(USER, {"role": "assistant", "content": [{"type": "image_url"}]}),
+            PLAIN,
+        ),
     },
 }
 

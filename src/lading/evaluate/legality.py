@@ -16,6 +16,7 @@ from lading.sources import Recording
 from lading.view import View
 from lading.wire import find_wire
 from lading.wire.checking import Violation
+from lading.wire.fitting import needs_on
 
 
 class Broken(Struct, frozen=True):
@@ -107,11 +108,11 @@ def _violations(
 
 def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> Iterator[Repair]:
     settings = plan.settings
-    border = Border(find_wire(settings.wire).needs(settings.card))
+    border = Border(needs_on(find_wire(settings.wire), settings.card))
     due = set(calls)
     for position, message in enumerate(messages):
         if position in due:
-            yield from border.close().repairs
+            yield from border.close(plan.template).repairs
         yield from border.admit(message).repairs
 
 

@@ -25,6 +25,7 @@ from lading.request import Request
 from lading.sources import Recording, ToolsSoFar
 from lading.view import View
 from lading.wire import find_wire
+from lading.wire.fitting import needs_on
 
 OUTPUT_RATE = 5.0
 """What a token costs that an arm's own model call writes, in base input tokens."""
@@ -90,14 +91,14 @@ class Session(Struct, frozen=True):
 def session_of(recording: Recording, plan: Plan, *, name: str) -> Session:
     """The session of a recording. Raises IllegalRequest for a number that JSON cannot carry."""
     settings = plan.settings
-    history = History(find_wire(settings.wire).needs(settings.card), lambda _message: 0)
+    history = History(needs_on(find_wire(settings.wire), settings.card), lambda _message: 0)
     so_far = ToolsSoFar(recording)
     calls: list[int] = []
     raw_calls: list[int] = []
     had_user = False
     for position, message in enumerate(recording.messages):
         if message.role == "assistant" and had_user:
-            history.close(call=len(calls) + 1)
+            history.close(call=len(calls) + 1, fields=plan.template)
             calls.append(len(history.view))
             raw_calls.append(position)
         had_user = had_user or message.role == "user"

@@ -18,6 +18,7 @@ from lading.tables import lookup
 from lading.validity import Invariant
 from lading.wire.checking import Checker, Rule, Violation, Walk
 from lading.wire.replies import Replies
+from lading.wire.translation import PartTypes
 
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
@@ -60,10 +61,15 @@ class Wire(Struct, frozen=True):
     """The legality this wire adds to where a history may be cut."""
     replies: Replies
     """How this wire answers, as functions."""
-    shows_in_results: bool = False
-    """Whether a tool's result may hold pictures and documents."""
     needs: Callable[[Card], Needs] = alternation
-    """What messages must be mended for on their way in."""
+    """What messages must be mended for on their way in, beside their parts."""
+    parts: PartTypes | None = None
+    """The parts that messages may hold; None: whatever they hold is written."""
+
+    @property
+    def shows_in_results(self) -> bool:
+        """Whether a tool's result may hold pictures and documents."""
+        return self.parts is not None and self.parts.words["image"] in self.parts.takes["result"]
 
 
 def find_wire(name: str) -> Wire:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from lading.messages import Opaque, Template
+from msgspec import Struct
+
+from lading.messages import Opaque, Part, Template
 from lading.wire.shapes import copied
 
 _DATA_URL = re.compile(r"data:([A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+);base64,(.+)", re.DOTALL)
@@ -18,9 +20,28 @@ def stand_in_id(call_id: str) -> str:
     return "call_" + sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def left_out(what: str) -> str:
+class PartTypes(Struct, frozen=True):
+    """The parts that a wire takes."""
+
+    words: Mapping[str, str]
+    """The wire's word for each kind of part, by its tag."""
+    takes: Mapping[str, frozenset[str]]
+    """The types of parts that may stand in a message of each role, in its words, and in a tool ``result``."""
+    carries: Callable[..., bool]
+    """Whether a part of a fitting type can be written: ``carries(part, card, native=...)``."""
+    read: Callable[[Any, str], Part]
+    """A provider's part to ours; an ``Opaque`` part for an unknown type. Raises WireError."""
+    moves: frozenset[str] = frozenset()
+    """The types that a tool result cannot hold and a user message after it can."""
+
+    def word(self, part: Part) -> str:
+        """The wire's word for a part; of an ``Opaque`` one the provider's own."""
+        return type_of(part) if isinstance(part, Opaque) else self.words[str(part.__struct_config__.tag)]
+
+
+def left_out(what: str, pointer: str = "") -> str:
     """The words in place of something that the wire cannot carry."""
-    return f"[{what} left out]"
+    return f"[{what} left out. Original: {pointer}]" if pointer else f"[{what} left out]"
 
 
 def system_words(text: str) -> str:
@@ -30,7 +51,8 @@ def system_words(text: str) -> str:
 
 def type_of(part: Opaque) -> str:
     """The provider's word for an unknown part, shortened."""
-    kind = part.value.get("type") if isinstance(part.value, dict) else None
+    value = part.value if isinstance(part.value, dict) else {}
+    kind = value["type"] if "type" in value else next(iter(value), None)
     return kind[:40] if isinstance(kind, str) and kind else "part"
 
 

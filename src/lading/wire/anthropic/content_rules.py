@@ -1,14 +1,29 @@
-"""Rules of the Messages wire about text, thinking and cache marks: A11, A14, A16, A19 to A22."""
+"""Rules of the Messages wire about text, thinking and cache marks: A11, A14, A16, A19 to A22, A26."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lading.wire.anthropic.walking import THINKING, AnthropicWalk, Block, Reading, ttl_of
+from lading.wire.anthropic.walking import (
+    SERVER_CALLS,
+    THINKING,
+    AnthropicWalk,
+    Block,
+    Reading,
+    is_server_result,
+    read_content,
+    ttl_of,
+)
 from lading.wire.checking import Finding, WireMessage, shown
 
 MAX_CACHE_MARKS = 4
+BLOCK_TYPES = {
+    "user": {"text", "image", "document", "search_result", "tool_result", "container_upload"},
+    "assistant": {"text", "thinking", "redacted_thinking", "tool_use", "container_upload", "compaction"},
+}
+"""What the messages of each role may hold, beside the calls and results of servers in the assistant's."""
+RESULT_TYPES = {"text", "image", "document", "search_result", "tool_reference"}
 MIN_THINKING_TOKENS = 1024
 
 
@@ -27,6 +42,27 @@ def texts(walk: AnthropicWalk, message: WireMessage) -> Iterator[Finding]:
     yield from _blank_texts(reading)
     if isinstance(message, dict) and reading.role != "assistant" and _empty(reading):
         yield Finding(walk.here, "the content must not be empty")
+
+
+def system_types(walk: AnthropicWalk) -> Iterator[Finding]:
+    """A26 for the field system."""
+    yield from (_wrong_type(block, "the field system") for block in walk.system.blocks if block.kind != "text")
+
+
+def block_types(walk: AnthropicWalk, message: WireMessage) -> Iterator[Finding]:
+    """A26: blocks are of the types that their role takes, and so are those inside a tool result."""
+    reading = walk.read(message)
+    for block in reading.blocks if reading.role in BLOCK_TYPES else ():
+        is_servers = block.kind in SERVER_CALLS or (is_server_result(block.kind) and block.kind != "tool_result")
+        if block.kind not in BLOCK_TYPES[reading.role] and not (is_servers and reading.role == "assistant"):
+            yield _wrong_type(block, f"{reading.role} messages")
+        if block.kind == "tool_result":
+            inner = read_content(f"{block.path}.content", block.value.get("content") or "")
+            yield from (_wrong_type(part, "tool results") for part in inner.blocks if part.kind not in RESULT_TYPES)
+
+
+def _wrong_type(block: Block, where: str) -> Finding:
+    return Finding(block.path, f"a block of type {shown(block.kind)} does not belong into {where}")
 
 
 def _blank_texts(reading: Reading) -> Iterator[Finding]:

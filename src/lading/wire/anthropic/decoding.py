@@ -55,18 +55,19 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 
 
 def _system(value: Any) -> Message:
-    parts, code = read_content(value, "system", read_part=_part)
+    parts, code = read_content(value, "system", read_part=read_part)
     return Message("system", parts, origin=NAME, template={"system": code})
 
 
 def _message(source: dict[str, Any], path: str) -> Message:
     word = role_at(source, ROLES, path=path)
-    parts, code = read_content(source.get("content"), f"{path}.content", read_part=_part)
+    parts, code = read_content(source.get("content"), f"{path}.content", read_part=read_part)
     template = template_of(source, {"role": word, "content": code}, path=path)
     return Message(ROLES[word], parts, origin=NAME, template=template)
 
 
-def _part(value: Any, path: str) -> Part:
+def read_part(value: Any, path: str) -> Part:
+    """A content block. Raises WireError."""
     source = as_object(value, path)
     match text_at(source, "type", path=path):
         case "tool_use":

@@ -40,7 +40,7 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
     if card.conduct.dialect in ("bedrock", "strict"):
         return True
     if in_list(before):
-        return after.role == "user" and not is_native(after)
+        return not in_list(after) and (card.conduct.mid_system or not is_native(after))
     return not in_list(after) and not (is_native(before) and is_native(after))
 
 

@@ -6,13 +6,54 @@ import re
 from typing import Any
 
 from lading.messages import File, Image, Part, Reasoning, Text, ToolCall, ToolResult
+from lading.models.card import Card
+from lading.wire.anthropic.decoding import read_part
 from lading.wire.anthropic.inputs import write_input
 from lading.wire.anthropic.media import write_document, write_image
 from lading.wire.shapes import copied
 from lading.wire.templates import ABSENT, Piece, empty, fill, write_content
-from lading.wire.translation import left_out, stand_in_id, type_of
+from lading.wire.translation import PartTypes, left_out, stand_in_id, type_of
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
+_SHOWN = ("text", "image", "document", "search_result")
+_SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution")
+_SERVER_RESULTS = (f"{tool}_tool_result" for tool in (*_SERVER_TOOLS, "tool_search", "advisor", "mcp"))
+_SAID = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use")
+
+
+def carries(part: Part, card: Card, *, native: bool) -> bool:
+    """Whether a part of ours can be written as a block."""
+    del card
+    match part:
+        case Reasoning():
+            return bool(part.signature or part.data)
+        case Image() if not native:
+            return bool(part.data or part.url)
+        case File() if not native:
+            return bool(part.url or (part.data and part.media_type in ("text/plain", "application/pdf", "")))
+        case _:
+            return True
+
+
+PARTS = PartTypes(
+    words={
+        "text": "text",
+        "image": "image",
+        "file": "document",
+        "tool_call": "tool_use",
+        "tool_result": "tool_result",
+        "reasoning": "thinking",
+    },
+    takes={
+        "system": frozenset({"text", "tool_addition", "tool_removal"}),
+        "user": frozenset({*_SHOWN, "tool_result", "container_upload"}),
+        "assistant": frozenset({*_SAID, *_SERVER_RESULTS, "container_upload", "compaction"}),
+        "tool": frozenset({"tool_result"}),
+        "result": frozenset({*_SHOWN, "tool_reference"}),
+    },
+    carries=carries,
+    read=read_part,
+)
 
 
 def write_part(part: Part, *, native: bool) -> Piece:

@@ -1,4 +1,4 @@
-"""The strict check of Anthropic's Messages wire: the rows A1 to A23 of docs/reference/wire-rules.md."""
+"""The strict check of Anthropic's Messages wire: the rows A1 to A26 of docs/reference/wire-rules.md."""
 
 from __future__ import annotations
 
@@ -84,5 +84,13 @@ RULES: tuple[Rule, ...] = (
         at_message=content_rules.cacheable,
     ),
     Rule("A23", "E", "a history with tool calls comes with tools", at_end=tool_rules.tools_declared),
+    Rule(
+        "A26",
+        "E",
+        "blocks are of types that the role takes",
+        verified=False,
+        at_start=content_rules.system_types,
+        at_message=content_rules.block_types,
+    ),
 )
 """In the order of the page; what a body alone cannot show is listed there."""

@@ -1,13 +1,13 @@
 """A Chat Completions request to our values.
 
 Codes in a message's template: ``role`` holds the provider's word (developer reads as system, function as
-tool), ``function_call`` is "call" where that old-style call is the message's only one; for the others see
-``templates``.
+tool), ``function_call`` is "call" where that old-style call is the message's only one; ``refusal`` and ``audio``
+stand for a Text and an Opaque part whose template or value has no ``type``; for the others see ``templates``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from lading.messages import (
@@ -70,7 +70,7 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message:
     word = role_at(source, ROLES, path=path)
     role = ROLES[word]
-    content, content_code = read_content(source.get("content"), f"{path}.content", read_part=_part)
+    content, content_code = read_content(source.get("content"), f"{path}.content", read_part=read_part)
     codes: dict[str, Any] = {"role": word, "content": content_code}
     name = ""
     if "name" in source:
@@ -88,6 +88,7 @@ def _message(source: dict[str, Any], path: str, *, old_style_id: str) -> Message
         parts = (
             *_reasoning(source, path, codes),
             *content,
+            *_beside(source, codes, path),
             *_calls(source, path, codes, old_style_id=old_style_id),
         )
     return Message(role, parts, name=name, origin=NAME, template=template_of(source, codes, path=path))
@@ -99,6 +100,16 @@ def _reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) -> tupl
     value = source["reasoning_content"]
     codes["reasoning_content"] = code_of(value, f"{path}.reasoning_content")
     return () if value is None else (Reasoning(value),)
+
+
+def _beside(source: dict[str, Any], codes: dict[str, Any], path: str) -> Iterator[Part]:
+    """What an assistant message says in fields of its own: a refusal in words, spoken words by their id."""
+    if isinstance(refusal := source.get("refusal"), str) and refusal:
+        codes["refusal"] = "str"
+        yield Text(refusal, {"refusal": "str"})
+    if isinstance(source.get("audio"), dict):
+        codes["audio"] = "object"
+        yield Opaque({"audio": copied(source["audio"], path)})
 
 
 def _calls(source: dict[str, Any], path: str, codes: dict[str, Any], *, old_style_id: str) -> tuple[ToolCall, ...]:
@@ -133,13 +144,16 @@ def _call(value: Any, path: str) -> ToolCall:
     )
 
 
-def _part(value: Any, path: str) -> ResultPart:
+def read_part(value: Any, path: str) -> ResultPart:
+    """A content part. Raises WireError."""
     source = as_object(value, path)
     kind = text_at(source, "type", path=path)
     if kind == "text":
         text = text_at(source, "text", path=path)
         natural = list(source) == ["type", "text"]
         return Text(text, None if natural else template_of(source, {"text": "str"}, path=path))
+    if kind == "refusal" and isinstance(source.get("refusal"), str):
+        return Text(source["refusal"], template_of(source, {"refusal": "str"}, path=path))
     if kind == "image_url":
         return read_image(source, path)
     if kind == "file":

@@ -11,6 +11,8 @@ from lading.messages import (
     File,
     Image,
     Message,
+    Opaque,
+    Part,
     Reasoning,
     ResultPart,
     Template,
@@ -109,13 +111,15 @@ def _spoken(speakers: Sequence[Message], shown: Sequence[Image | File], card: Ca
     for message in speakers:
         native = is_native(message)
         said = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
-        found = [_piece(part, native=native, media=native or role == "user") for part in said]
+        inside = [part for part in said if not (native and _field(part))]
+        found = [_piece(part, native=native, media=native or role == "user") for part in inside]
         pieces += (piece for piece in found if native or piece)
     alone = len(speakers) == 1 and is_native(speakers[0])
     if flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
     calls = [(message, call) for message in speakers for call in message.calls]
-    otherwise: Any = None if calls else ""
+    beside = _beside(speakers) if role == "assistant" else {}
+    otherwise: Any = None if calls or any(value is not ABSENT for value in beside.values()) else ""
     if alone and template and "content" not in template:
         otherwise = ABSENT
     values = {
@@ -125,8 +129,30 @@ def _spoken(speakers: Sequence[Message], shown: Sequence[Image | File], card: Ca
     }
     if role == "assistant":
         values["reasoning_content"] = _reasoning(speakers, template, card)
-        values |= _calls(calls, template)
+        values |= _calls(calls, template) | beside
     return fill(template, values)
+
+
+def _field(part: Part) -> str:
+    """The field of an assistant message that says the part beside its content; empty where the content does."""
+    if isinstance(part, Text) and part.template and "type" not in part.template:
+        return "refusal"
+    return "audio" if isinstance(part, Opaque) and part.value.keys() == {"audio"} else ""
+
+
+def _beside(speakers: Sequence[Message]) -> dict[str, Any]:
+    """The fields ``refusal`` and ``audio``: as the parts have them, and left out where they are gone."""
+    fields: dict[str, Any] = {}
+    for message in filter(is_native, speakers):
+        codes = {"refusal": "str", "audio": "object"}
+        fields |= {key: ABSENT for key, code in codes.items() if (message.template or {}).get(key) == code}
+        for part in message.parts:
+            if isinstance(part, Text) and _field(part):
+                said = fields.get("refusal", ABSENT)
+                fields["refusal"] = part.text if said is ABSENT else f"{said}\n\n{part.text}"
+            elif isinstance(part, Opaque) and _field(part):
+                fields |= copied(part.value, "part")
+    return fields
 
 
 def _template(message: Message, role: str) -> Template:
@@ -183,7 +209,9 @@ def _piece(part: ResultPart, *, native: bool, media: bool) -> Piece:
     """A part in this wire's form; words in its place where the message cannot hold it."""
     match part:
         case Text():
-            return fill(part.template, {"text": part.text}) if native and part.template else part.text
+            if not native or not part.template:
+                return part.text
+            return fill(part.template, {"refusal" if "refusal" in part.template else "text": part.text})
         case Image():
             return write_image(part, native=native) if media else left_out("image")
         case File():

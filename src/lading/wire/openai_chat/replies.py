@@ -63,7 +63,9 @@ def _sent_back(source: dict[str, Any]) -> dict[str, Any]:
         message["function_call"] = source["function_call"]
     if (audio := object_at(source, "audio")).get("id"):
         message["audio"] = {"id": audio["id"]}
-    if message["content"] is None and message.keys().isdisjoint({"tool_calls", "function_call", "audio"}):
+    if message["content"] is None and message.keys().isdisjoint(
+        {"tool_calls", "function_call", "audio", "refusal"}
+    ):
         message["content"] = ""
     return message
 

@@ -1,4 +1,4 @@
-"""The strict check of OpenAI's Chat Completions wire: the rows C1 to C11 of docs/reference/wire-rules.md."""
+"""The strict check of OpenAI's Chat Completions wire: the rows C1 to C12 of docs/reference/wire-rules.md."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ __all__ = ["RULES", "walk"]
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *TOOL_ROLES)
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 MAX_ID_CHARS = 40
+PART_TYPES = {
+    "system": {"text"},
+    "developer": {"text"},
+    "user": {"text", "image_url", "input_audio", "file"},
+    "assistant": {"text", "refusal"},
+    "tool": {"text"},
+}
+"""What the content of each role may hold; of role function, only a string."""
 
 
 def calls_answered(walk: ChatWalk, message: WireMessage) -> Iterator[Finding]:
@@ -79,13 +87,21 @@ def contents(walk: ChatWalk, message: WireMessage) -> Iterator[Finding]:
         yield Finding(path, f"must be a string or a list of parts, not {shown(content)}")
 
 
+def part_types(walk: ChatWalk, message: WireMessage) -> Iterator[Finding]:
+    """C12: the parts of a content are of the types that its role takes."""
+    content, role = message.get("content") if isinstance(message, dict) else None, role_of(message)
+    for index, part in enumerate(content if isinstance(content, list) and role in ROLES else ()):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(kind, str) and kind not in PART_TYPES.get(role, ()):
+            yield Finding(f"{walk.here}.content.{index}", f"a {role} message takes no part of type {shown(kind)}")
+
+
 def _may_lack_content(message: WireMessage) -> bool:
-    """Beside calls: an old-style call, its answer, and a spoken answer that is named by its id."""
+    """Beside calls: an old-style call, its answer, a spoken answer that is named by its id, and a refusal."""
     role = role_of(message)
     if role == "assistant":
-        return bool(calls_of(message)) or any(
-            isinstance(message.get(field), dict) for field in ("function_call", "audio")
-        )
+        beside = (("function_call", dict), ("audio", dict), ("refusal", str))
+        return bool(calls_of(message)) or any(isinstance(message.get(field), kind) for field, kind in beside)
     return role == "function"
 
 
@@ -212,5 +228,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("C9", "E", "reasoning comes back where the model wants it", at_message=reasoning_returned),
     Rule("C11", "P", "the order that strict chat templates want", at_message=template_order),
+    Rule("C12", "E", "parts are of types that the role takes", verified=False, at_message=part_types),
 )
 """In the order of the page; what a body alone cannot show is listed there."""
