@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from lading.compaction import Draft, Pressure
 from lading.messages import Message, Part, Text, ToolResult
+from lading.tokens.meter import COUNTED_CHARS
 from lading.view import Item, View
 
 HEAD_SHARE = 0.7
 """Share of what is kept that comes from the start of the result; the rest comes from its end."""
+_CHARS_A_TOKEN = 8
 
 
 def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draft | None:
@@ -48,6 +52,19 @@ def ends(text: str, kept: int) -> tuple[str, str]:
     )
 
 
+def longest(chars: int, cap_tokens: int, *, count: Callable[[int], int]) -> int:
+    """Most of so many characters that fit by ``count``, by bisection: below a few characters for each token of the
+    cap first, because what is far longer costs most to count."""
+    low, high = 0, min(chars, cap_tokens * _CHARS_A_TOKEN)
+    while high < chars and count(high) <= cap_tokens:
+        low, high = high, min(chars, high * 8 + 64)
+    precision = max(high // 256, 16)
+    while high - low > precision:
+        kept = (low + high) // 2
+        low, high = (kept, high) if count(kept) <= cap_tokens else (low, kept)
+    return low
+
+
 def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressure) -> ToolResult:
     """All the words where only pictures and files are too much; else the longest head and tail that fit, found by
     bisection over the share of characters kept."""
@@ -56,12 +73,10 @@ def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressu
         worded = _noted(result, text, "", note=_note(result, 0, total, pointer))
         if _tokens(worded, pressure) <= cap_tokens:
             return worded
-    low, high = 0, len(text)
-    while high - low > max(len(text) // 256, 16):
-        kept = (low + high) // 2
-        candidate = _cut(result, text, kept, total, pointer)
-        low, high = (kept, high) if _tokens(candidate, pressure) <= cap_tokens else (low, kept)
-    return _cut(result, text, low, total, pointer)
+    kept = longest(
+        len(text), cap_tokens, count=lambda kept: _tokens(_cut(result, text, kept, total, pointer), pressure)
+    )
+    return _cut(result, text, kept, total, pointer)
 
 
 def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> ToolResult:
@@ -75,7 +90,8 @@ def _note(result: ToolResult, missing: int, total: int, pointer: str) -> str:
     others = _others(result)
     left = [f"{missing:,} of {len(result.text):,} characters"] if missing or not others else []
     left += [f"{others} parts that are no text"] if others else []
-    return f"[{' and '.join(left)} left out here ({total:,} tokens in all). Original: {pointer}]"
+    about = "about " if len(result.text) > COUNTED_CHARS else ""
+    return f"[{' and '.join(left)} left out here ({about}{total:,} tokens in all). Original: {pointer}]"
 
 
 def _others(result: ToolResult) -> int:
