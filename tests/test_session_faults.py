@@ -20,8 +20,8 @@ HEAD: list[dict[str, Any]] = [
 ]
 
 
-def session(**settings: Any) -> Session:
-    return Session("gpt-4o", **{"window": 4_000, "output_reserve": 200, **settings})
+def session(model: str = "gpt-4o", **settings: Any) -> Session:
+    return Session(model, **{"window": 4_000, "output_reserve": 200, **settings})
 
 
 def stepped(line: Session, number: int, *, words: int = 300, input_tokens: int | None = None) -> None:
@@ -159,11 +159,11 @@ def test_usage_of_more_than_the_window_teaches_nothing() -> None:
 
 
 def test_counts_that_made_a_request_too_long_are_forgotten() -> None:
-    with session(strategy="basic") as line:
+    with session("mistral-large", strategy="basic") as line:
         line.add(HEAD)
         for number in range(14):
             tokens = line.pack(CHAT_TOOLS).tokens
-            stepped(line, number, input_tokens=tokens // 3)
+            stepped(line, number, input_tokens=tokens * 2 // 3)
         assert line.pack().tokens > 4_000
         line.retry("prompt is too long")
         stepped(line, 14)

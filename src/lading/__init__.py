@@ -50,6 +50,7 @@ from lading.events import (
     SummaryRejected,
     ToolsReduced,
     UnknownModel,
+    UsageDoubted,
     UsageMissing,
 )
 from lading.loops import LoopDetection
@@ -154,6 +155,7 @@ __all__ = [
     "UnknownModel",
     "UnknownName",
     "Usage",
+    "UsageDoubted",
     "UsageMissing",
     "Violation",
     "WindowExceeded",

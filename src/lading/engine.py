@@ -124,7 +124,7 @@ class Engine:
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self._events += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
-        self._receipts.learn(usage, self.history)
+        self._events += self._receipts.learn(usage, self.history)
 
     def restate(self, entry: int, message: Message) -> None:
         """Show a message of the head as the caller says it now, from the next request on."""

@@ -129,10 +129,10 @@ def offered_last(
     return tools, body_fields(model, settings=settings, fields=kept), events
 
 
-def usage_advice(wire: Wire, fields: Mapping[str, Any]) -> str:
-    """What to do about a stream that does not say what the request took."""
-    asks = wire.replies.asks_usage
+def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:
+    """What to do about a reply that does not say what the request took."""
+    asks = wire.replies.asks_usage if is_stream else {}
     if not asks or all(fields.get(key) == value for key, value in asks.items()):
-        return "The server tells no usage of streams: counts stay as they are estimated."
+        return "The server reports no usage, or zero: counts stay as they are estimated."
     wanted = ", ".join(f"{key}={value}" for key, value in asks.items())
     return f"Give {wanted} with requests that stream; counts then follow what is billed."

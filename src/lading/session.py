@@ -328,16 +328,16 @@ class Session:
             is_known = self.told.ends_with(known_as) or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
-                if answered.usage is None and is_stream(response):
-                    self.untold_usage()
+                if answered.usage is None and response is not answered:
+                    self.untold_usage(is_stream=is_stream(response))
                 self._replies.append(named)
         return answered
 
-    def untold_usage(self) -> UsageMissing | None:
-        """What is to be told of a stream that did not say what it took; once, among the ``events`` too."""
+    def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:
+        """The event of a reply that did not say what it took; once, among the ``events`` too."""
         if any(isinstance(event, UsageMissing) for event in self.events):
             return None
-        missing = UsageMissing(self.name, usage_advice(self.wire, self._fields or {}))
+        missing = UsageMissing(self.name, usage_advice(self.wire, self._fields or {}, is_stream=is_stream))
         self.events.append(missing)
         return missing
 
