@@ -16,13 +16,13 @@ from tests.examples import share_of_examples
 
 WINDOW = 6_000
 KINDS: dict[str, Callable[[int, int], int]] = {
-    "zero": lambda true, call: 0,
-    "constant": lambda true, call: 1_500,
-    "a small constant": lambda true, call: 100,
-    "a quarter": lambda true, call: true // 4,
-    "half": lambda true, call: true // 2,
+    "zero": lambda _true, _call: 0,
+    "constant": lambda _true, _call: 1_500,
+    "a small constant": lambda _true, _call: 100,
+    "a quarter": lambda true, _call: true // 4,
+    "half": lambda true, _call: true // 2,
     "what the cache did not hold": lambda true, call: true if call == 1 else 90,
-    "less each time": lambda true, call: max(2_000 - 20 * call, 1),
+    "less each time": lambda _true, call: max(2_000 - 20 * call, 1),
     "true, then a tenth": lambda true, call: true if call < 10 else true // 10,
 }
 """What a provider reports, by what a request took and the number of the call."""
@@ -79,7 +79,7 @@ def test_no_request_exceeds_the_window_whatever_is_reported_and_one_event_says_s
 
 
 def test_true_usage_is_learned_from_without_a_word() -> None:
-    counts, doubts = played(lambda true, call: true + 40)
+    counts, doubts = played(lambda true, _call: true + 40)
     assert [count for count in counts if count > WINDOW - 500] == []
     assert doubts == 0
 

@@ -112,6 +112,33 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) ->
     return body | {key: plain(value) for key, value in fields.items()}
 
 
+def answering(settings: Settings, fields: Template | None, *, is_given: bool) -> Settings:
+    """The settings under which a request and what its fields let the model write share the window; ``is_given``:
+    the output reserve is the caller's, and no smaller one is taken. Raises InputError."""
+    budget, (field, most) = settings.budget, _answer_tokens(fields or {})
+    if not field or (is_given and most <= budget.output_reserve_tokens):
+        return settings
+    asked = replace(budget, output_reserve_tokens=most)
+    if asked.room_tokens <= 0:
+        raise InputError(
+            f"{field} is {most:,}, and request and answer share a window of {budget.window_tokens:,} tokens. Lower "
+            f"{field} below {asked.room_tokens + most:,}, or give a larger window."
+        )
+    return replace(settings, budget=asked)
+
+
+def _answer_tokens(fields: Template) -> tuple[str, int]:
+    """The field that lets the model write most, and how much; thinking counts."""
+    nested = (("thinking", "budget_tokens"), ("reasoning", "max_tokens"))
+    found = {key: fields.get(key) for key in ("max_tokens", "max_completion_tokens", "thinking_budget")}
+    found |= {
+        f"{key}.{name}": inner.get(name) for key, name in nested if isinstance(inner := fields.get(key), dict)
+    }
+    whole = {key: tokens for key, tokens in found.items() if type(tokens) is int and tokens > 0}
+    field = max(whole, key=lambda key: whole[key], default="")
+    return field, whole.get(field, 0)
+
+
 def offered_last(
     engine: Engine, store: SessionStore, *, model: str
 ) -> tuple[tuple[Tool, ...], Template | None, tuple[Event, ...]]:

@@ -85,7 +85,7 @@ class Receipts:
 
     def __init__(self, settings: Settings, store: SessionStore | None) -> None:
         """``store`` None: nothing is kept."""
-        self._settings = settings
+        self.settings = settings
         self._store = store
         self._saved_entries = self._saved_edits = 0
         self.last = Last()
@@ -99,7 +99,7 @@ class Receipts:
         manifest. ``recent``: the last manifests, from a keyframe on."""
         self.frame = last_frame(recent)
         # Before the first request nothing says what counted the log, and there is little of it.
-        is_same = self.frame is not None and counts_as(self._settings, self.frame)
+        is_same = self.frame is not None and counts_as(self.settings, self.frame)
         recount = not is_same or recent[-1].seen.recounted
         history.restore(stored.entries, stored.edits, recount=recount)
         self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
@@ -124,17 +124,17 @@ class Receipts:
             self.learn(entry.usage, history)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
             self.shortened(len(history.view))
-        if self.frame is not None and not (is_same and same_model(self.frame.card, self._settings.card)):
+        if self.frame is not None and not (is_same and same_model(self.frame.card, self.settings.card)):
             self._change_model(recent)
         return last
 
     def _change_model(self, recent: Sequence[Manifest]) -> None:
         """The last request was another model's, or counted by another counter: take up what was known of this one,
         if it was used before."""
-        card, framed, found = self._settings.card, self.frame, Calibration()
+        card, framed, found = self.settings.card, self.frame, Calibration()
         for manifest in recent:
             framed = manifest.frame or framed
-            is_own = framed is not None and same_model(framed.card, card) and counts_as(self._settings, framed)
+            is_own = framed is not None and same_model(framed.card, card) and counts_as(self.settings, framed)
             if is_own and manifest.sent.expected is not None:
                 found = manifest.sent.expected.calibration
         self.start_from(found.for_model(card.provider, card.name))
@@ -152,7 +152,7 @@ class Receipts:
         last, calibration = self.last, self.calibration
         if usage is None or not last.call or last.learned:
             return ()
-        is_more = usage.input_tokens > self._settings.budget.window_tokens
+        is_more = usage.input_tokens > self.settings.budget.window_tokens
         if is_more or self._showed_media(history) or self._believes(usage.input_tokens, history):
             self._learn(0 if is_more else usage.input_tokens, history)
             return ()
@@ -163,7 +163,7 @@ class Receipts:
 
     def _believes(self, tokens: int, history: History) -> bool:
         """Whether the last request can have taken so little."""
-        meter, facts = self._settings.meter, self._settings.card.tokens
+        meter, facts = self.settings.meter, self.settings.card.tokens
         is_exact = meter.counter.name == facts.counter != "estimate" and meter.multiplier == 1.0
         floor = UNSENT if history.holds_reasoning else EXACT if is_exact else ESTIMATED
         return tokens > 0 and self.calibration.believes(
@@ -206,12 +206,12 @@ class Receipts:
         """Whether nothing of the last request is in a prompt cache any more that serves a call made then."""
         last = self.last
         idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
-        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=self._settings.cache_ttl_s)
+        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=self.settings.cache_ttl_s)
 
     def past(self, history: History, *, refused: bool) -> Past:
         """What strategies may know of the requests before; ``refused``: the last one was too long. What took more
         than the window was not one request alone, and what another model took is no matter of this one."""
-        budget, new = self._settings.budget, history.entries[self.last.entries :]
+        budget, new = self.settings.budget, history.entries[self.last.entries :]
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
@@ -233,7 +233,7 @@ class Receipts:
     def rooms(self, *, items: int, most_tokens: int | None = None) -> tuple[int, int]:
         """What a request of so many items may count when it extends the last one, and when it goes another
         way; never more than ``most_tokens``."""
-        budget = self._settings.budget
+        budget = self.settings.budget
         limit, margin = budget.limit_tokens, budget.margin_tokens
         kept, repacked = (
             self.calibration.room(limit, initial_margin_tokens=margin, messages=items, kept=is_kept)
@@ -253,7 +253,7 @@ class Receipts:
         """Seal and store the manifest of a request that shows the history; ``built``: its chain, the tokens
         at each link, and its length in bytes."""
         chain, ends, body_bytes = built
-        settings, last, view = self._settings, self.last, history.view
+        settings, last, view = self.settings, self.last, history.view
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided, prefix = history.edits[last.edits :], self._prefix(chain, ends, history)
@@ -299,8 +299,8 @@ class Receipts:
             return
         entries, edits = history.entries, history.edits
         self._store.append(
-            self._settings.tenant,
-            self._settings.session,
+            self.settings.tenant,
+            self.settings.session,
             entries=entries[self._saved_entries :],
             edits=edits[self._saved_edits :],
             manifest=manifest,
@@ -329,7 +329,7 @@ class Receipts:
             earlier=last.chain or (("",) if last.call else ()),
             new_tokens=view.tokens - view.tokens_before(first_new),
             decided=history.edits[last.edits :],
-            rates=self._settings.rates,
+            rates=self.settings.rates,
         )
 
 

@@ -29,7 +29,15 @@ from lading.manifest import Cause
 from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.opening import DEFAULTS, SessionOptions, body_fields, line_settings, offered_last, usage_advice
+from lading.opening import (
+    DEFAULTS,
+    SessionOptions,
+    answering,
+    body_fields,
+    line_settings,
+    offered_last,
+    usage_advice,
+)
 from lading.pack import Pack
 from lading.restore import SCHEMA, answers
 from lading.stores import SessionStore, opened
@@ -43,9 +51,7 @@ from lading.wire.replies import Reply
 
 Changed: TypeAlias = Literal["error", "fork"]
 """What to do when a history handed in differs from what the session knows."""
-
-_REMEMBERED_REPLIES = 64
-"""Replies by which one that is handed in again is recognised."""
+_REMEMBERED_REPLIES = 64  # By them one that is handed in again is recognised.
 
 
 class Session:
@@ -86,14 +92,14 @@ class Session:
             options=options,
         )
         self.options = options
+        self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model
         """The model as the requests name it."""
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
-        is_owned = store is None or isinstance(store, str | os.PathLike)
         self.store = opened(store)
-        self._shared = Shared(self.store, is_owned=is_owned)
+        self._shared = Shared(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))
         self._open()
 
     def _open(self) -> None:
@@ -202,8 +208,7 @@ class Session:
 
     @property
     def shown(self) -> int:
-        """How many messages that the caller knows the last request could show; what came after, a reply, no
-        request has shown yet."""
+        """How many messages that the caller knows the last request could show."""
         return self.told.before(self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
@@ -211,24 +216,22 @@ class Session:
         request shows it. Stored with the next message or request. False where one edit shows both sides."""
         with self._lock:
             entry = self.told.entry(position)
-            if entry is not None and self._engine.history.splits(entry):
-                return False
             if entry is not None:
+                if self._engine.history.splits(entry):
+                    return False
                 self._engine.withdraw(entry)
                 self.told.forget(position)
                 self._handed = Handed()
             return True
 
     def fork(self, messages: object) -> Session:
-        """A new session beside this one, with the same settings, that holds these messages. Its store is this
-        session's; its name is this one's with a number."""
+        """A new session in this one's store that holds these messages, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
             forked = self._beside()
             undo.callback(forked.close)
-            # Whoever is closed last closes the store.
-            forked._shared = self._shared
+            forked._shared = self._shared  # Whoever is closed last closes the store.
             forked._shared.enter(forked)
-            forked.model = self.model
+            forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
             forked.offer(self._tools, self._fields, restore=self.offers_restore)
             forked.add(messages)
@@ -284,6 +287,7 @@ class Session:
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
         ``Engine.pack`` takes them. ``restore``: whether the tool of that name may stand among them."""
+        self._engine.change(answering(self.settings, fields, is_given=self._reserves))
         self._tools, self._fields = tools, fields
         taken = any(tool.name == RESTORE for tool in tools)
         self.offers_restore = restore and self._may_restore and bool(tools) and not taken
@@ -323,8 +327,7 @@ class Session:
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             known_as = essence(answered.message)
-            # An id alone says little: there are servers that number from 0 to 998, at random.
-            named = answered.id, known_as
+            named = answered.id, known_as  # An id alone says little: some servers number from 0 to 998, at random.
             is_known = self.told.ends_with(known_as) or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
@@ -342,14 +345,12 @@ class Session:
         return missing
 
     def handle(self, reply: Reply | Message) -> list[Message]:
-        """The results of the reply's tool calls that the session answers by itself, those of ``restore``.
-        Hand them to ``add`` together with your own."""
+        """The results of the reply's calls of ``restore``. Hand them to ``add`` together with your own."""
         message = reply.message if isinstance(reply, Reply) else reply
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = self.entries[:], self._engine.room_tokens
-        # A search may take a while, and needs nothing that changes.
-        return answers(
+        return answers(  # Without the lock: a search may take a while, and needs nothing that changes.
             calls,
             entries,
             session=(self.settings.tenant, self.settings.session),
@@ -361,9 +362,8 @@ class Session:
     def retry(self, error: object) -> Pack:
         """The request once more and strictly smaller, after the provider found it too long.
 
-        ``error``: the exception of the provider's SDK, its text or its body. Anything else than "prompt too
-        long" is raised again. Raises ContextOverflow when the smaller one was too long as well, WindowExceeded
-        when nothing can be taken out.
+        ``error``: the exception of the provider's SDK, its text or its body. Raises anything else than "prompt too
+        long" again, ContextOverflow when the smaller one was too long as well, WindowExceeded when nothing can go.
         """
         found = overflow(error_text(error))
         if found is None:
