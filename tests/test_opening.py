@@ -78,3 +78,20 @@ def test_whatever_the_fields_the_answer_has_its_room_or_an_error_says_so(
         most = 0
         assert max(limit, thinking, reserve or 0) > WINDOW * 0.8
     assert most == 0 or most + max(limit, thinking, reserve or 0) <= WINDOW
+
+
+def test_an_unknown_model_is_logged_once_with_what_is_assumed_and_what_to_give(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for _ in range(2):
+        with Session("nobody/knows-this-7b-opening") as session:
+            assert [type(event).__name__ for event in session.events] == ["UnknownModel"]
+    (record,) = (record for record in caplog.records if "knows-this-7b-opening" in record.getMessage())
+    assert record.name == "lading"
+    assert "a window of 128000 tokens, answers of 8192" in record.getMessage()
+    assert "lading.load_cards" in record.getMessage()
+
+
+def test_a_known_model_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    Session("gpt-4o").close()
+    assert caplog.records == []

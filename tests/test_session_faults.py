@@ -296,3 +296,30 @@ def test_how_many_messages_were_shown_is_known_after_a_turn_too() -> None:
         line.add("Something else.")
         line.pack()
         assert line.shown == len(line.told) == told - 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"max_tokens": 300}])
+def test_the_window_that_a_provider_names_holds_for_what_follows(fields: dict[str, Any]) -> None:
+    served, refused = 2_000, 0
+    with session(output_reserve=None, strategy="basic") as line:
+        line.add(HEAD)
+        for number in range(40):
+            pack = line.pack(CHAT_TOOLS, fields=fields)
+            if pack.tokens > served:
+                refused += 1
+                pack = line.retry(f"prompt is too long: {pack.tokens} tokens > {served} maximum")
+            assert pack.tokens <= served
+            stepped(line, number, words=200)
+        assert line.settings.budget.window_tokens == served
+    assert refused == 1
+
+
+@pytest.mark.parametrize("limit", [9_000, 10**9, 4_000])
+def test_a_limit_above_the_window_does_not_raise_it(limit: int) -> None:
+    with session() as line:
+        line.add(HEAD)
+        for number in range(3):
+            stepped(line, number)
+        line.pack()
+        line.retry(f"This model's maximum context length is {limit} tokens.")
+        assert line.settings.budget.window_tokens == 4_000

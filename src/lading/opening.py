@@ -3,7 +3,9 @@ each of its bodies has unless the caller says otherwise."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -20,12 +22,14 @@ from lading.intake import MARK, plain
 from lading.loops import LoopDetection
 from lading.messages import Template, Tool
 from lading.models.card import Card, same_model
+from lading.models.catalog import find_card
 from lading.models.profiles import Profile
 from lading.replay import offered
 from lading.settings import Settings, profiled, settings_for
 from lading.stores import SessionStore
 from lading.wire import Wire
 
+_log = logging.getLogger("lading")
 _MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
 
 
@@ -59,6 +63,21 @@ class SessionOptions(Struct, frozen=True):
 
 
 DEFAULTS = SessionOptions()
+
+
+@cache
+def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
+    """The card of a model's name, as ``find_card``; logs once for each name what is assumed of an unknown one."""
+    card, events = find_card(model)
+    if events:
+        _log.warning(
+            "No card names the model %r. Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
+            "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
+            model,
+            card.limits.window_tokens,
+            card.limits.max_output_tokens,
+        )
+    return card, events
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
@@ -125,6 +144,18 @@ def answering(settings: Settings, fields: Template | None, *, is_given: bool) ->
             f"{field} below {asked.room_tokens + most:,}, or give a larger window."
         )
     return replace(settings, budget=asked)
+
+
+def narrowed(settings: Settings, limit_tokens: int | None) -> Settings:
+    """The settings once a provider has said that it takes no more than so many tokens; as they are where that is no
+    less than the window, or is not known, or leaves no room."""
+    budget, window = settings.budget, settings.budget.window_tokens
+    if limit_tokens is None or not 0 < limit_tokens < window:
+        return settings
+    shrunk = {key: getattr(budget, key) * limit_tokens // window for key in ("margin_tokens", "unused_tokens")}
+    reserve = min(budget.output_reserve_tokens, limit_tokens // 4)
+    found = replace(budget, window_tokens=limit_tokens, output_reserve_tokens=reserve, **shrunk)
+    return replace(settings, budget=found) if found.room_tokens > 0 else settings
 
 
 def _answer_tokens(fields: Template) -> tuple[str, int]:

@@ -13,14 +13,15 @@ from contextlib import ExitStack, suppress
 from itertools import takewhile
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 from msgspec.structs import replace
 
+from lading import opening
 from lading.addresses import RESTORE, numbered
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, LadingError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
 from lading.intake import Handed, error_text, is_stream, messages_from, reply_from, tools_from
 from lading.log import Entry, Reported
@@ -28,29 +29,18 @@ from lading.loops import LoopWatch
 from lading.manifest import Cause
 from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card
-from lading.models.catalog import find_card
-from lading.opening import (
-    DEFAULTS,
-    SessionOptions,
-    answering,
-    body_fields,
-    line_settings,
-    offered_last,
-    usage_advice,
-)
+from lading.opening import DEFAULTS, SessionOptions, body_fields, line_settings, offered_last, usage_advice
 from lading.pack import Pack
 from lading.restore import SCHEMA, answers
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.stores.sharing import Shared
-from lading.telling import Told, essence, known_entries, roles
+from lading.telling import Changed, Told, essence, known_entries, roles
 from lading.why import Answer, why
 from lading.wire import find_wire
 from lading.wire.overflow import overflow
 from lading.wire.replies import Reply
 
-Changed: TypeAlias = Literal["error", "fork"]
-"""What to do when a history handed in differs from what the session knows."""
 _REMEMBERED_REPLIES = 64  # By them one that is handed in again is recognised.
 
 
@@ -80,7 +70,7 @@ class Session:
         """
         self.events: list[Event] = []
         """What the model's name gave rise to, and what happened outside of a pack."""
-        card, events = (model, ()) if isinstance(model, Card) else find_card(model)
+        card, events = (model, ()) if isinstance(model, Card) else opening.card_for(model)
         self.events += events
         self.settings = line_settings(
             card,
@@ -287,7 +277,7 @@ class Session:
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
         ``Engine.pack`` takes them. ``restore``: whether the tool of that name may stand among them."""
-        self._engine.change(answering(self.settings, fields, is_given=self._reserves))
+        self._engine.change(opening.answering(self.settings, fields, is_given=self._reserves))
         self._tools, self._fields = tools, fields
         taken = any(tool.name == RESTORE for tool in tools)
         self.offers_restore = restore and self._may_restore and bool(tools) and not taken
@@ -365,18 +355,23 @@ class Session:
         ``error``: the exception of the provider's SDK, its text or its body. Raises anything else than "prompt too
         long" again, ContextOverflow when the smaller one was too long as well, WindowExceeded when nothing can go.
         """
-        found = overflow(error_text(error))
+        found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
-            if isinstance(error, BaseException):
-                raise error
-            raise InputError("This is no error of a provider that says that a prompt is too long.")
+            raise cause or InputError("This is no error of a provider that says that a prompt is too long.")
         with self._lock:
             if self._last is None:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")
             if self._retried:
-                raise ContextOverflow() from (error if isinstance(error, BaseException) else None)
-            most = found.smaller(self._last.tokens)
-            return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
+                raise ContextOverflow() from cause
+            known, engaged, most = self.settings, self._engine.settings, found.smaller(self._last.tokens)
+            try:
+                self.settings = opening.narrowed(known, found.limit)
+                self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
+                return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
+            except LadingError:
+                self.settings = known
+                self._engine.change(engaged)
+                raise
 
     def why(self, text: str, *, call: int | None = None) -> Answer:
         """Whether a text stood in the request of a call (the last one), and if not, why not."""

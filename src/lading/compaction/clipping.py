@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Draft, Pressure
 from lading.messages import Message, Part, Text, ToolResult
+from lading.repair import is_late
 from lading.tokens.meter import COUNTED_CHARS
 from lading.view import Item, View
 
@@ -22,17 +23,19 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     What was restored is left as it is. A cap below the size of the note leaves the note alone, or the result
     as it is where the note is longer.
     """
-    if item.tokens <= cap_tokens or not item.clearable_tokens:
+    late = is_late_result(item)
+    if item.tokens <= cap_tokens or not (item.clearable_tokens or late):
         return None
     parts: list[Part] = []
     pointers: list[str] = []
     for part in item.message.parts:
         clipped = part
-        if isinstance(part, ToolResult) and _tokens(part, pressure) > cap_tokens:
+        whole = ToolResult("", (part,)) if late and isinstance(part, Text) else part
+        if isinstance(whole, ToolResult) and _tokens(whole, pressure) > cap_tokens:
             pointer = pressure.address(str(item.entry))
-            shorter = _clipped(part, cap_tokens, pointer, pressure)
-            if _tokens(shorter, pressure) < _tokens(part, pressure):
-                clipped = shorter
+            shorter = _clipped(whole, cap_tokens, pointer, pressure)
+            if _tokens(shorter, pressure) < _tokens(whole, pressure):
+                clipped = Text(shorter.text) if late else shorter
                 pointers.append(pointer)
         parts.append(clipped)
     if not pointers:
@@ -42,6 +45,11 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     start, end = view.span(item.entry, item.entry)
     shown = tuple(message if sibling is item else sibling.message for sibling in view.items[start:end])
     return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
+
+
+def is_late_result(item: Item) -> bool:
+    """Whether an item shows, as text, a result that came after a request was made without it."""
+    return item.kind in ("repaired", "clipped") and is_late(item.message)
 
 
 def ends(text: str, kept: int) -> tuple[str, str]:
