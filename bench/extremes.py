@@ -83,7 +83,7 @@ def _messages() -> list[Figure]:
 
 
 def _wrapped() -> list[Figure]:
-    """Rounds of an agent that hands in the newest messages of its history only when it must: all of them."""
+    """Rounds of an agent that hands in its whole history at each call."""
     rounds, said = _rounds(), iter(_rounds())
     usage = {"prompt_tokens": 0, "completion_tokens": 9, "total_tokens": 9}
 
@@ -95,16 +95,15 @@ def _wrapped() -> list[Figure]:
 
     inner = OpenAI(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(answer)))
     times_s: list[float] = []
-    held: list[int] = []
     history: list[Any] = [{"role": "user", "content": "Find the key."}]
-    raw = 0
+    before = raw = 0
     with wrap(inner) as client:
         tracemalloc.start()
         for number in range(ROUNDS):
-            if number % (ROUNDS // PARTS) == 0:
+            if number == 1:
+                # What is loaded at the first call is not what was said.
                 gc.collect()
-                held.append(tracemalloc.get_traced_memory()[0])
-                raw = 0 if number == 0 else raw
+                before, raw = tracemalloc.get_traced_memory()[0], 0
             started = time.process_time()
             client.chat.completions.create(model="gpt-4o", messages=history)
             times_s.append(time.process_time() - started)
@@ -112,7 +111,7 @@ def _wrapped() -> list[Figure]:
             history += new
             raw += len(json.dumps(new))
         gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - held[0]
+        grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
     part = ROUNDS // PARTS
     first, last = sorted(times_s[:part])[part // 2], sorted(times_s[-part:])[part // 2]

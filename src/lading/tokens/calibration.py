@@ -74,7 +74,7 @@ class Floor(Struct, frozen=True):
         """Whether a request can take so little."""
         return reported_tokens >= _text(counted.tokens - tools_tokens, counted.messages) * self.whole
 
-    def allows_more(self, reported_tokens: int, tokens: int, messages: int) -> bool:
+    def allows_more(self, reported_tokens: int, *, tokens: int, messages: int) -> bool:
         """Whether new messages can take so little."""
         return reported_tokens >= _text(tokens, messages) * self.new - _SPARE_TOKENS
 
@@ -162,7 +162,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         if not kept or self.last is None:
             return True
         tokens, messages = counted.tokens - self.last.tokens, counted.messages - self.last.messages
-        return floor.allows_more(reported_tokens - self.last_reported_tokens, tokens, messages)
+        return floor.allows_more(reported_tokens - self.last_reported_tokens, tokens=tokens, messages=messages)
 
     def doubted(self) -> Calibration:
         """What is known once a report was too low to be true: nothing, and nothing will be learned."""
