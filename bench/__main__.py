@@ -12,6 +12,7 @@ from bench import (
     chains,
     contract,
     durability,
+    extremes,
     footprint,
     hostile,
     inspect_logs,
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "shrinkers": shrinkers.run,
     "hostile": hostile.run,
     "large-results": large_results.run,
+    "extremes": extremes.run,
 }
 
 

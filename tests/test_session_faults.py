@@ -20,8 +20,8 @@ HEAD: list[dict[str, Any]] = [
 ]
 
 
-def session(**settings: Any) -> Session:
-    return Session("gpt-4o", **{"window": 4_000, "output_reserve": 200, **settings})
+def session(model: str = "gpt-4o", **settings: Any) -> Session:
+    return Session(model, **{"window": 4_000, "output_reserve": 200, **settings})
 
 
 def stepped(line: Session, number: int, *, words: int = 300, input_tokens: int | None = None) -> None:
@@ -159,11 +159,11 @@ def test_usage_of_more_than_the_window_teaches_nothing() -> None:
 
 
 def test_counts_that_made_a_request_too_long_are_forgotten() -> None:
-    with session(strategy="basic") as line:
+    with session("mistral-large", strategy="basic") as line:
         line.add(HEAD)
         for number in range(14):
             tokens = line.pack(CHAT_TOOLS).tokens
-            stepped(line, number, input_tokens=tokens // 3)
+            stepped(line, number, input_tokens=tokens * 2 // 3)
         assert line.pack().tokens > 4_000
         line.retry("prompt is too long")
         stepped(line, 14)
@@ -296,3 +296,30 @@ def test_how_many_messages_were_shown_is_known_after_a_turn_too() -> None:
         line.add("Something else.")
         line.pack()
         assert line.shown == len(line.told) == told - 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"max_tokens": 300}])
+def test_the_window_that_a_provider_names_holds_for_what_follows(fields: dict[str, Any]) -> None:
+    served, refused = 2_000, 0
+    with session(output_reserve=None, strategy="basic") as line:
+        line.add(HEAD)
+        for number in range(40):
+            pack = line.pack(CHAT_TOOLS, fields=fields)
+            if pack.tokens > served:
+                refused += 1
+                pack = line.retry(f"prompt is too long: {pack.tokens} tokens > {served} maximum")
+            assert pack.tokens <= served
+            stepped(line, number, words=200)
+        assert line.settings.budget.window_tokens == served
+    assert refused == 1
+
+
+@pytest.mark.parametrize("limit", [9_000, 10**9, 4_000])
+def test_a_limit_above_the_window_does_not_raise_it(limit: int) -> None:
+    with session() as line:
+        line.add(HEAD)
+        for number in range(3):
+            stepped(line, number)
+        line.pack()
+        line.retry(f"This model's maximum context length is {limit} tokens.")
+        assert line.settings.budget.window_tokens == 4_000

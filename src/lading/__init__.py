@@ -51,6 +51,7 @@ from lading.events import (
     SummaryRejected,
     ToolsReduced,
     UnknownModel,
+    UsageDoubted,
     UsageMissing,
 )
 from lading.loops import LoopDetection
@@ -156,6 +157,7 @@ __all__ = [
     "UnknownModel",
     "UnknownName",
     "Usage",
+    "UsageDoubted",
     "UsageMissing",
     "Violation",
     "WindowExceeded",

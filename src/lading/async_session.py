@@ -23,7 +23,8 @@ from lading.asking import AWAIT
 from lading.effects import Summarised
 from lading.messages import Message
 from lading.pack import Pack
-from lading.session import Changed, Session
+from lading.session import Session
+from lading.telling import Changed
 from lading.why import Answer
 from lading.wire.replies import Reply
 

@@ -51,10 +51,11 @@ class Engine:
         check_unused(store, settings.tenant, session=settings.session)
         self.settings = settings
         self._wire = find_wire(settings.wire)
-        self._count = counter_on(self._wire, card=settings.card, meter=settings.meter)
-        self.history = History(needs_on(self._wire, settings.card), self._count, address=settings.address)
+        self.count = counter_on(self._wire, card=settings.card, meter=settings.meter)
+        """Tokens of a message as its wire will write it, by the session's counter."""
+        self.history = History(needs_on(self._wire, settings.card), self.count, address=settings.address)
         self._strategy = strategy(settings.strategy)
-        self._asking = Asking(settings, self._count)
+        self._asking = Asking(settings, self.count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
         self._detail: Detail = settings.tool_detail
@@ -99,6 +100,10 @@ class Engine:
         """Count on what another session of the same model has learned from reported usage."""
         self._receipts.start_from(calibration)
 
+    def change(self, settings: Settings) -> None:
+        """Keep to these settings, with another budget, from the next request on."""
+        self.settings = self._receipts.settings = settings
+
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
         """Go on where a stored session stopped; ``recent``: its last manifests. For ``reopen``."""
         self._receipts = Receipts(self.settings, store)
@@ -124,7 +129,7 @@ class Engine:
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self._events += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
-        self._receipts.learn(usage, self.history)
+        self._events += self._receipts.learn(usage, self.history)
 
     def restate(self, entry: int, message: Message) -> None:
         """Show a message of the head as the caller says it now, from the next request on."""
@@ -135,10 +140,6 @@ class Engine:
         """Show nothing from this entry on, from the next request on: the caller goes on from before it."""
         self._request.forget(self.history.withdraw(entry, call=self.call))
         self._receipts.shortened(len(self.history.view))
-
-    def count(self, message: Message) -> int:
-        """Tokens of a message as its wire will write it, by the session's counter."""
-        return self._count(message)
 
     def save(self) -> None:
         """Store what was appended since the last ``pack``. Raises StoreError."""
@@ -257,7 +258,7 @@ class Engine:
             rates=settings.rates,
             account=self._account,
             cache_cold=self._receipts.is_cold(at_s),
-            count=self._count,
+            count=self.count,
             address=settings.address,
             invariants=self._wire.invariants(settings.card),
             tier=settings.card.tier,
@@ -309,8 +310,7 @@ class Engine:
                 raise PackError(f"The strategy {self.settings.strategy_name} drafted an edit that {fault}.")
             self._overrule(f"an edit of its {fault}")
             return
-        changed = self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens)
-        self._request.forget(changed)
+        self._request.forget(self.history.apply(draft, call=self.call, room_tokens=pressure.room_tokens))
 
     def _assemble(self, mark: int) -> list[Violation]:
         """Encode what is new and check it; a strategy whose edits broke a rule is overruled."""
@@ -374,8 +374,8 @@ class Engine:
 
     def _reduce(self, detail: Detail) -> None:
         if detail != self._detail:
-            before, after = self._offer.tokens(self._detail), self._offer.tokens(detail)
-            self._events.append(ToolsReduced(self.call, detail, before, after))
+            tokens = self._offer.tokens
+            self._events.append(ToolsReduced(self.call, detail, tokens(self._detail), tokens(detail)))
             self._detail = detail
 
     def _overrule(self, why: str) -> None:

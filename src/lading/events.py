@@ -155,6 +155,14 @@ class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
     """How it is told the next time."""
 
 
+class UsageDoubted(Struct, frozen=True, tag_field="event", tag=True):
+    """A reply reported less input than its request can have taken; counts stay as they are. Once for a session."""
+
+    call: int
+    reported_tokens: int
+    counted_tokens: int
+
+
 class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
     """A client's request went out as its caller made it, because it could not be packed."""
 
@@ -185,6 +193,7 @@ Event: TypeAlias = (
     | Restored
     | ModelChanged
     | UsageMissing
+    | UsageDoubted
     | PackingFailed
     | ReplyLost
 )

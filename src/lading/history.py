@@ -16,7 +16,7 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.log import Edit, Entry, Reported
 from lading.manifest import log_chain
-from lading.messages import File, Image, Message, Template, ToolResult, is_spoken
+from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 from lading.repair import LEFT_OUT, Admitted, Border, Needs, trimmed
 from lading.request import encoded
 from lading.view import View, rebuild
@@ -44,6 +44,8 @@ class History:
         """Entries that the caller said are not part of the history any more."""
         self.holds_media = False
         """Whether a picture or document was ever taken in: their tokens are no matter of words."""
+        self.holds_reasoning = False
+        """Whether reasoning was ever taken in, which a provider may leave out of what it is sent."""
         self._round = self._turn = 0
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
         """The first entries and edits as this counter counts them, where another one counted them before."""
@@ -214,6 +216,7 @@ class History:
         self.entries.append(entry)
         self.log = log_chain(self.log, entry)
         self.holds_media = self.holds_media or holds_media(entry.message)
+        self.holds_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
 
     def _repaired(
         self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int, *, entry: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ V = TypeVar("V")
 
 CANONICAL_FORM = "lading-canonical-1"
 
+_PAIRS = re.compile(r"(?:[\ud800-\udbff][\udc00-\udfff])++")
 _TOO_DEEP = "nested too deeply for JSON; a few hundred levels are read and written"
 
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -82,5 +84,5 @@ def _utf8(text: str) -> bytes:
     except UnicodeEncodeError:
         # Two neighbouring surrogates that form a pair read back as one character: join them first, so that
         # what is read back gives the same bytes again. A lone one is spelled \udXXX, its escape in JSON.
-        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        joined = _PAIRS.sub(lambda pairs: pairs[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
         return joined.encode("utf-8", "backslashreplace")

@@ -3,7 +3,9 @@ each of its bodies has unless the caller says otherwise."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -20,12 +22,14 @@ from lading.intake import MARK, plain
 from lading.loops import LoopDetection
 from lading.messages import Template, Tool
 from lading.models.card import Card, same_model
+from lading.models.catalog import find_card
 from lading.models.profiles import Profile
 from lading.replay import offered
 from lading.settings import Settings, profiled, settings_for
 from lading.stores import SessionStore
 from lading.wire import Wire
 
+_log = logging.getLogger("lading")
 _MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
 
 
@@ -59,6 +63,21 @@ class SessionOptions(Struct, frozen=True):
 
 
 DEFAULTS = SessionOptions()
+
+
+@cache
+def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
+    """The card of a model's name, as ``find_card``; logs once for each name what is assumed of an unknown one."""
+    card, events = find_card(model)
+    if events:
+        _log.warning(
+            "No card names the model %r. Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
+            "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
+            model,
+            card.limits.window_tokens,
+            card.limits.max_output_tokens,
+        )
+    return card, events
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
@@ -112,6 +131,45 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) ->
     return body | {key: plain(value) for key, value in fields.items()}
 
 
+def answering(settings: Settings, fields: Template | None, *, is_given: bool) -> Settings:
+    """The settings under which a request and what its fields let the model write share the window; ``is_given``:
+    the output reserve is the caller's, and no smaller one is taken. Raises InputError."""
+    budget, (field, most) = settings.budget, _answer_tokens(fields or {})
+    if not field or (is_given and most <= budget.output_reserve_tokens):
+        return settings
+    asked = replace(budget, output_reserve_tokens=most)
+    if asked.room_tokens <= 0:
+        raise InputError(
+            f"{field} is {most:,}, and request and answer share a window of {budget.window_tokens:,} tokens. Lower "
+            f"{field} below {asked.room_tokens + most:,}, or give a larger window."
+        )
+    return replace(settings, budget=asked)
+
+
+def narrowed(settings: Settings, limit_tokens: int | None) -> Settings:
+    """The settings once a provider has said that it takes no more than so many tokens; as they are where that is no
+    less than the window, or is not known, or leaves no room."""
+    budget, window = settings.budget, settings.budget.window_tokens
+    if limit_tokens is None or not 0 < limit_tokens < window:
+        return settings
+    shrunk = {key: getattr(budget, key) * limit_tokens // window for key in ("margin_tokens", "unused_tokens")}
+    reserve = min(budget.output_reserve_tokens, limit_tokens // 4)
+    found = replace(budget, window_tokens=limit_tokens, output_reserve_tokens=reserve, **shrunk)
+    return replace(settings, budget=found) if found.room_tokens > 0 else settings
+
+
+def _answer_tokens(fields: Template) -> tuple[str, int]:
+    """The field that lets the model write most, and how much; thinking counts."""
+    nested = (("thinking", "budget_tokens"), ("reasoning", "max_tokens"))
+    found = {key: fields.get(key) for key in ("max_tokens", "max_completion_tokens", "thinking_budget")}
+    found |= {
+        f"{key}.{name}": inner.get(name) for key, name in nested if isinstance(inner := fields.get(key), dict)
+    }
+    whole = {key: tokens for key, tokens in found.items() if type(tokens) is int and tokens > 0}
+    field = max(whole, key=lambda key: whole[key], default="")
+    return field, whole.get(field, 0)
+
+
 def offered_last(
     engine: Engine, store: SessionStore, *, model: str
 ) -> tuple[tuple[Tool, ...], Template | None, tuple[Event, ...]]:
@@ -129,10 +187,10 @@ def offered_last(
     return tools, body_fields(model, settings=settings, fields=kept), events
 
 
-def usage_advice(wire: Wire, fields: Mapping[str, Any]) -> str:
-    """What to do about a stream that does not say what the request took."""
-    asks = wire.replies.asks_usage
+def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:
+    """What to do about a reply that does not say what the request took."""
+    asks = wire.replies.asks_usage if is_stream else {}
     if not asks or all(fields.get(key) == value for key, value in asks.items()):
-        return "The server tells no usage of streams: counts stay as they are estimated."
+        return "The server reports no usage, or zero: counts stay as they are estimated."
     wanted = ", ".join(f"{key}={value}" for key, value in asks.items())
     return f"Give {wanted} with requests that stream; counts then follow what is billed."

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Past
 from lading.economics import OwnCalls, is_cold
+from lading.events import UsageDoubted
 from lading.history import History, holds_media
 from lading.log import Reported
 from lading.manifest import (
@@ -36,7 +37,7 @@ from lading.offer import Offer
 from lading.pack import shared_prefix
 from lading.settings import Settings, counts_as, frame
 from lading.stores import NO_BLOBS, SessionStore, Stored
-from lading.tokens.calibration import ENOUGH, Calibration, Counted
+from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Counted
 from lading.toolset import Detail
 from lading.view import rebuild
 
@@ -59,6 +60,8 @@ class Last(Struct, frozen=True):
     """Whether it extends the one that was learned from last."""
     learned: bool = False
     """Whether what it took was reported."""
+    tools_tokens: int = 0
+    """Of what was counted, the tools."""
     is_foreign: bool = False
     """Whether it was made for another model, whose prompt cache is of no use to this one."""
 
@@ -82,20 +85,21 @@ class Receipts:
 
     def __init__(self, settings: Settings, store: SessionStore | None) -> None:
         """``store`` None: nothing is kept."""
-        self._settings = settings
+        self.settings = settings
         self._store = store
         self._saved_entries = self._saved_edits = 0
         self.last = Last()
         self.frame: Frame | None = None
         """What the last request was made with."""
         self.calibration = Calibration().for_model(settings.card.provider, settings.card.name)
+        self._doubts_told = False
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Stand where the stored session stood, its history too, and learn what was reported since its last
         manifest. ``recent``: the last manifests, from a keyframe on."""
         self.frame = last_frame(recent)
         # Before the first request nothing says what counted the log, and there is little of it.
-        is_same = self.frame is not None and counts_as(self._settings, self.frame)
+        is_same = self.frame is not None and counts_as(self.settings, self.frame)
         recount = not is_same or recent[-1].seen.recounted
         history.restore(stored.entries, stored.edits, recount=recount)
         self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
@@ -114,22 +118,23 @@ class Receipts:
             digest=last.sent.digest,
             counted=Counted(totals(last.counts), len(shown)),
             kept=last.sent.expected is not None and last.sent.expected.kept,
+            tools_tokens=last.counts.get("tools", 0),
         )
         for entry in history.entries[last.seen.entries :]:
             self.learn(entry.usage, history)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
             self.shortened(len(history.view))
-        if self.frame is not None and not (is_same and same_model(self.frame.card, self._settings.card)):
+        if self.frame is not None and not (is_same and same_model(self.frame.card, self.settings.card)):
             self._change_model(recent)
         return last
 
     def _change_model(self, recent: Sequence[Manifest]) -> None:
         """The last request was another model's, or counted by another counter: take up what was known of this one,
         if it was used before."""
-        card, framed, found = self._settings.card, self.frame, Calibration()
+        card, framed, found = self.settings.card, self.frame, Calibration()
         for manifest in recent:
             framed = manifest.frame or framed
-            is_own = framed is not None and same_model(framed.card, card) and counts_as(self._settings, framed)
+            is_own = framed is not None and same_model(framed.card, card) and counts_as(self.settings, framed)
             if is_own and manifest.sent.expected is not None:
                 found = manifest.sent.expected.calibration
         self.start_from(found.for_model(card.provider, card.name))
@@ -141,12 +146,33 @@ class Receipts:
         """Count on what was learned of the model's requests elsewhere."""
         self.calibration = replace(calibration, last=None, surprises=0)
 
-    def learn(self, usage: Reported | None, history: History) -> None:
+    def learn(self, usage: Reported | None, history: History) -> tuple[UsageDoubted, ...]:
         """Calibrate by what the last request took; once, and not where it held pictures or documents. What
-        took more than the window was not this request alone."""
-        if usage is not None:
-            is_more = usage.input_tokens > self._settings.budget.window_tokens
+        took more than the window was not this request alone. The first report that cannot be true is an event."""
+        last, calibration = self.last, self.calibration
+        if usage is None or not last.call or last.learned:
+            return ()
+        is_more = usage.input_tokens > self.settings.budget.window_tokens
+        if is_more or self._showed_media(history) or self._believes(usage.input_tokens, history):
             self._learn(0 if is_more else usage.input_tokens, history)
+            return ()
+        self._learn(0, history)
+        self.calibration = calibration.doubted() if usage.input_tokens else self.calibration
+        is_told, self._doubts_told = self._doubts_told, True
+        return () if is_told else (UsageDoubted(last.call, usage.input_tokens, last.counted.tokens),)
+
+    def _believes(self, tokens: int, history: History) -> bool:
+        """Whether the last request can have taken so little."""
+        meter, facts = self.settings.meter, self.settings.card.tokens
+        is_exact = meter.counter.name == facts.counter != "estimate" and meter.multiplier == 1.0
+        floor = UNSENT if history.holds_reasoning else EXACT if is_exact else ESTIMATED
+        return tokens > 0 and self.calibration.believes(
+            self.last.counted, tokens, kept=self.last.kept, floor=floor, tools_tokens=self.last.tools_tokens
+        )
+
+    def _showed_media(self, history: History) -> bool:
+        shown = history.view.items[: self.last.counted.messages]
+        return history.holds_media and any(holds_media(item.message) for item in shown)
 
     def refused(self, tokens: int, history: History) -> tuple[Last, Calibration]:
         """The provider found the last request too long and counted so many tokens (0: it does not say, and
@@ -156,8 +182,7 @@ class Receipts:
         if tokens:
             self._learn(tokens, history, certain=True)
         else:
-            card = self._settings.card
-            self.last, self.calibration = replace(self.last, learned=True), Calibration(card.provider, card.name)
+            self.last, self.calibration = replace(self.last, learned=True), self.calibration.anew()
         return known
 
     def doubted(self) -> tuple[Last, Calibration] | None:
@@ -165,8 +190,8 @@ class Receipts:
         single wrong report must not end a session: the next answer teaches anew."""
         if not 0 < self.calibration.seen < ENOUGH:
             return None
-        known, card = (self.last, self.calibration), self._settings.card
-        self.last, self.calibration = replace(self.last, kept=False), Calibration(card.provider, card.name)
+        known = self.last, self.calibration
+        self.last, self.calibration = replace(self.last, kept=False), self.calibration.anew()
         return known
 
     def _learn(self, tokens: int, history: History, *, certain: bool = False) -> None:
@@ -174,21 +199,19 @@ class Receipts:
         if not last.call or last.learned:
             return
         self.last = replace(last, learned=True)
-        shown = history.view.items[: last.counted.messages]
-        has_media = history.holds_media and any(holds_media(item.message) for item in shown)
-        tokens = 0 if has_media else tokens
+        tokens = 0 if self._showed_media(history) else tokens
         self.calibration = self.calibration.learned(last.counted, tokens, kept=last.kept, certain=certain)
 
     def is_cold(self, at_s: float | None) -> bool:
         """Whether nothing of the last request is in a prompt cache any more that serves a call made then."""
         last = self.last
         idle_s = None if at_s is None or last.at_s is None else at_s - last.at_s
-        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=self._settings.cache_ttl_s)
+        return last.is_foreign or is_cold(idle_s=idle_s, ttl_s=self.settings.cache_ttl_s)
 
     def past(self, history: History, *, refused: bool) -> Past:
         """What strategies may know of the requests before; ``refused``: the last one was too long. What took more
         than the window was not one request alone, and what another model took is no matter of this one."""
-        budget, new = self._settings.budget, history.entries[self.last.entries :]
+        budget, new = self.settings.budget, history.entries[self.last.entries :]
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
@@ -210,7 +233,7 @@ class Receipts:
     def rooms(self, *, items: int, most_tokens: int | None = None) -> tuple[int, int]:
         """What a request of so many items may count when it extends the last one, and when it goes another
         way; never more than ``most_tokens``."""
-        budget = self._settings.budget
+        budget = self.settings.budget
         limit, margin = budget.limit_tokens, budget.margin_tokens
         kept, repacked = (
             self.calibration.room(limit, initial_margin_tokens=margin, messages=items, kept=is_kept)
@@ -230,7 +253,7 @@ class Receipts:
         """Seal and store the manifest of a request that shows the history; ``built``: its chain, the tokens
         at each link, and its length in bytes."""
         chain, ends, body_bytes = built
-        settings, last, view = self._settings, self.last, history.view
+        settings, last, view = self.settings, self.last, history.view
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided, prefix = history.edits[last.edits :], self._prefix(chain, ends, history)
@@ -264,6 +287,7 @@ class Receipts:
             chain[-1],
             counted=counted,
             kept=kept,
+            tools_tokens=standing.counts["tools"],
         )
         return manifest
 
@@ -275,8 +299,8 @@ class Receipts:
             return
         entries, edits = history.entries, history.edits
         self._store.append(
-            self._settings.tenant,
-            self._settings.session,
+            self.settings.tenant,
+            self.settings.session,
             entries=entries[self._saved_entries :],
             edits=edits[self._saved_edits :],
             manifest=manifest,
@@ -286,7 +310,7 @@ class Receipts:
         self._saved_entries, self._saved_edits = len(entries), len(edits)
 
     def _expected(self, counted: Counted, kept: bool) -> Expected | None:
-        if not self.calibration.seen:
+        if not self.calibration.seen and not self.calibration.is_doubted:
             return None
         return Expected(self.calibration.predicted(counted, kept=kept), self.calibration, kept)
 
@@ -305,7 +329,7 @@ class Receipts:
             earlier=last.chain or (("",) if last.call else ()),
             new_tokens=view.tokens - view.tokens_before(first_new),
             decided=history.edits[last.edits :],
-            rates=self._settings.rates,
+            rates=self.settings.rates,
         )
 
 

@@ -23,6 +23,7 @@ CONTINUE = "[Continue.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
 """The rule whose repairs lose content and therefore leave a pointer."""
+_LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
 
@@ -280,8 +281,14 @@ def _with_results(message: Message, results: Sequence[ToolResult]) -> Message:
 def _as_text(result: ToolResult, message: Message) -> Message:
     name = f" of {result.name}" if result.name else ""
     pictures = tuple(part for part in result.parts if isinstance(part, Image))
-    note = Text(f"[A tool result{name} whose call is not in the history, or came too late:]\n{result.text}")
+    note = Text(f"[A tool result{name}{_LATE}\n{result.text}")
     return Message("user", (note, *pictures), origin=message.origin if pictures else "")
+
+
+def is_late(message: Message) -> bool:
+    """Whether a message that was repaired shows the result of no open call as text."""
+    first = message.parts[0] if message.role == "user" and message.parts else None
+    return isinstance(first, Text) and first.text.startswith("[A tool result") and _LATE in first.text[:400]
 
 
 def _is(one: object, other: object) -> bool:

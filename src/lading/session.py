@@ -13,14 +13,15 @@ from contextlib import ExitStack, suppress
 from itertools import takewhile
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 from msgspec.structs import replace
 
+from lading import opening
 from lading.addresses import RESTORE, numbered
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, LadingError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
 from lading.intake import Handed, error_text, is_stream, messages_from, reply_from, tools_from
 from lading.log import Entry, Reported
@@ -28,24 +29,19 @@ from lading.loops import LoopWatch
 from lading.manifest import Cause
 from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card
-from lading.models.catalog import find_card
 from lading.opening import DEFAULTS, SessionOptions, body_fields, line_settings, offered_last, usage_advice
 from lading.pack import Pack
 from lading.restore import SCHEMA, answers
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.stores.sharing import Shared
-from lading.telling import Told, essence, known_entries, roles
+from lading.telling import Changed, Told, essence, known_entries, roles
 from lading.why import Answer, why
 from lading.wire import find_wire
 from lading.wire.overflow import overflow
 from lading.wire.replies import Reply
 
-Changed: TypeAlias = Literal["error", "fork"]
-"""What to do when a history handed in differs from what the session knows."""
-
-_REMEMBERED_REPLIES = 64
-"""Replies by which one that is handed in again is recognised."""
+_REMEMBERED_REPLIES = 64  # By them one that is handed in again is recognised.
 
 
 class Session:
@@ -74,7 +70,7 @@ class Session:
         """
         self.events: list[Event] = []
         """What the model's name gave rise to, and what happened outside of a pack."""
-        card, events = (model, ()) if isinstance(model, Card) else find_card(model)
+        card, events = (model, ()) if isinstance(model, Card) else opening.card_for(model)
         self.events += events
         self.settings = line_settings(
             card,
@@ -86,14 +82,14 @@ class Session:
             options=options,
         )
         self.options = options
+        self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model
         """The model as the requests name it."""
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
-        is_owned = store is None or isinstance(store, str | os.PathLike)
         self.store = opened(store)
-        self._shared = Shared(self.store, is_owned=is_owned)
+        self._shared = Shared(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))
         self._open()
 
     def _open(self) -> None:
@@ -202,8 +198,7 @@ class Session:
 
     @property
     def shown(self) -> int:
-        """How many messages that the caller knows the last request could show; what came after, a reply, no
-        request has shown yet."""
+        """How many messages that the caller knows the last request could show."""
         return self.told.before(self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
@@ -211,24 +206,22 @@ class Session:
         request shows it. Stored with the next message or request. False where one edit shows both sides."""
         with self._lock:
             entry = self.told.entry(position)
-            if entry is not None and self._engine.history.splits(entry):
-                return False
             if entry is not None:
+                if self._engine.history.splits(entry):
+                    return False
                 self._engine.withdraw(entry)
                 self.told.forget(position)
                 self._handed = Handed()
             return True
 
     def fork(self, messages: object) -> Session:
-        """A new session beside this one, with the same settings, that holds these messages. Its store is this
-        session's; its name is this one's with a number."""
+        """A new session in this one's store that holds these messages, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
             forked = self._beside()
             undo.callback(forked.close)
-            # Whoever is closed last closes the store.
-            forked._shared = self._shared
+            forked._shared = self._shared  # Whoever is closed last closes the store.
             forked._shared.enter(forked)
-            forked.model = self.model
+            forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
             forked.offer(self._tools, self._fields, restore=self.offers_restore)
             forked.add(messages)
@@ -284,6 +277,7 @@ class Session:
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
         ``Engine.pack`` takes them. ``restore``: whether the tool of that name may stand among them."""
+        self._engine.change(opening.answering(self.settings, fields, is_given=self._reserves))
         self._tools, self._fields = tools, fields
         taken = any(tool.name == RESTORE for tool in tools)
         self.offers_restore = restore and self._may_restore and bool(tools) and not taken
@@ -323,33 +317,30 @@ class Session:
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             known_as = essence(answered.message)
-            # An id alone says little: there are servers that number from 0 to 998, at random.
-            named = answered.id, known_as
+            named = answered.id, known_as  # An id alone says little: some servers number from 0 to 998, at random.
             is_known = self.told.ends_with(known_as) or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
-                if answered.usage is None and is_stream(response):
-                    self.untold_usage()
+                if answered.usage is None and response is not answered:
+                    self.untold_usage(is_stream=is_stream(response))
                 self._replies.append(named)
         return answered
 
-    def untold_usage(self) -> UsageMissing | None:
-        """What is to be told of a stream that did not say what it took; once, among the ``events`` too."""
+    def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:
+        """The event of a reply that did not say what it took; once, among the ``events`` too."""
         if any(isinstance(event, UsageMissing) for event in self.events):
             return None
-        missing = UsageMissing(self.name, usage_advice(self.wire, self._fields or {}))
+        missing = UsageMissing(self.name, usage_advice(self.wire, self._fields or {}, is_stream=is_stream))
         self.events.append(missing)
         return missing
 
     def handle(self, reply: Reply | Message) -> list[Message]:
-        """The results of the reply's tool calls that the session answers by itself, those of ``restore``.
-        Hand them to ``add`` together with your own."""
+        """The results of the reply's calls of ``restore``. Hand them to ``add`` together with your own."""
         message = reply.message if isinstance(reply, Reply) else reply
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = self.entries[:], self._engine.room_tokens
-        # A search may take a while, and needs nothing that changes.
-        return answers(
+        return answers(  # Without the lock: a search may take a while, and needs nothing that changes.
             calls,
             entries,
             session=(self.settings.tenant, self.settings.session),
@@ -361,22 +352,26 @@ class Session:
     def retry(self, error: object) -> Pack:
         """The request once more and strictly smaller, after the provider found it too long.
 
-        ``error``: the exception of the provider's SDK, its text or its body. Anything else than "prompt too
-        long" is raised again. Raises ContextOverflow when the smaller one was too long as well, WindowExceeded
-        when nothing can be taken out.
+        ``error``: the exception of the provider's SDK, its text or its body. Raises anything else than "prompt too
+        long" again, ContextOverflow when the smaller one was too long as well, WindowExceeded when nothing can go.
         """
-        found = overflow(error_text(error))
+        found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
-            if isinstance(error, BaseException):
-                raise error
-            raise InputError("This is no error of a provider that says that a prompt is too long.")
+            raise cause or InputError("This is no error of a provider that says that a prompt is too long.")
         with self._lock:
             if self._last is None:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")
             if self._retried:
-                raise ContextOverflow() from (error if isinstance(error, BaseException) else None)
-            most = found.smaller(self._last.tokens)
-            return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
+                raise ContextOverflow() from cause
+            known, engaged, most = self.settings, self._engine.settings, found.smaller(self._last.tokens)
+            try:
+                self.settings = opening.narrowed(known, found.limit)
+                self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
+                return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
+            except LadingError:
+                self.settings = known
+                self._engine.change(engaged)
+                raise
 
     def why(self, text: str, *, call: int | None = None) -> Answer:
         """Whether a text stood in the request of a call (the last one), and if not, why not."""

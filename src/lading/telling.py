@@ -10,13 +10,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from lading import jsonbytes
 from lading.errors import InputError, PastChanged
 from lading.log import Entry
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
+Changed: TypeAlias = Literal["error", "fork"]
+"""What to do when a history handed in differs from what the session knows."""
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 
 

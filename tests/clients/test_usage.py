@@ -118,7 +118,7 @@ def test_a_server_that_was_asked_and_tells_nothing_is_told_of_otherwise() -> Non
     list(client.chat.completions.create(**HI, stream=True, stream_options={"include_usage": True}))
     (event,) = events
     assert isinstance(event, UsageMissing)
-    assert "The server tells no usage" in event.advice
+    assert "The server reports no usage" in event.advice
 
 
 def test_usage_that_is_told_is_no_event() -> None:
@@ -144,7 +144,7 @@ def test_a_session_that_is_handed_a_stream_without_usage_says_so_too() -> None:
         for number in range(2):
             session.add(f"Say hello {number}.")
             session.pack()
-            session.reply(stream if number else chat_reply("Hello."))
+            session.reply(stream if number else chat_reply("Hello.", input_tokens=20))
             assert len(session.events) == number
         (event,) = session.events
         assert isinstance(event, UsageMissing)

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from lading.compaction import Draft
 from lading.compaction.clipping import clip
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
+from lading.tokens.meter import COUNTED_CHARS
 from lading.view import View
 from tests.histories import answered, called
 from tests.views import address, admitted, count, pressure
 
 NOTE = re.compile(
     r"\[([\d,]+) of ([\d,]+) characters(?: and (\d+) parts that are no text)? left out here "
-    r"\(([\d,]+) tokens in all\)\. Original: (\S+)\]"
+    r"\((?:about )?([\d,]+) tokens in all\)\. Original: (\S+)\]"
 )
 LINES = "".join(f"{number}: a line of tool output\n" for number in range(400))
 NOTE_ROOM = 60
@@ -74,6 +75,15 @@ def test_most_of_the_cap_is_used(text: str) -> None:
     assert shown is not None
     assert 900 < count(answered("a", shown)) <= 1_000
     assert_honest(shown, text)
+
+
+@pytest.mark.parametrize("chars", [300_000, 3_000_000])
+def test_of_an_enormous_line_most_of_the_cap_is_used_too(chars: int) -> None:
+    shown = clipped("x" * chars, 1_000)
+    assert shown is not None
+    assert 900 < count(answered("a", shown)) <= 1_000
+    assert ("(about " in shown) == (chars > COUNTED_CHARS)
+    assert_honest(shown, "x" * chars)
 
 
 def test_whole_lines_are_kept_where_there_are_lines() -> None:

@@ -222,6 +222,17 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
+def test_format_0_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "lading.db")) as connection:
+        connection.execute("PRAGMA user_version = 0")
+        connection.commit()
+    before = snapshot(tmp_path)
+    with pytest.raises(StoreFormatError, match=r"format 0, which no Lading writes.*Put back a copy"):
+        open_sqlite(tmp_path)
+    assert snapshot(tmp_path) == before
+
+
 @pytest.mark.parametrize("size", [100, 5_000, 20_000])
 def test_a_file_that_was_cut_is_damaged(tmp_path: Path, size: int) -> None:
     filled(tmp_path)
@@ -239,6 +250,7 @@ def test_a_file_that_was_cut_is_damaged(tmp_path: Path, size: int) -> None:
 def test_a_store_without_its_tables_is_damaged(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "lading.db")) as connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.commit()
     with open_sqlite(tmp_path) as store, pytest.raises(StoreFormatError, match="no such table"):
         store.sessions()

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from lading.errors import UnknownName
 from lading.tokens import COUNTERS, counter
-from lading.tokens.exact import CL100K, O200K, Vocabulary, _encoding
+from lading.tokens.exact import CL100K, NEAR_CHARS, O200K, PIECE_CHARS, Vocabulary, _encoding
+from tests.examples import share_of_examples
+from tests.growth import assert_linear, ladder
 
 
 def ids(vocabulary: Vocabulary, text: str) -> list[int]:
@@ -80,9 +82,34 @@ def test_cutting_a_long_run_of_space_costs_next_to_nothing() -> None:
         assert abs(vocabulary.count(text) - len(ids(vocabulary, text))) <= 400_000 // 65_536 + 1
 
 
-def test_shorter_runs_are_never_cut() -> None:
-    text = ("word " * 20_000 + " " * 65_535) * 3
-    assert O200K.count(text) == len(ids(O200K, text))
+def test_a_long_text_of_words_is_cut_between_words_and_counts_the_same() -> None:
+    text = "Some words, 3 of them;\n\tand an end. " * 6_000
+    for vocabulary in (O200K, CL100K):
+        assert vocabulary.count(text) == len(ids(vocabulary, text))
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.3)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "aB", "1", " ", "\n", "\t ", "中", "é", "!?", "😀", "word ", "3 x ", "'s "]),
+            st.integers(1, 40_000),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_long_text_is_counted_in_pieces_to_within_two_tokens_a_piece(runs: list[tuple[str, int]]) -> None:
+    text = "".join(piece * times for piece, times in runs)
+    for vocabulary in (O200K, CL100K):
+        whole = len(ids(vocabulary, text))
+        assert abs(vocabulary.count(text) - whole) <= 2 * (len(text) // (PIECE_CHARS - NEAR_CHARS))
+
+
+@pytest.mark.parametrize("letter", ["a", " ", "\n", "!", "中", "1"])
+def test_a_run_of_one_character_is_counted_in_linear_time(letter: str) -> None:
+    assert_linear(O200K.count, *ladder(letter * 320_000))
 
 
 def test_the_tables_lie_in_the_package_and_are_small() -> None:

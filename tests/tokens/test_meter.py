@@ -11,13 +11,27 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.errors import ModelError, UnknownName
-from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
+from lading.messages import (
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    user_text,
+)
 from lading.models.card import TokenFacts
 from lading.models.catalog import find_card
+from lading.tokens import Counter
 from lading.tokens.estimate import ESTIMATE
 from lading.tokens.exact import CL100K, O200K
 from lading.tokens.images import TOKENS_PER_PAGE, UNKNOWN_IMAGE_TOKENS
-from lading.tokens.meter import MESSAGE_TOKENS, RESULT_TOKENS, Meter, meter
+from lading.tokens.meter import COUNTED_CHARS, MESSAGE_TOKENS, RESULT_TOKENS, Meter, meter
+from tests.growth import assert_linear, ladder
 
 EXACT = Meter(O200K)
 SHARED = Path(os.environ.get("LADING_SHARED", Path(__file__).parents[2].parent / "shared"))
@@ -148,6 +162,19 @@ def test_each_call_and_each_result_has_its_framing() -> None:
     result = Message("tool", (ToolResult("c1", (Text("found"),)),))
     assert counting.count_message(calls) == plain.count_message(calls) + 60
     assert counting.count_message(result) == plain.count_message(result) + 30
+
+
+@pytest.mark.parametrize("counter", [O200K, ESTIMATE])
+def test_a_text_above_a_million_characters_is_estimated_closely(counter: Counter) -> None:
+    rows = "".join(f"{number}: {'x' * (number % 50)} GET /path/{number}\n" for number in range(30_000))
+    text = rows + "Some words of prose, and an end.\n" * 20_000 + "中文" * 100_000
+    assert len(text) > COUNTED_CHARS
+    assert Meter(counter).count_message(user_text(text)) == pytest.approx(counter.count(text), rel=0.02)
+
+
+@pytest.mark.parametrize("letter", ["a", " ", "中", "\ud83d"])
+def test_a_message_of_one_character_is_counted_in_linear_time(letter: str) -> None:
+    assert_linear(lambda text: EXACT.count_message(user_text(text)), *ladder(letter * 8_000_000))
 
 
 def test_a_card_says_which_meter() -> None:

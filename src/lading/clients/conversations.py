@@ -326,15 +326,14 @@ class Conversations:
         return (session for tenant, session in self._store.sessions() if tenant == self.wrapping.options.tenant)
 
     def _session(self, body: Mapping[str, Any], wire: Wire, name: str) -> Session:
-        model = str(body.get("model", ""))
         wrapping = self.wrapping
         return Session(
-            model,
+            str(body.get("model", "")),
             store=self._store,
             name=name,
             strategy=wrapping.strategy,
             window=wrapping.window,
-            output_reserve=_reserve(body, model, wrapping),
+            output_reserve=wrapping.output_reserve,
             wire=wire.name,
             options=wrapping.options,
         )
@@ -355,15 +354,3 @@ def _forces(body: Mapping[str, Any]) -> bool:
     kind = choice.get("type") if isinstance(choice, dict) else choice
     forced = kind in _FORCING or (isinstance(choice, dict) and kind not in ("auto", "none"))
     return forced or body.get("n") not in (None, 1)
-
-
-def _reserve(body: Mapping[str, Any], model: str, wrapping: Wrapping) -> int | None:
-    """What the caller lets the model write, at most a quarter of a window that was made smaller."""
-    if wrapping.output_reserve is not None:
-        return wrapping.output_reserve
-    asked = next(
-        (body[key] for key in ("max_completion_tokens", "max_tokens") if isinstance(body.get(key), int)), None
-    )
-    card, _ = find_card(model)
-    window = wrapping.window or card.limits.window_tokens
-    return None if asked is None else min(asked, window // 4 if wrapping.window else window // 2)

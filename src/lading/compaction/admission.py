@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from lading.compaction import Arrival, Draft, Pressure
 from lading.compaction.arguments import call_tokens, clip_arguments, has_large_calls, least_tokens
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before
-from lading.compaction.clipping import clip
+from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
 from lading.messages import Message, Part, Text, ToolResult, is_spoken, user_text
 from lading.shrink import Shrunk, Wish
@@ -47,9 +47,11 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     item = arrival.item
     if item.message.calls and not item.message.results:
         return admit_calls(arrival, pressure)
-    if not item.clearable_tokens:
+    if not (item.clearable_tokens or is_late_result(item)):
         return None
     cap_tokens = admission_cap(arrival, pressure)
+    if not item.clearable_tokens:
+        return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     if item.tokens <= min(cap_tokens, RESHAPED_TOKENS):
         return None
     pointer = pressure.address(str(item.entry))
@@ -86,8 +88,13 @@ def admit_calls(arrival: Arrival, pressure: Pressure) -> Draft | None:
 
 
 def admission_cap(arrival: Arrival, pressure: Pressure) -> int:
-    """The most tokens that a result may take; unread ones that together exceed the room share it."""
-    return _caps(arrival.view, pressure)[0]
+    """The most tokens that a result may take; unread ones that together exceed the room share it, and so do late
+    ones, which stand among other messages."""
+    cap_tokens, view = _caps(arrival.view, pressure)[0], arrival.view
+    if not is_late_result(arrival.item):
+        return cap_tokens
+    late = sum(map(is_late_result, view.items[max(consumed_before(view), view.head) :]))
+    return max(cap_tokens // (late + 1), NOTE_TOKENS)
 
 
 def terms(view: View, upto: int | None = None) -> Iterator[str]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.compaction import Draft, Pressure
 from lading.compaction.clearing import consumed_before
-from lading.compaction.clipping import ends
+from lading.compaction.clipping import ends, longest
 from lading.messages import Message, Part, ToolCall
 from lading.view import Item, View
 
@@ -24,7 +24,8 @@ SKELETON_TOKENS = 100
 """Keys, numbers, short texts and notes may exceed the cap up to this size. Above it a call becomes one text."""
 SPARE_SHARE = 0.25
 """Share of the room that clipping used calls leaves free where it can."""
-_STRING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?', re.DOTALL)
+_STRING = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?', re.DOTALL)
+# Possessive: a text of escapes takes no memory for ways back.
 
 
 def has_large_calls(item: Item) -> bool:
@@ -109,11 +110,7 @@ def _clipped(arguments: str, pointer: str, *, cap_tokens: int, count: Callable[[
     *structured, plain = _forms(arguments, pointer)
     fitting = (form for form in structured if count(form(0)) <= max(cap_tokens, SKELETON_TOKENS))
     form = next(fitting, plain)
-    low, high = 0, len(arguments) if cap_tokens else 0
-    while high - low > max(len(arguments) // 256, 16):
-        kept = (low + high) // 2
-        low, high = (kept, high) if count(form(kept)) <= cap_tokens else (low, kept)
-    return form(low)
+    return form(longest(len(arguments) if cap_tokens else 0, cap_tokens, count=lambda kept: count(form(kept))))
 
 
 def _forms(arguments: str, pointer: str) -> list[Callable[[int], str]]:

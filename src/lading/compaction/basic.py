@@ -11,7 +11,7 @@ from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
 from lading.compaction.admission import admission_cap, admit_calls
 from lading.compaction.arguments import clip_used
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
-from lading.compaction.clipping import clip
+from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import STUB_TOKENS, carried, cut, cut_points
 from lading.economics import due, edit_price, rent
 from lading.view import View
@@ -29,7 +29,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     item, view = arrival.item, arrival.view
     if item.message.calls and not item.message.results:
         return admit_calls(arrival, pressure)
-    if not item.message.results:
+    if not (item.message.results or is_late_result(item)):
         return None
     return clip(view, item, cap_tokens=admission_cap(arrival, pressure), pressure=pressure)
 

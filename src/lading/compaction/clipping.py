@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from lading.compaction import Draft, Pressure
 from lading.messages import Message, Part, Text, ToolResult
+from lading.repair import is_late
+from lading.tokens.meter import COUNTED_CHARS
 from lading.view import Item, View
 
 HEAD_SHARE = 0.7
 """Share of what is kept that comes from the start of the result; the rest comes from its end."""
+_CHARS_A_TOKEN = 8
 
 
 def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draft | None:
@@ -18,17 +23,19 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     What was restored is left as it is. A cap below the size of the note leaves the note alone, or the result
     as it is where the note is longer.
     """
-    if item.tokens <= cap_tokens or not item.clearable_tokens:
+    late = is_late_result(item)
+    if item.tokens <= cap_tokens or not (item.clearable_tokens or late):
         return None
     parts: list[Part] = []
     pointers: list[str] = []
     for part in item.message.parts:
         clipped = part
-        if isinstance(part, ToolResult) and _tokens(part, pressure) > cap_tokens:
+        whole = ToolResult("", (part,)) if late and isinstance(part, Text) else part
+        if isinstance(whole, ToolResult) and _tokens(whole, pressure) > cap_tokens:
             pointer = pressure.address(str(item.entry))
-            shorter = _clipped(part, cap_tokens, pointer, pressure)
-            if _tokens(shorter, pressure) < _tokens(part, pressure):
-                clipped = shorter
+            shorter = _clipped(whole, cap_tokens, pointer, pressure)
+            if _tokens(shorter, pressure) < _tokens(whole, pressure):
+                clipped = Text(shorter.text) if late else shorter
                 pointers.append(pointer)
         parts.append(clipped)
     if not pointers:
@@ -40,12 +47,30 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
 
 
+def is_late_result(item: Item) -> bool:
+    """Whether an item shows, as text, a result that came after a request was made without it."""
+    return item.kind in ("repaired", "clipped") and is_late(item.message)
+
+
 def ends(text: str, kept: int) -> tuple[str, str]:
     """Head and tail of a text in at most ``kept`` characters, at ends of lines where one is near."""
     head_chars = int(kept * HEAD_SHARE)
     return _to_line_end(text[:head_chars]), _from_line_start(
         text[len(text) - (kept - head_chars) :] if kept else ""
     )
+
+
+def longest(chars: int, cap_tokens: int, *, count: Callable[[int], int]) -> int:
+    """Most of so many characters that fit by ``count``, by bisection: below a few characters for each token of the
+    cap first, because what is far longer costs most to count."""
+    low, high = 0, min(chars, cap_tokens * _CHARS_A_TOKEN)
+    while high < chars and count(high) <= cap_tokens:
+        low, high = high, min(chars, high * 8 + 64)
+    precision = max(high // 256, 16)
+    while high - low > precision:
+        kept = (low + high) // 2
+        low, high = (kept, high) if count(kept) <= cap_tokens else (low, kept)
+    return low
 
 
 def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressure) -> ToolResult:
@@ -56,12 +81,10 @@ def _clipped(result: ToolResult, cap_tokens: int, pointer: str, pressure: Pressu
         worded = _noted(result, text, "", note=_note(result, 0, total, pointer))
         if _tokens(worded, pressure) <= cap_tokens:
             return worded
-    low, high = 0, len(text)
-    while high - low > max(len(text) // 256, 16):
-        kept = (low + high) // 2
-        candidate = _cut(result, text, kept, total, pointer)
-        low, high = (kept, high) if _tokens(candidate, pressure) <= cap_tokens else (low, kept)
-    return _cut(result, text, low, total, pointer)
+    kept = longest(
+        len(text), cap_tokens, count=lambda kept: _tokens(_cut(result, text, kept, total, pointer), pressure)
+    )
+    return _cut(result, text, kept, total, pointer)
 
 
 def _cut(result: ToolResult, text: str, kept: int, total: int, pointer: str) -> ToolResult:
@@ -75,7 +98,8 @@ def _note(result: ToolResult, missing: int, total: int, pointer: str) -> str:
     others = _others(result)
     left = [f"{missing:,} of {len(result.text):,} characters"] if missing or not others else []
     left += [f"{others} parts that are no text"] if others else []
-    return f"[{' and '.join(left)} left out here ({total:,} tokens in all). Original: {pointer}]"
+    about = "about " if len(result.text) > COUNTED_CHARS else ""
+    return f"[{' and '.join(left)} left out here ({about}{total:,} tokens in all). Original: {pointer}]"
 
 
 def _others(result: ToolResult) -> int:

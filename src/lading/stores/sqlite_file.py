@@ -168,6 +168,11 @@ def _check_header(path: Path, *, write: bool) -> None:
         raise StoreFormatError(
             f"{path} has store format {version}, newer than format {FORMAT} of this Lading; upgrade Lading."
         )
+    if version < 1:
+        raise StoreFormatError(
+            f"{path} has store format {version}, which no Lading writes: it was changed. Put back a copy of the "
+            "folder, or choose another one."
+        )
 
 
 def _opened(path: Path, query: str) -> sqlite3.Connection:

@@ -37,6 +37,8 @@ _MOST_UNSEEN_TOKENS = 50_000
 _MOST_FACTOR = 5
 """Bounds of what a report can be: five times what was counted and this much that the provider added, or a
 fifth of what was counted."""
+_FRAMING_TOKENS = 8
+_SPARE_TOKENS = 50
 
 FORGETTING = 0.98
 """What an observation weighs once another request was learned from,"""
@@ -62,6 +64,29 @@ class Counted(Struct, frozen=True):
     """As the wire has them."""
 
 
+class Floor(Struct, frozen=True):
+    """Least shares of counted text that a provider can report: of a request, and of what it adds to the last."""
+
+    whole: float
+    new: float
+
+    def allows(self, reported_tokens: int, counted: Counted, *, tools_tokens: int = 0) -> bool:
+        """Whether a request can take so little."""
+        return reported_tokens >= _text(counted.tokens - tools_tokens, counted.messages) * self.whole
+
+    def allows_more(self, reported_tokens: int, *, tokens: int, messages: int) -> bool:
+        """Whether new messages can take so little."""
+        return reported_tokens >= _text(tokens, messages) * self.new - _SPARE_TOKENS
+
+
+EXACT = Floor(0.95, 0.9)
+"""The counter is the model's own tokenizer."""
+ESTIMATED = Floor(0.6, 0.2)
+"""It is an estimate, whose figure for a single text may be far off."""
+UNSENT = Floor(0.2, -1.0)
+"""The history holds reasoning, of which the provider may drop any part."""
+
+
 class Calibration(Struct, frozen=True, omit_defaults=True):
     """What one session knows of one model's counts; ``Calibration()`` knows nothing."""
 
@@ -85,6 +110,8 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
     """Surprising reports in a row, all above what was predicted; negative: below."""
     rejected: int = 0
     """Reports not learned from: missing, impossible, surprising."""
+    is_doubted: bool = False
+    """Whether a report was too low to be true: nothing is learned from that provider's reports any more."""
 
     def for_model(self, provider: str, model: str) -> Calibration:
         """This calibration where it is that model's, otherwise an empty one that is."""
@@ -125,6 +152,26 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
             room -= 1
         return room
 
+    def believes(
+        self, counted: Counted, reported_tokens: int, *, kept: bool, floor: Floor, tools_tokens: int
+    ) -> bool:
+        """Whether a report can be true of a request; False also where it is the last one's, unchanged by what is
+        new."""
+        if not floor.allows(reported_tokens, counted, tools_tokens=tools_tokens):
+            return False
+        if not kept or self.last is None:
+            return True
+        tokens, messages = counted.tokens - self.last.tokens, counted.messages - self.last.messages
+        return floor.allows_more(reported_tokens - self.last_reported_tokens, tokens=tokens, messages=messages)
+
+    def doubted(self) -> Calibration:
+        """What is known once a report was too low to be true: nothing, and nothing will be learned."""
+        return replace(self.anew(), rejected=self.rejected + 1, is_doubted=True)
+
+    def anew(self) -> Calibration:
+        """An empty calibration of this model."""
+        return Calibration(self.provider, self.model, is_doubted=self.is_doubted)
+
     def learned(self, counted: Counted, reported_tokens: int, *, kept: bool, certain: bool = False) -> Calibration:
         """What is known once the provider has said what the request took as input, cached tokens included.
 
@@ -133,7 +180,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         as in ``predicted``; the same request sent again teaches nothing. ``certain``: the figure is beyond
         doubt, as in an error about a prompt too long; then one surprise is enough to start anew.
         """
-        if not _possible(counted, reported_tokens):
+        if not _possible(counted, reported_tokens) or (self.is_doubted and not certain):
             return replace(self, last=self.last if kept else None, rejected=self.rejected + 1)
         if kept and counted == self.last and not certain:
             return self
@@ -175,7 +222,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         before = max(0, self.surprises) if above else min(0, self.surprises)
         run = before + (1 if above else -1)
         if certain or abs(run) >= RUN:
-            anew = Calibration(self.provider, self.model, rejected=self.rejected)
+            anew = replace(self.anew(), rejected=self.rejected)
             return anew._following(counted, reported_tokens, extends=False)
         # It may be wrong, or what is known is: the next prediction builds on neither this report nor the last.
         return replace(self, last=None, surprises=run, rejected=self.rejected + 1)
@@ -206,6 +253,10 @@ def _possible(counted: Counted, reported_tokens: int) -> bool:
         return False
     most = _MOST_FACTOR * counted.tokens + _MOST_UNSEEN_TOKENS
     return counted.tokens <= reported_tokens * _MOST_FACTOR and 0 < reported_tokens <= most
+
+
+def _text(tokens: int, messages: int) -> int:
+    return _bounded(tokens - _FRAMING_TOKENS * messages)
 
 
 def _bounded(tokens: int) -> int:

@@ -29,6 +29,10 @@ RESULT_TOKENS = 4
 _CHARS_PER_HIDDEN_TOKEN = 16 / 3
 """Signed or encrypted reasoning is base64 of the reasoning: 4 characters are 3 bytes, 4 bytes one token."""
 
+COUNTED_CHARS = 1_000_000
+"""A longer text is not counted but estimated, from samples at even distances."""
+_SAMPLES, _SAMPLE_CHARS = 256, 2_048
+
 _json = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=lambda value: type(value).__name__
 )
@@ -45,7 +49,7 @@ class Meter(Struct, frozen=True):
 
     def count_message(self, message: Message) -> int:
         """Tokens of a message with its framing, rounded up. A message with one more part counts no less."""
-        counted = self.counter.count(message.name) if message.name else 0
+        counted = self._count(message.name) if message.name else 0
         fixed = MESSAGE_TOKENS
         for part in message.parts:
             of_text, of_other = self._part(part)
@@ -58,7 +62,16 @@ class Meter(Struct, frozen=True):
         largest of the usual ones; a provider's own tool as the provider's object. No tools: 0."""
         if not tools:
             return 0
-        return self._scaled(self.counter.count(_json.encode([_definition(tool) for tool in tools])))
+        return self._scaled(self._count(_json.encode([_definition(tool) for tool in tools])))
+
+    def _count(self, text: str) -> int:
+        """Tokens of a text; of one above ``COUNTED_CHARS`` an estimate, which takes no longer for a longer one."""
+        if len(text) <= COUNTED_CHARS:
+            return self.counter.count(text)
+        step = (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1)
+        starts = range(0, step * _SAMPLES, step)
+        sampled = sum(self.counter.count(text[start : start + _SAMPLE_CHARS]) for start in starts)
+        return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
 
     def _scaled(self, counted: int) -> int:
         return math.ceil(counted * self.multiplier)
@@ -66,12 +79,12 @@ class Meter(Struct, frozen=True):
     def _part(self, part: Part) -> tuple[int, int]:
         match part:
             case Text():
-                return self.counter.count(part.text), 0
+                return self._count(part.text), 0
             case ToolResult():
                 return self._result(part)
             case ToolCall():
                 arguments = _plain(part.arguments) if self.plain_arguments else part.arguments
-                return self.counter.count(part.name) + self.counter.count(arguments), self.call_tokens
+                return self._count(part.name) + self._count(arguments), self.call_tokens
             case Reasoning():
                 return self._reasoning(part), 0
             case Image():
@@ -79,10 +92,10 @@ class Meter(Struct, frozen=True):
             case File():
                 return self._file(part)
             case Opaque():
-                return self.counter.count(_json.encode(part.value)), 0
+                return self._count(_json.encode(part.value)), 0
 
     def _result(self, result: ToolResult) -> tuple[int, int]:
-        counted = self.counter.count(result.name) if result.name else 0
+        counted = self._count(result.name) if result.name else 0
         fixed = RESULT_TOKENS + self.call_tokens
         for part in result.parts:
             of_text, of_other = self._part(part)
@@ -92,12 +105,12 @@ class Meter(Struct, frozen=True):
 
     def _reasoning(self, part: Reasoning) -> int:
         hidden = max(len(part.signature or ""), len(part.data or ""))
-        return max(self.counter.count(part.text), math.ceil(hidden / _CHARS_PER_HIDDEN_TOKEN))
+        return max(self._count(part.text), math.ceil(hidden / _CHARS_PER_HIDDEN_TOKEN))
 
     def _file(self, part: File) -> tuple[int, int]:
-        name = self.counter.count(part.name) if part.name else 0
+        name = self._count(part.name) if part.name else 0
         if part.media_type == "text/plain" and part.data:
-            return name + self.counter.count(part.data), 0
+            return name + self._count(part.data), 0
         return name, document_tokens(part.data)
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Arrival, Draft, Pressure
 from lading.compaction.admission import admission_cap, terms
-from lading.compaction.clipping import clip
+from lading.compaction.clipping import clip, is_late_result
 from lading.messages import Part, Text, ToolResult
 from lading.models.profiles import CONTEXT_PROFILES, Profile
 from lading.shrink import Wish
@@ -37,7 +37,9 @@ def cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft | Non
     even that does not fit the room; None where nothing is above it. What was restored stays as it is."""
     item, view = arrival.item, arrival.view
     if not item.clearable_tokens:
-        return None
+        if not is_late_result(item):
+            return None
+        return clip(view, item, cap_tokens=admission_cap(arrival, pressure), pressure=pressure)
     pointer, wanted = pressure.address(str(item.entry)), tuple(terms(view))
     message = item.message.with_parts(
         tuple(_capped(part, most_chars, pointer, wanted) for part in item.message.parts)
