@@ -51,7 +51,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 
 def objects(kind: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
     """JSON objects of a type: every required field, and of the others any."""
-    required, optional = {}, {}
+    required: dict[str, Any] = {}
+    optional: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
         place = required if field.is_required() else optional
         place[field.alias or name] = values(field.annotation)

@@ -145,6 +145,15 @@ class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
     """How it is told the next time."""
 
 
+class Unpacked(Struct, frozen=True, tag_field="event", tag=True):
+    """Conversations of this kind go out as the client's caller makes them. Told once for each kind and client."""
+
+    what: str
+    """An endpoint that is not packed, or the field by which a request goes on with what the provider keeps."""
+    advice: str
+    """How they come to be packed."""
+
+
 class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
     """A client's request went out as its caller made it, because it could not be packed."""
 
@@ -174,6 +183,7 @@ Event: TypeAlias = (
     | Restored
     | ModelChanged
     | UsageMissing
+    | Unpacked
     | PackingFailed
     | ReplyLost
 )

@@ -22,6 +22,7 @@ from lading.clients import wrap
 from lading.telling import essence
 from lading.wire import find_wire
 from tests.clients.agents import MODELS
+from tests.replies import messages_reply
 from tests.sdk_values import objects, shuffled
 
 HELLO = {"role": "user", "content": "hi"}
@@ -147,8 +148,7 @@ def test_replies_with_tools_of_the_server_are_known_again(stream: bool) -> None:
 
     def answered(_: httpx2.Request) -> httpx2.Response:
         usage = {"input_tokens": 9, "output_tokens": 9}
-        answer = {"id": "m", "type": "message", "role": "assistant", "model": "x", "usage": usage}
-        answer |= {"content": searched(next(numbers)), "stop_reason": "end_turn"}
+        answer = messages_reply(*searched(next(numbers))) | {"usage": usage}
         if stream:
             return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=streamed(answer))
         return httpx2.Response(200, json=answer)
