@@ -50,6 +50,7 @@ from lading.events import (
     SummaryRejected,
     ToolsReduced,
     UnknownModel,
+    Unpacked,
     UsageMissing,
 )
 from lading.loops import LoopDetection
@@ -153,6 +154,7 @@ __all__ = [
     "ToolsReduced",
     "UnknownModel",
     "UnknownName",
+    "Unpacked",
     "Usage",
     "UsageMissing",
     "Violation",

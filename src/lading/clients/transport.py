@@ -53,7 +53,7 @@ class Transport:
 
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = wire_of(self.conversations, request.method, request.url.path)
+        wire = wire_of(self.conversations, request.method, path=request.url.path)
         name = request.headers.pop(SESSION_HEADER, "")
         call = begin(self.conversations, request.read(), wire=wire, name=name) if wire else None
         if call is None:
@@ -134,7 +134,7 @@ class AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = wire_of(self.conversations, request.method, request.url.path)
+        wire = wire_of(self.conversations, request.method, path=request.url.path)
         name, call = request.headers.pop(SESSION_HEADER, ""), None
         if wire:
             sent = await request.aread()

@@ -27,7 +27,7 @@ _KEPT = ("thread", "previous_response_id", "conversation", "container")
 """Fields of a request that goes on with what the provider keeps."""
 
 
-def wire_of(conversations: Conversations, method: str, path: str) -> Wire | None:
+def wire_of(conversations: Conversations, method: str, *, path: str) -> Wire | None:
     """The wire of a request by its path; None where it is not packed."""
     if method != "POST":
         return None

@@ -163,7 +163,7 @@ class StrictProvider:
             shows_thinking=display != "omitted",
         )
         self._issued.remember(issue, form)
-        self._threads.keep(sent, body, form.reply(issue))
+        self._threads.keep(sent, body, reply=form.reply(issue))
         return replace(_issued(form, issue, body, fault=fault), prompt_tokens=ends[-1])
 
 

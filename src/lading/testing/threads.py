@@ -29,7 +29,7 @@ class Threads:
             return Refusal(400, "the thread was not found, or is begun anew", path="thread")
         return rest | kept | {"messages": [*kept["messages"], *rest["messages"]]}
 
-    def keep(self, body: Mapping[str, Any], whole: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+    def keep(self, body: Mapping[str, Any], whole: Mapping[str, Any], *, reply: Mapping[str, Any]) -> None:
         """Keep what was said, where the request asks for that."""
         if body.get("thread"):
             said = {"role": "assistant", "content": reply["content"]}
