@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lading.wire.replies import ReplyStream
+
 CHAT_TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
@@ -52,3 +54,9 @@ def messages_reply(*content: dict[str, Any], input_tokens: int | None = None) ->
     stop = "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
     said = {"id": f"msg-{len(content)}", "type": "message", "role": "assistant", "model": "claude-sonnet-5"}
     return {**said, "content": list(content), "stop_reason": stop, "stop_sequence": None, **usage}
+
+
+def released(stream: ReplyStream) -> list[bytes]:
+    """What a stream held back, as the caller gets it at the end of the answer."""
+    held, stream.held = stream.held, []
+    return [piece for one in held for piece in stream.release(one)]

@@ -107,3 +107,16 @@ def test_nothing_handed_in_adds_nothing() -> None:
 def test_a_number_that_json_cannot_carry_is_a_typed_error() -> None:
     with pytest.raises(InputError, match="NaN"):
         essence(Message("user", (Opaque({"type": "odd", "value": float("nan")}),)))
+
+
+def test_a_part_of_a_kind_of_its_own_is_known_by_its_meaning() -> None:
+    issued = {
+        "type": "ran",
+        "caller": {"type": "direct"},
+        "content": [{"a": None, "b": 1, "from": "x"}],
+        "index": 2,
+    }
+    kept = {"content": [{"from_": "x", "b": 1}], "cache_control": {"type": "ephemeral"}, "type": "ran"}
+    other = {"type": "ran", "caller": {"type": "program"}, "content": [{"b": 1, "from": "x"}]}
+    known, again, else_ = (essence(Message("assistant", (Opaque(value),))) for value in (issued, kept, other))
+    assert known == again != else_

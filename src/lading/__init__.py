@@ -51,6 +51,7 @@ from lading.events import (
     SummaryRejected,
     ToolsReduced,
     UnknownModel,
+    Unpacked,
     UsageDoubted,
     UsageMissing,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "ToolsReduced",
     "UnknownModel",
     "UnknownName",
+    "Unpacked",
     "Usage",
     "UsageDoubted",
     "UsageMissing",

@@ -163,6 +163,15 @@ class UsageDoubted(Struct, frozen=True, tag_field="event", tag=True):
     counted_tokens: int
 
 
+class Unpacked(Struct, frozen=True, tag_field="event", tag=True):
+    """Conversations of this kind go out as the client's caller makes them. Told once for each kind and client."""
+
+    what: str
+    """An endpoint that is not packed, or the field by which a request goes on with what the provider keeps."""
+    advice: str
+    """How they come to be packed."""
+
+
 class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
     """A client's request went out as its caller made it, because it could not be packed."""
 
@@ -194,6 +203,7 @@ Event: TypeAlias = (
     | ModelChanged
     | UsageMissing
     | UsageDoubted
+    | Unpacked
     | PackingFailed
     | ReplyLost
 )

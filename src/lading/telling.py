@@ -1,7 +1,7 @@
 """What of a history handed in is new: callers tell the whole of it at each call, or only what happened since.
 
 A message is known by its *essence*, a digest of what it says. How a client writes it (a string or a list of
-one text, null or absent fields, cache marks), and reasoning that it did not keep, make no difference.
+one text, key order, null or absent fields, cache marks), and reasoning that it did not keep, make no difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolC
 
 Changed: TypeAlias = Literal["error", "fork"]
 """What to do when a history handed in differs from what the session knows."""
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_UNSAID = frozenset({"cache_control", "prompt_cache_breakpoint", "parsed_output", "index"})
+"""Fields of a part of a kind of its own that say nothing: cache marks, and what SDKs add to replies."""
+_DEFAULTS = {"caller": {"type": "direct"}}
+"""Fields that say nothing while they hold these."""
 
 
 def essence(message: Message) -> str:
@@ -59,7 +62,8 @@ def _role(message: Message) -> str:
 
 def _said(holder: Message | ToolResult, *, unnamed: bool = False) -> list[Any]:
     """``unnamed``: without the ids of calls, which an old-style call and its answer are given by position."""
-    said: list[Any] = ["\n".join(part.text for part in holder.parts if isinstance(part, Text)).strip()]
+    texts = (part.text for part in holder.parts if isinstance(part, Text) and part.text)
+    said: list[Any] = ["\n".join(texts).strip()]
     for part in holder.parts:
         match part:
             case ToolCall():
@@ -71,7 +75,7 @@ def _said(holder: Message | ToolResult, *, unnamed: bool = False) -> list[Any]:
             case File():
                 said.append(("file", part.url, part.data, part.file_id, part.name))
             case Opaque():
-                said.append(("opaque", _unmarked(part.value)))
+                said.append(("opaque", jsonbytes.canonical(_meaning(part.value)).decode()))
             case Text() | Reasoning():
                 pass
     return said
@@ -91,10 +95,15 @@ def _arguments(arguments: str) -> Any:
         return arguments
 
 
-def _unmarked(value: Any) -> Any:
+def _meaning(value: Any) -> Any:
+    """The value without what SDKs and callers add or leave out when they keep it: nulls, defaults and marks."""
+    if isinstance(value, list):
+        return [_meaning(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: inner for key, inner in value.items() if key not in _MARKS and inner is not None}
+    # Python has no field named `from`: SDKs call it `from_`.
+    fields = ((key.rstrip("_"), _meaning(inner)) for key, inner in value.items() if key not in _UNSAID)
+    return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _UNSAID)}
 
 
 class Told:

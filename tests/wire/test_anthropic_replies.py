@@ -19,6 +19,7 @@ from lading.messages import Conversation, Message, Opaque, Reasoning, Text, Tool
 from lading.wire import encode
 from lading.wire.anthropic import WIRE
 from lading.wire.sse import event_of, object_of
+from tests.replies import released
 from tests.wire.codec_cards import PLAIN
 from tests.wire.made_replies import (
     CITATION,
@@ -168,7 +169,7 @@ def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
     assert feed(stream, raw) == raw
     assert stream.reply() == REPLIES.read(body)
     assert stream.shown() == stream.reply().message
-    assert stream.release() == []
+    assert released(stream) == []
 
 
 @given(st.data())
@@ -177,7 +178,7 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     stream = REPLIES.stream(RESTORE)
     passed = feed(stream, data.draw(messages_streams(body)))
     assert REPLIES.read(heard(passed)).message == stream.shown()
-    passed += b"".join(stream.release())
+    passed += b"".join(released(stream))
     assert f'"{RESTORE}"'.encode() not in passed
     final = heard(passed)
     left = REPLIES.without(body, RESTORE)
@@ -185,7 +186,7 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     assert final["stop_reason"] == left["stop_reason"]
     assert opened(passed) == list(range(len(left["content"])))
     assert stream.reply() == REPLIES.read(body)
-    assert stream.release() == []
+    assert released(stream) == []
 
 
 @given(st.data())
@@ -201,7 +202,7 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
         stream = stream.again()
     body = data.draw(messages_bodies())
     passed += feed(stream, data.draw(messages_streams(body)))
-    passed += b"".join(stream.release())
+    passed += b"".join(released(stream))
     final = heard(passed)
     left = REPLIES.without(body, RESTORE)
     assert REPLIES.read(final).message == stream.shown()
@@ -262,14 +263,14 @@ def test_an_error_in_the_stream_leaves_the_reply_incomplete() -> None:
     stream = REPLIES.stream(RESTORE)
     assert feed(stream, CALL + error + event("message_stop")) == START
     assert not stream.reply().complete
-    assert b"".join(stream.release()) == error + event("message_stop")
+    assert b"".join(released(stream)) == error + event("message_stop")
 
 
 def test_what_is_held_keeps_its_pings_and_comments() -> None:
     stream = REPLIES.stream(RESTORE)
     feed(stream, CALL)
     assert feed(stream, event("ping") + b": still there\n\n") == b""
-    assert b"".join(stream.release()) == event("ping") + b": still there\n\n"
+    assert b"".join(released(stream)) == event("ping") + b": still there\n\n"
 
 
 def test_deltas_of_tomorrow_are_kept() -> None:
@@ -307,7 +308,7 @@ def test_nonsense_passes_by(events: list[tuple[str, Body]], again: bool) -> None
     stream = stream.again() if again else stream
     for kind, fields in events:
         feed(stream, event(kind, **fields))
-    stream.release()
+    released(stream)
     with suppress(WireError):
         stream.reply()
     with suppress(WireError):

@@ -16,6 +16,7 @@ from lading.messages import Message, ToolCall
 from lading.wire.openai_chat import WIRE
 from lading.wire.replies import Reply
 from lading.wire.sse import event_of, object_of
+from tests.replies import released
 from tests.wire.made_replies import (
     CHAT_USAGE,
     Body,
@@ -63,7 +64,7 @@ def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
     assert feed(stream, raw) == raw
     assert stream.reply() == REPLIES.read(body)
     assert stream.shown() == stream.reply().message
-    assert stream.release() == []
+    assert released(stream) == []
 
 
 @given(st.data())
@@ -84,7 +85,7 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     passed = feed(stream, data.draw(chat_streams(body)))
     before = stream.shown()
     assert REPLIES.read(heard_chunks(passed)).message == before
-    passed += b"".join(stream.release())
+    passed += b"".join(released(stream))
     assert f'"{RESTORE}"'.encode() not in passed
     completion = heard(passed)
     assert REPLIES.read(completion).message == stream.shown()
@@ -93,7 +94,7 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     assert completion["choices"][0]["finish_reason"] == ("tool_calls" if expected.message.calls else "stop")
     assert completion["usage"]["prompt_tokens"] == 50
     assert stream.reply() == REPLIES.read(body)
-    assert stream.release() == []
+    assert released(stream) == []
 
 
 def heard_chunks(data: bytes) -> Body:
@@ -109,7 +110,7 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
     body = data.draw(chat_bodies())
     following = stream.again()
     passed += feed(following, data.draw(chat_streams(body, number=2)))
-    passed += b"".join(following.release())
+    passed += b"".join(released(following))
     completion = heard(passed)
     assert REPLIES.read(completion).message == following.shown()
     first, second = asked["choices"][0]["message"], body["choices"][0]["message"]
@@ -132,11 +133,11 @@ def test_a_chunk_with_words_and_a_held_call_is_split() -> None:
         "tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "ls", "arguments": "{}"}}],
     }
     assert "usage" not in chunks(passed)[0]
-    (released,) = stream.release()
-    (choice,) = chunks(released)[0]["choices"]
+    (end,) = released(stream)
+    (choice,) = chunks(end)[0]["choices"]
     assert [(call["index"], call["id"]) for call in choice["delta"]["tool_calls"]] == [(1, "c")]
     assert choice["finish_reason"] == "tool_calls"
-    assert chunks(released)[0]["usage"] == CHAT_USAGE
+    assert chunks(end)[0]["usage"] == CHAT_USAGE
 
 
 def test_a_name_in_pieces_never_passes() -> None:
@@ -144,14 +145,14 @@ def test_a_name_in_pieces_never_passes() -> None:
     raw = streamed(piece(0, name="res", call_id="a"), piece(0, name="tore"), piece(0, "{}"), reason="tool_calls")
     assert feed(stream, raw) == b""
     assert stream.reply().message.calls == (ToolCall("a", RESTORE, "{}"),)
-    assert [value["choices"][0]["finish_reason"] for value in chunks(b"".join(stream.release()))] == ["stop"]
+    assert [value["choices"][0]["finish_reason"] for value in chunks(b"".join(released(stream)))] == ["stop"]
 
 
 def test_another_tool_whose_name_begins_alike_is_released() -> None:
     stream = REPLIES.stream(RESTORE)
     raw = streamed(piece(0, name="rest", call_id="a"), piece(0, "{}"), reason="tool_calls")
     assert feed(stream, raw) == b""
-    assert b"".join(stream.release()) == raw
+    assert b"".join(released(stream)) == raw
 
 
 QUIRKS = {
@@ -203,7 +204,7 @@ def test_servers_that_number_calls_otherwise_are_understood(quirk: str) -> None:
     calls = (ToolCall("a", "ls", '{"b":1}'), ToolCall("b", "cat", "{}"))
     assert stream.reply().message.calls == stream.shown().calls == calls
     held = REPLIES.stream("cat")
-    assert b"cat" not in feed(held, raw) + b"".join(held.release())
+    assert b"cat" not in feed(held, raw) + b"".join(released(held))
     assert held.shown().calls == calls[:1]
     assert held.reply().message.calls == calls
 
@@ -276,7 +277,7 @@ def test_nonsense_passes_by(values: list[Body], again: bool) -> None:
     stream = stream.again() if again else stream
     for value in values:
         stream.feed(event_of(value))
-    stream.release()
+    released(stream)
     with suppress(WireError):
         stream.reply()
     with suppress(WireError):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.clients.conversations import Conversations
-from lading.clients.wrapping import Given, guarded
+from lading.clients.unpacked import is_kept
+from lading.clients.wrapping import Given, guarded, words
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
@@ -50,8 +52,14 @@ class Call:
         self._parser = SseReader()
         self._streams = False
         """Whether a stream began whose end has not been seen."""
+        self._unread = bytearray()
+        """What came of the stream and is no event yet."""
+        self._splits = True
+        """Whether what comes is split into events."""
         self._is_broken = False
-        """Whether what comes is passed on unread, because it could not be taken in."""
+        """Whether the answer is not recorded, because it could not be taken in."""
+        self._is_unsure = False
+        """Whether something failed that no error is known for: what the session holds may be half of a step."""
         self.body = pack.body
         """What is sent."""
 
@@ -72,16 +80,16 @@ class Call:
 
     def feed(self, chunk: bytes) -> bytes:
         """Take in a piece of a streamed response; what goes on to the caller now."""
-        return b"".join(map(self._fed, self._parser.feed(chunk)))
+        self._unread += chunk
+        return self._read(partial(self._parser.feed, chunk))
 
     def end(self) -> Answered:
         """The stream ended: what goes to the caller still, and the next body to send, whose stream goes on
         with the same answer."""
         self._streams = False
-        out = b"".join(map(self._fed, self._parser.end()))
+        out = self._read(self._parser.end)
         again = None if self._is_broken else self._guarded(self._asked_again, lambda: None)
         if again is not None:
-            self._stream, self._parser = self._stream.again(), SseReader()
             self.stream()
             return out, again
         out += self._released()
@@ -100,7 +108,9 @@ class Call:
             # A client may go once it has read all that matters to it.
             self._streams = False
             self._guarded(self._left, lambda: None)
-        self._lease.release()
+        if self._is_unsure:
+            self._conversations.drop(self._session)
+        self._guarded(self._lease.release, lambda: None)
 
     def _smaller(self, text: str) -> bytes | None:
         try:
@@ -110,7 +120,10 @@ class Call:
             return None
 
     def _taken(self, data: bytes) -> Answered:
-        value = jsonbytes.load(data)
+        try:
+            value = jsonbytes.load(data)
+        except ValueError as error:
+            raise WireError(f"The response is no JSON: {error}") from error
         if not isinstance(value, dict):
             raise WireError("The response is no JSON object.")
         reply = self._replies.read(value)
@@ -134,10 +147,21 @@ class Call:
             return b""
         return jsonbytes.dump(value | {"usage": summed(self._spent, _usage_of(value))})
 
+    def _read(self, events: Callable[[], list[SseEvent]]) -> bytes:
+        """What goes on to the caller now. Bytes that cannot be split into events go on as they came."""
+        found = self._guarded(events, lambda: None) if self._splits else None
+        if found is None:
+            self._splits, found = False, [SseEvent(bytes(self._unread), "", "")]
+        out = b"".join(map(self._fed, found))
+        del self._unread[: sum(len(event.raw) for event in found)]
+        return out
+
     def _fed(self, event: SseEvent) -> bytes:
-        if self._is_broken:
+        """What goes on of an event. Where one cannot be taken in, all that follows goes on as it came. In what
+        continues an answer each is tried: its parts have to be renumbered."""
+        if self._is_broken and not self._restores:
             return event.raw
-        return self._guarded(lambda: b"".join(self._stream.feed(event)), lambda: self._released() + event.raw)
+        return self._guarded(lambda: b"".join(self._stream.feed(event)), lambda: self._as_it_came() + event.raw)
 
     def _asked_again(self) -> bytes | None:
         """The request that goes on, where the stream that ended only wanted something restored."""
@@ -145,7 +169,10 @@ class Call:
         restores, others = self._restoring(reply)
         if others or not restores or not reply.complete or reply.choices > 1 or self._restores > MOST_RESTORES:
             return None
-        return self._restored(reply)
+        stream, parser = self._stream.again(), SseReader()
+        body = self._restored(reply)
+        self._stream, self._parser = stream, parser
+        return body
 
     def _left(self) -> None:
         """Take in the reply of a stream that the caller left."""
@@ -174,17 +201,28 @@ class Call:
         return reply
 
     def _released(self) -> bytes:
-        return b"".join(self._stream.release())
+        """The end of what was held back; as it came, where the calls of ``restore`` cannot be taken out."""
+        held, release = self._stream.held, self._stream.release
+        released = self._guarded(
+            lambda: b"".join(piece for one in held for piece in release(one)), self._as_it_came
+        )
+        self._stream.held = []
+        return released
+
+    def _as_it_came(self) -> bytes:
+        """What was held back, as it came."""
+        held, self._stream.held = self._stream.held, []
+        return b"".join([one.event.raw for one in held])
 
     def _without_restore(self, data: bytes) -> bytes:
         """A response that could not be taken in, as the caller may see it."""
-        try:
+
+        def without() -> bytes:
             value = jsonbytes.load(data)
-            reply = self._replies.read(value)
-            restores, _ = self._restoring(reply)
+            restores, _ = self._restoring(self._replies.read(value))
             return jsonbytes.dump(self._replies.without(value, RESTORE)) if restores else data
-        except (ValueError, LadingError):
-            return data
+
+        return guarded(without, lambda _: data, fail_open=True)
 
     def _restoring(self, reply: Reply) -> tuple[int, int]:
         """How many calls are for the session to answer, and how many for the caller."""
@@ -220,9 +258,11 @@ class Call:
     def _guarded(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
         """What a step gives; where it fails the provider's answer goes on as it is, and an event says so."""
 
-        def failed(why: str) -> Given:
-            self._is_broken = True
-            self._conversations.tell(ReplyLost(self._session.name, why))
+        def failed(error: Exception) -> Given:
+            self._is_unsure = self._is_unsure or not isinstance(error, LadingError)
+            if not self._is_broken:
+                self._is_broken = True
+                self._conversations.tell(ReplyLost(self._session.name, words(error)))
             return otherwise()
 
         return guarded(step, failed, fail_open=self._conversations.wrapping.fail_open)
@@ -232,8 +272,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str = 
     """Pack a client's request; None when it has to go out as it is, because it is no conversation or (where
     that is wanted) because packing failed."""
 
-    def failed(why: str) -> None:
-        conversations.tell(PackingFailed(name, why))
+    def failed(error: Exception) -> None:
+        conversations.tell(PackingFailed(name, words(error)))
 
     return guarded(
         lambda: _packed(conversations, body, wire, name), failed, fail_open=conversations.wrapping.fail_open
@@ -244,12 +284,15 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
     value = jsonbytes.load(body)
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list) or not value["messages"]:
         return None
+    if is_kept(conversations, value):
+        return None
     conversation, lease = conversations.begin(value, wire, name=name)
     session = conversation.session
     with ExitStack() as undo:
         undo.callback(lease.release)
         try:
-            pack = session.request(at_s=conversations.clock())
+            with conversations.dropping(session):
+                pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
             conversations.tell(next(event for event in reversed(session.events) if isinstance(event, LoopDetected)))
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
@@ -262,12 +305,3 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
 def _usage_of(value: dict[str, Any]) -> dict[str, Any]:
     usage = value.get("usage")
     return usage if isinstance(usage, dict) else {}
-
-
-def wire_name(method: str, path: str) -> str:
-    """The wire of a request by its path; empty when it is no conversation call."""
-    if method != "POST":
-        return ""
-    if path.endswith("/chat/completions"):
-        return "openai_chat"
-    return "anthropic" if path.endswith("/messages") else ""

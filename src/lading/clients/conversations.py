@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import takewhile
 from threading import Lock
 from typing import Any, TypeAlias
@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
 from lading.clients.history import History, role_of
-from lading.clients.wrapping import Wrapping, guarded
-from lading.errors import SessionBusy
-from lading.events import Event, Forked, PackingFailed, ReplyLost
+from lading.clients.wrapping import Wrapping, guarded, logged, words
+from lading.errors import LadingError, SessionBusy
+from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.intake import MARK
 from lading.messages import Message, Tool
 from lading.models.card import same_model
@@ -30,8 +30,6 @@ from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.telling import essence
 from lading.wire import Wire
-
-_log = logging.getLogger("lading")
 
 _MOST_OPEN = 256
 """Conversations kept open; one that is closed is found again in the store."""
@@ -152,6 +150,7 @@ class Conversations:
         self.wrapping = wrapping
         self.clock = clock
         self._on_event = on_event
+        self._unpacked: dict[str, Unpacked] = {}
         self._lock = Lock()
         self._open: dict[str, Conversation] = {}
         """By the session's name, the one used last at the end."""
@@ -177,7 +176,8 @@ class Conversations:
         conversation, news, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
-            conversation.take(body, history, news=news)
+            with self.dropping(conversation.session):
+                conversation.take(body, history, news=news)
             undo.pop_all()
         return conversation, lease
 
@@ -203,11 +203,41 @@ class Conversations:
         return lease
 
     def tell(self, event: Event) -> None:
-        """Pass an event on; what went wrong is logged as well."""
-        if isinstance(event, PackingFailed | ReplyLost):
-            _log.warning("%s", event)
+        """Pass an event on; what went wrong is logged as well. Neither can fail."""
+        if isinstance(event, PackingFailed | ReplyLost | Unpacked):
+            logged(logging.WARNING, event)
         if (listener := self._on_event) is not None:
-            guarded(lambda: listener(event), lambda why: _log.error("The listener failed: %s", why), fail_open=True)
+            guarded(
+                lambda: listener(event),
+                lambda error: logged(logging.ERROR, f"The listener failed: {words(error)}"),
+                fail_open=True,
+            )
+
+    def tell_once(self, event: Unpacked) -> None:
+        """Pass an event on if it is the first of its kind."""
+        if self._unpacked.setdefault(event.what, event) is event:
+            self.tell(event)
+
+    @contextmanager
+    def dropping(self, session: Session) -> Iterator[None]:
+        """``drop`` the session where what is done with it fails by an error that is none of ours."""
+        try:
+            yield
+        except LadingError:
+            raise
+        except Exception:
+            self.drop(session)
+            raise
+
+    def drop(self, session: Session) -> None:
+        """Close a session that may hold half of a step: whoever wants it opens it anew, as it was stored. Cannot
+        fail."""
+        with self._lock:
+            conversation = self._open.get(session.name)
+            if conversation is not None and conversation.session is session:
+                conversation.is_closed = True
+                del self._open[session.name]
+        guarded(session.close, lambda _: None, fail_open=True)
 
     def close(self) -> None:
         """Let go of all sessions."""

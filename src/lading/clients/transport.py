@@ -14,9 +14,9 @@ from typing import Any
 
 from lading import jsonbytes
 from lading.async_session import in_thread
-from lading.clients.call import Call, begin, wire_name
+from lading.clients.call import Call, begin
 from lading.clients.conversations import Conversations
-from lading.wire import find_wire
+from lading.clients.unpacked import wire_of
 from lading.wire.sse import event_of
 
 SESSION_HEADER = "x-lading-session"
@@ -53,8 +53,9 @@ class Transport:
 
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire, name = wire_name(request.method, request.url.path), request.headers.pop(SESSION_HEADER, "")
-        call = begin(self.conversations, request.read(), wire=find_wire(wire), name=name) if wire else None
+        wire = wire_of(self.conversations, request.method, path=request.url.path)
+        name = request.headers.pop(SESSION_HEADER, "")
+        call = begin(self.conversations, request.read(), wire=wire, name=name) if wire else None
         if call is None:
             return self._inner.send(request, stream=True)
         with _Held(call) as held:
@@ -133,11 +134,11 @@ class AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire, name = wire_name(request.method, request.url.path), request.headers.pop(SESSION_HEADER, "")
-        call = None
+        wire = wire_of(self.conversations, request.method, path=request.url.path)
+        name, call = request.headers.pop(SESSION_HEADER, ""), None
         if wire:
             sent = await request.aread()
-            packing = partial(begin, self.conversations, sent, wire=find_wire(wire), name=name)
+            packing = partial(begin, self.conversations, sent, wire=wire, name=name)
             call = await in_thread(packing, undo=_let_go)
         if call is None:
             return await self._inner.send(request, stream=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -10,6 +11,8 @@ from msgspec import Struct
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
 from lading.opening import SessionOptions
+
+_log = logging.getLogger("lading")
 
 Given = TypeVar("Given")
 
@@ -26,7 +29,7 @@ class Wrapping(Struct, frozen=True):
     """The error that the client's SDK passes on as it is."""
 
 
-def guarded(step: Callable[[], Given], failed: Callable[[str], Given], *, fail_open: bool) -> Given:
+def guarded(step: Callable[[], Given], failed: Callable[[Exception], Given], *, fail_open: bool) -> Given:
     """What a step gives. An agent must not stop because packing does: where that is wanted, what a failure of
     any kind gives instead."""
     try:
@@ -37,4 +40,17 @@ def guarded(step: Callable[[], Given], failed: Callable[[str], Given], *, fail_o
     except Exception as error:
         if not fail_open:
             raise
-        return failed(f"{type(error).__name__}: {error}")
+        return failed(error)
+
+
+def words(error: Exception) -> str:
+    """What an error says, also one that fails to say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - not ours to judge
+        return type(error).__name__
+
+
+def logged(level: int, what: object) -> None:
+    """Log it; a handler that fails stops nobody."""
+    guarded(lambda: _log.log(level, "%s", what), lambda _: None, fail_open=True)

@@ -44,8 +44,8 @@ def clip(text: str, most_chars: int) -> str:
 
 def values(text: str) -> list[tuple[str, str]]:
     """The values of a JSON text, each with its key; where a key alone stands for several things, the first of each
-    with the key around it too. Numbers are as they were written; ``null`` and empty values are none. A text that is no JSON
-    is a value without a key."""
+    with the key around it too. Numbers are as they were written; ``null`` and empty values are none. A text that
+    is no JSON is a value without a key."""
     try:
         found = [*_leaves(json.loads(text, parse_int=str, parse_float=str, parse_constant=str))]
     except (ValueError, RecursionError):

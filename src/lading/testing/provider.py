@@ -23,6 +23,7 @@ from lading.testing.judging import refusal, seen, violations
 from lading.testing.listening import Listener
 from lading.testing.prompt_cache import PLAIN, PromptCache, Ruler, Scale
 from lading.testing.script import Script, Seen
+from lading.testing.threads import Threads
 from lading.tokens import counter
 from lading.wire.checking import Violation
 
@@ -59,6 +60,7 @@ class StrictProvider:
         self._ruler = Ruler(counter("o200k"), scale)
         self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in PATHS.values()}
         self._issued = Issued()
+        self._threads = Threads()
         self._foreign = foreign
         self._calls = 0
         self._lock = threading.Lock()
@@ -133,6 +135,9 @@ class StrictProvider:
         body = request.body
         if not isinstance(body, dict):
             return _refused(form, Refusal(400, "We could not parse the JSON body of your request."))
+        body = self._threads.whole(sent := body)
+        if isinstance(body, Refusal):
+            return _refused(form, body)
         card = self._card or find_card(str(body.get("model", "")))[0]
         found = violations(form.wire, body, card=card, issued=None if self._foreign else self._issued)
         conversation = Violation("", "E", "", "") if found else seen(form.wire, body)
@@ -158,6 +163,7 @@ class StrictProvider:
             shows_thinking=display != "omitted",
         )
         self._issued.remember(issue, form)
+        self._threads.keep(sent, body, reply=form.reply(issue))
         return replace(_issued(form, issue, body, fault=fault), prompt_tokens=ends[-1])
 
 

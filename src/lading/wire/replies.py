@@ -40,8 +40,18 @@ class SseEvent(NamedTuple):
     data: str
 
 
+class Held(NamedTuple):
+    """An event held back, and its numbered value where it has one."""
+
+    event: SseEvent
+    value: dict[str, Any] | None
+
+
 class ReplyStream(Protocol):
     """A streamed reply passing by. What one answer to the caller is made of may be several such streams."""
+
+    held: list[Held]
+    """The events held back. Whoever ends the answer takes them out and hands each to ``release``."""
 
     def feed(self, event: SseEvent) -> list[bytes]:
         """Take in the next event; returns what goes on to the caller now. From where a call of the held tool
@@ -51,11 +61,11 @@ class ReplyStream(Protocol):
         """The reply so far, calls of the held tool included. Raises WireError for what no reply can hold."""
 
     def shown(self) -> Message:
-        """What the caller was shown by this stream and those it continues, ``release`` included."""
+        """What the caller was shown by this stream and those it continues, what was released included."""
 
-    def release(self) -> list[bytes]:
-        """The events held back, without the calls of the held tool, as the end of the answer. Due whenever the
-        answer ends with this stream; nothing when nothing was held."""
+    def release(self, held: Held) -> list[bytes]:
+        """What goes on to the caller of an event that was held back, when the answer ends with this stream: nothing
+        of the calls of the held tool."""
 
     def again(self) -> ReplyStream:
         """The stream that goes on with the same answer: its events are renumbered, its start is not repeated, and

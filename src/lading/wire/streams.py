@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from lading.messages import Message
-from lading.wire.replies import Reply, SseEvent, summed
+from lading.wire.replies import Held, Reply, SseEvent, summed
 from lading.wire.sse import event_of, object_of
 
 Value = dict[str, Any]
@@ -66,13 +66,6 @@ class Passage(NamedTuple):
     read: Callable[[Mapping[str, Any]], Reply]
 
 
-class Held(NamedTuple):
-    """An event held back, and its numbered value where it has one."""
-
-    event: SseEvent
-    value: Value | None
-
-
 class PassingStream:
     """A ``ReplyStream`` over what one wire knows."""
 
@@ -83,18 +76,18 @@ class PassingStream:
         self._shown = shown or passage.collector()
         self._edits = passage.edits(self._shown.body())
         self._whole = passage.collector()
-        self._held: list[Held] = []
+        self.held: list[Held] = []
         self._done = False
 
     def feed(self, event: SseEvent) -> list[bytes]:
-        """Take in the next event; returns what goes on to the caller now."""
+        """Take in the next event; returns what goes on to the caller now. One that it raises for is not held."""
         value = object_of(event)
         if value is not None:
             value = self._edits.numbered(value)
             self._whole.add(value)
         self._done = self._done or event.data.strip() == DONE
-        if self._held:
-            self._held.append(Held(event, value))
+        if self.held:
+            self.held.append(Held(event, value))
             return []
         if value is None:
             return [event.raw]
@@ -102,10 +95,11 @@ class PassingStream:
         if later is None:
             return self._passed(event, value)
         if now is None:
-            self._held.append(Held(event, value))
+            self.held.append(Held(event, value))
             return []
-        self._held.append(Held(event_of(later, name=event.name), later))
-        return self._passed(event_of(now, name=event.name), now)
+        held, passed = event_of(later, name=event.name), self._passed(event_of(now, name=event.name), now)
+        self.held.append(Held(held, later))
+        return passed
 
     def reply(self) -> Reply:
         """The reply so far, calls of the held tool included. Raises WireError for what no reply can hold."""
@@ -116,13 +110,10 @@ class PassingStream:
         """What the caller was shown by this stream and those it continues. Raises like ``reply``."""
         return self._passage.read(self._shown.body()).message
 
-    def release(self) -> list[bytes]:
-        """The events held back, without the calls of the held tool."""
-        held, self._held = self._held, []
-        out: list[bytes] = []
-        for event, value in held:
-            out += [event.raw] if value is None else self._passed(event, value)
-        return out
+    def release(self, held: Held) -> list[bytes]:
+        """What goes on to the caller of an event that was held back, without the calls of the held tool."""
+        event, value = held
+        return [event.raw] if value is None else self._passed(event, value)
 
     def again(self) -> PassingStream:
         """The stream that goes on with the same answer."""
