@@ -165,7 +165,7 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
     ended = lading("compare", path, "--strategies", "tests.evaluate.contests:ORPHAN", "--windows", "3k")
     assert ended.code == 1
     assert "breaks rules" in ended.out
-    assert "no message before holds made_up.py" in ended.out
+    assert "no earlier message holds made_up.py" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
             Column("requests"),
             Column("places"),
             Column("first place", left=True),
-            Column("what", left=True, wrap=True),
+            Column("what", left=True),
         ),
         rows=[
             (

@@ -47,7 +47,7 @@ def print_side_by_side(found: SideBySide) -> None:
     yardstick = found.simulated["append-only"].cost
     print_table(
         f"billed input beyond append-only: {in_unit(found.recorded.cost - yardstick, signed=True)}",
-        (Column("of it", left=True, wrap=True), Column("calls"), Column("tokens"), Column("cost")),
+        (Column("of it", left=True), Column("calls"), Column("tokens"), Column("cost")),
         rows=[
             (words(part, found), f"{part.calls:,}", amount(part.tokens), in_unit(part.cost, signed=True))
             for part in found.differences
