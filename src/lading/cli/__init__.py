@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -37,15 +38,28 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options; ``--help`` and ``--version`` are printed here."""
+        with _one_paragraph(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; what cannot be used of its arguments or written of its output is said in one
-        paragraph, like any other bad input."""
-        with terminal.clear_errors():
-            try:
-                return super().invoke(ctx)
-            except click.UsageError as error:
-                where = error.ctx.command_path if error.ctx else ctx.command_path
-                terminal.fail(f"{error.format_message().rstrip('.')}. See {where} --help.")
+        """Run the command."""
+        with _one_paragraph(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_paragraph(ctx: click.Context) -> Iterator[None]:
+    """Report arguments that cannot be used and output that cannot be written in one paragraph, like bad input."""
+    with terminal.clear_errors():
+        try:
+            yield
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else ctx.command_path
+            terminal.fail(f"{error.format_message().rstrip('.?')}. See {where} --help.")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

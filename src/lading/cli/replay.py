@@ -125,10 +125,10 @@ def command(
     """Build the request of every model call recorded in FILEs, as it would have been, and price it.
 
     For each assistant message after the first user message the request is built from what was known by
-    then. Cost is relative to the unbounded append-only replay of the same session with the recorded tools.
+    then. Cost is relative to everything sent: the whole history and the recorded tools, in any size.
 
     \b
-    Exit code 0: every request is legal. 1: some break a rule. 2: bad input.
+    Exit code 0: every request was built and is legal. 1: some were not, or break a rule. 2: bad input.
 
     \b
     Examples:
@@ -163,7 +163,7 @@ def command(
         terminal.print_json({"replays": reports, "bills": as_json_value(bills), "problems": problems})
     else:
         print_tables(reports, bills)
-    sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
+    sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in reports) else 0)
 
 
 def _note_silent(recordings: Sequence[Recording]) -> None:
