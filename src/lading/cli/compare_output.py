@@ -39,6 +39,7 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
             rows = [(name, *cells[part]) for name, cells in table.rows]
             print_table(title, [_NAMES, *map(_column, table.columns[part])], rows=rows)
             say("")
+        say(table.verdict, style="bold")
         meanings |= {column.title: column.meaning for column in table.columns}
     for table in evidence_tables(standings):
         rows = [(name, *cells) for name, cells in table.rows]

@@ -123,9 +123,7 @@ def _headline(figures: Tally) -> str:
     if failed := len(figures.typed_errors):
         return f"{failed:,} of {number(figures.calls, 'call')} have no request, so its cost cannot be compared"
     changed = figures.edits.forced + figures.edits.voluntary > 0
-    gain = " (no gain)" if changed and figures.cost_ratio >= 1.0 else ""
-    than = "as" if saving(figures.cost_ratio) == "as expensive" else "than"
-    return f"{saving(figures.cost_ratio)} {than} everything sent{gain}"
+    return saving(figures.cost_ratio) + (" (no gain)" if changed and figures.cost_ratio >= 1.0 else "")
 
 
 def _notes(figures: Tally) -> Iterator[str]:

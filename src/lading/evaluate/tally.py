@@ -109,13 +109,13 @@ def quantile(ordered: Sequence[int], share: float) -> int:
 
 
 def saving(cost_ratio: float) -> str:
-    """A cost relative to everything sent in the form of a headline, such as ``62 % cheaper``."""
+    """A cost in the form of a headline, such as ``62 % cheaper than everything sent``."""
     percent = 100 * abs(1 - cost_ratio)
     if percent < 0.05:
-        return "as expensive"
+        return "as expensive as everything sent"
     if cost_ratio > 1:
-        return f"{percent:.{0 if percent >= 1 else 1}f} % more expensive"
-    return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper"
+        return f"{percent:.{0 if percent >= 1 else 1}f} % more expensive than everything sent"
+    return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
 def _restore(priced: Sequence[tuple[Call, Rates]], billed: float) -> Restore | None:
