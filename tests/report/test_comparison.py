@@ -24,7 +24,7 @@ def standings(*windows: int) -> list[Standing]:
 
 
 def page(found: list[Standing]) -> str:
-    return comparison_page(found, {"sessions": "1", "model": HOSTILE, "wire": ""}).decode("utf-8")
+    return comparison_page(found, f"sessions 1, model {HOSTILE}").decode("utf-8")
 
 
 def test_a_table_holds_every_contestant_and_every_price() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lading.cli.plaintables import Column, amount, money, number, print_table, say
+from lading.cli.plaintables import Column, amount, figures, money, number, print_table, say
 from lading.cli.session_names import where
 from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss
 from lading.evaluate.tooluse import Place
@@ -15,17 +15,9 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[s
     """The simulated bill and the recorded one side by side, the largest request, and the cache misses."""
     print_table(
         "the bill",
-        (
-            Column("", left=True),
-            Column("calls"),
-            Column("cache read"),
-            Column("cache write"),
-            Column("uncached"),
-            Column("output"),
-            Column("cost"),
-        ),
+        (Column("", left=True), *figures("calls", "cache read", "cache write", "uncached", "output", "cost")),
         rows=[
-            *((("append-only", *_simulated_cells(simulated)),) if simulated.calls else ()),
+            *((("everything sent", *_simulated_cells(simulated)),) if simulated.calls else ()),
             *((("billed", *_billed_cells(billed)),) if billed else ()),
         ],
     )
@@ -42,7 +34,7 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[s
 
 
 def simulated_cost(bill: AppendOnly) -> str:
-    """What the append-only requests would cost."""
+    """What it would cost to send everything."""
     return _cost(bill.input_usd + bill.output_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
 
 
@@ -65,7 +57,7 @@ def _billed_cells(bill: Billed) -> tuple[str, ...]:
 def _notes(simulated: AppendOnly, billed: Billed | None) -> Iterator[str]:
     unpriced, calls = simulated.unpriced_calls, simulated.calls
     if simulated.calls:
-        yield "append-only: each request the whole history so far, the cache always warm, at the card's prices"
+        yield "everything sent: each request the whole history so far, the cache always warm, at the card's prices"
     if billed is not None:
         by_card = number(billed.calls_priced_by_card, "call")
         yield "billed: what the log says" + (
@@ -92,9 +84,7 @@ def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
         "cache misses",
         (
             Column("cause", left=True),
-            Column("calls"),
-            Column("written again"),
-            Column("extra cost"),
+            *figures("calls", "written again", "extra cost"),
             Column("longest idle", only_wide=True),
             Column("largest", left=True),
             *((Column("its first change", left=True),) if known else ()),

@@ -29,6 +29,12 @@ def facts_of(sessions: Iterable[Session]) -> dict[str, str]:
     return {"sessions": f"{count:,}"} | {name: " or ".join(values) for name, values in found.items()}
 
 
+def named_facts(facts: Mapping[str, str]) -> str:
+    """What applied, in one line."""
+    named = {"provider format" if name == "wire" else name: value for name, value in facts.items()}
+    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
 def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> None:
     """A table for each window, and what its columns mean."""
     meanings: dict[str, str] = {}
@@ -45,7 +51,7 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
         rows = [(name, *cells) for name, cells in table.rows]
         print_table(table.title, [_PROBES, *map(_column, table.columns)], rows=rows)
         say("")
-    say(", ".join(f"{name} {value}" for name, value in facts.items() if value), style="dim")
+    say(named_facts(facts), style="dim")
     for title, meaning in meanings.items():
         say(f"{title}: {meaning}", style="dim")
     invented = {(item.strategy, item.window_tokens): item.guards.invented_values for item in standings}

@@ -35,7 +35,7 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     Examples:
       lading diff ./store@11 ./store@12
       lading diff --text ./store@11 ./store@12
-      lading diff ./priced@session-1:last ./append-only@session-1:last
+      lading diff ./priced@session-1:last ./basic@session-1:last
     """
     with terminal.clear_errors():
         snapshots = named_snapshot(one), named_snapshot(other)
@@ -43,7 +43,8 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     if as_json:
         terminal.print_json(difference)
     elif as_lines:
-        for line in difflib.unified_diff(*map(_lines, snapshots), one, other, lineterm=""):
+        before, after = map(_lines, snapshots)
+        for line in difflib.unified_diff(before, after, one, other, lineterm=""):
             say(line, _MARKS.get(line[:1], ""))
     else:
         first, *others = explain_difference(difference)

@@ -32,6 +32,11 @@ class Column(Struct, frozen=True):
     """Cut to what is worth showing of a text of any length."""
 
 
+def figures(*titles: str) -> tuple[Column, ...]:
+    """Columns of figures."""
+    return tuple(map(Column, titles))
+
+
 class _Width(Struct, frozen=True):
     """The width of a column in characters: what its cells and its title need, and what they would like."""
 

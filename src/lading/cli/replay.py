@@ -84,7 +84,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--verbatim", callback=_by(share_of), metavar="SHARE",
     help="The share that priced leaves verbatim, such as 0.3 or 30%.",
 )  # fmt: skip
-@click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
+@click.option("--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 @click.option(
     "--prices", callback=_by(rates_of), metavar="R/W",
@@ -134,7 +134,7 @@ def command(
     Examples:
       lading replay session.jsonl --window 32000
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
-      lading replay session.jsonl --strategy priced --strategy append-only --store ./store
+      lading replay session.jsonl --strategy priced --strategy basic --store ./store
     """
     options = Options(
         model=model,

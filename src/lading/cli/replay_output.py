@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.cli.plaintables import Column, number, print_table, say
+from lading.cli.plaintables import Column, figures, number, print_table, say
 from lading.cli.sidebyside_output import print_side_by_side
 from lading.economics import OwnCalls
 from lading.evaluate.recorded import Call, Plan
@@ -33,15 +33,9 @@ _WORDS = {
     "ttl_s": "seconds until the cache cools",
 }
 _COLUMNS = (
-    Column("calls"),
-    Column("errors"),
-    Column("mean tokens"),
+    *figures("calls", "errors", "mean tokens"),
     Column("p95", only_wide=True),
-    Column("peak"),
-    Column("of everything"),
-    Column("cost"),
-    Column("forced"),
-    Column("voluntary"),
+    *figures("peak", "of everything", "cost", "forced", "voluntary"),
 )
 
 

@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from lading.checked import did_you_mean
 from lading.cli.existing_store import open_existing
 from lading.errors import InputError
 from lading.snapshots import Snapshot, recorded, snapshot
@@ -64,6 +65,7 @@ def matching_sessions(store: SessionStore, *, tenant: str = "", session: str = "
     if not found:
         wanted = "/".join(filter(None, (tenant, session)))
         shown = ", ".join(f"{of}/{name}" for of, name in known[:8]) + (", ..." if len(known) > 8 else "")
-        asked = f"The store has no session {wanted!r}." if wanted else "The store holds no session."
+        meant = did_you_mean(session, [name for _, name in known])
+        asked = f"The store has no session {wanted!r}.{meant}" if wanted else "The store holds no session."
         raise InputError(f"{asked} It holds: {shown}." if known else f"{asked} Record one with --store first.")
     return found

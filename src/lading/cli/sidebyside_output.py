@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lading.cli.plaintables import Column, amount, money, number, print_table, say
+from lading.cli.plaintables import Column, amount, figures, money, number, print_table, say
 from lading.evaluate.sidebyside import Row, SideBySide, words
 
 _LEGEND = """\
@@ -24,29 +24,25 @@ def as_json_value(found: SideBySide | None) -> dict[str, Any] | None:
 def print_side_by_side(found: SideBySide) -> None:
     """The bills in one table, what their difference is made of in another, and what they rest on."""
     in_unit = _in_usd if found.is_priced else _in_tokens
+    others = dict(found.simulated)
+    sent = others.pop("append-only")
     tokens, output = found.output
     print_table(
         f"as billed and as simulated, {number(found.calls, 'call')}",
         (
             Column("", left=True),
-            Column("cache read"),
-            Column("cache write"),
-            Column("uncached"),
-            Column("input cost"),
-            Column("scaled"),
-            Column("with output"),
+            *figures("cache read", "cache write", "uncached", "input cost", "scaled", "with output"),
         ),
         rows=[
             (name, *_cells(row), in_unit(row.cost), in_unit(row.scaled_cost), in_unit(row.scaled_cost + output))
-            for name, row in {"billed": found.recorded, **found.simulated}.items()
+            for name, row in {"billed": found.recorded, "everything sent": sent, **others}.items()
         ],
     )
     calls, paid, by_card = found.paid
     if calls:
         say(f"paid: {money(paid)} as recorded of {number(calls, 'call')}; {money(by_card)} at the card's prices")
-    yardstick = found.simulated["append-only"].cost
     print_table(
-        f"billed input beyond append-only: {in_unit(found.recorded.cost - yardstick, signed=True)}",
+        f"billed input beyond everything sent: {in_unit(found.recorded.cost - sent.cost, signed=True)}",
         (Column("of it", left=True), Column("calls"), Column("tokens"), Column("cost")),
         rows=[
             (words(part, found), f"{part.calls:,}", amount(part.tokens), in_unit(part.cost, signed=True))

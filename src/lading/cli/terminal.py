@@ -61,8 +61,8 @@ def clear_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # Whoever reads our output has read enough; click ends quietly.
-        place = f"{error.filename}: " if error.filename else ""
-        fail(f"{place}{error.strerror or error}. Check that it exists, is readable, and has space left.")
+        place = error.filename or "The output"
+        fail(f"{place}: {error.strerror or error}. Check that it exists, is readable, and has space left.")
 
 
 def fail(text: str, *, code: int = BAD_INPUT) -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
 from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
@@ -25,17 +25,16 @@ _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5,
 """Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
 
 
-def comparison_page(standings: Sequence[Standing], facts: Mapping[str, str]) -> bytes:
-    """The page, in UTF-8. ``facts``: what applied, by name."""
+def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
+    """The page, in UTF-8. ``facts``: what applied, in words."""
     style = joined(("page", "comparison"), "css")
-    said = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
     charts = map(_chart, by_window(standings))
     tables = list(window_tables(standings))
     sections = "".join(map(_section, tables, charts, evidence_tables(standings))) + _meanings(tables)
     pieces = {
         "policy": f"default-src 'none'; style-src '{policy_source(style)}'; base-uri 'none'; form-action 'none'",
         "style": style,
-        "facts": html.escape(said),
+        "facts": html.escape(facts),
         "sections": sections,
     }
     return filled(asset("comparison.html"), pieces)
