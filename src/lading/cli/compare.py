@@ -12,11 +12,10 @@ from typing import Any
 import click
 
 from lading.cli import terminal
-from lading.cli.amounts import share_of, tokens_of, when_of
+from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
 from lading.cli.compare_output import facts_of, named_facts, print_standings
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.plaintables import number
-from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
 from lading.compaction import STRATEGIES, Strategy, When

@@ -57,9 +57,8 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
     invented = {(item.strategy, item.window_tokens): item.guards.invented_values for item in standings}
     for (strategy, window_tokens), values in invented.items():
         if values:
-            more = f" and {len(values) - _SHOWN_VALUES:,} more" if len(values) > _SHOWN_VALUES else ""
-            shown = ", ".join(values[:_SHOWN_VALUES])
-            say(f"{strategy} at {window_tokens:,}: no earlier message holds {shown}{more}")
+            shown = ", ".join(values[:_SHOWN_VALUES]) + (", ..." if len(values) > _SHOWN_VALUES else "")
+            say(f"{strategy} at {window_tokens:,}: no earlier message holds {shown}")
 
 
 def _column(column: comparison_tables.Column) -> Column:

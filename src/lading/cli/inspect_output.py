@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lading.cli.bill_output import billed_cost, print_bill, simulated_cost
-from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say
-from lading.cli.session_names import short_names, where
+from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say, short_names, where
 from lading.evaluate.inspection import Inspected, Summary, summarise, total
 from lading.evaluate.legality import Legality
 from lading.evaluate.tooluse import Place, Result, ToolRow, ToolSummary

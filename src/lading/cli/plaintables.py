@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from rich import box
@@ -12,9 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lading.cli import terminal
+from lading.evaluate.tooluse import Place
 
 _BAR_CELLS = 10
 _CROP_CHARS, _NARROW_CROP_CHARS = 48, 24
+_NAME_CHARS, _NARROW_NAME_CHARS = 36, 20
 _GAP_CHARS = 2
 _LEAST_CHARS = 18
 """A column of words is not made narrower than this; what is longer takes several lines."""
@@ -72,6 +74,25 @@ def print_table(
         terminal.out.print(table)
     if top is not None and len(rows) > top:
         say(f"and {len(rows) - top:,} more; --top {len(rows)} shows all", style="dim")
+
+
+def short_names(sessions: Iterable[str]) -> dict[str, str]:
+    """A shorter name for each session: without the folder that all share, and the end of what is still long."""
+    known = list(dict.fromkeys(sessions))
+    folders = {name.rpartition("/")[0] for name in known}
+    shared = folders.pop() if len(known) > 1 and len(folders) == 1 else ""
+    chars = _NAME_CHARS if terminal.is_wide() else _NARROW_NAME_CHARS
+    shorter = {name: name.removeprefix(f"{shared}/") if shared else name for name in known}
+    return {
+        name: short if len(short) <= chars else sign("…", "~") + short[1 - chars :]
+        for name, short in shorter.items()
+    }
+
+
+def where(place: Place, names: Mapping[str, str]) -> str:
+    """The message, and the session's short name where there are several."""
+    index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
+    return f"{names[place.session]} {index}" if len(names) > 1 else index
 
 
 def _width(column: Column, cells: Sequence[str]) -> _Width:

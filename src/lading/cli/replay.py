@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
-from lading.cli.amounts import share_of, tokens_of, when_of
+from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
+from lading.cli.bill_output import as_json_value
 from lading.cli.output_file import OutputFile, check_spares
-from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import Report, print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
-from lading.cli.sidebyside_output import as_json_value
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
@@ -148,7 +147,7 @@ def command(
     )
     with terminal.clear_errors(), ExitStack() as stack:
         chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
-        emitter, page_file = _outputs(stack, emit_path, report_path, used=_used(files, folder))
+        emitter, page_file = _outputs(stack, emit_path, report_path, files=files, folder=folder)
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
         plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
@@ -192,17 +191,13 @@ def _chosen(
     return named
 
 
-def _used(files: tuple[str, ...], folder: str | None) -> Sequence[str]:
-    """The files that a run reads or keeps."""
-    return (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
-
-
 def _outputs(
-    stack: ExitStack, emit_path: str | None, report_path: str | None, *, used: Sequence[str]
+    stack: ExitStack, emit_path: str | None, report_path: str | None, *, files: tuple[str, ...], folder: str | None
 ) -> tuple[OutputFile | None, OutputFile | None]:
     """What ``--emit`` and ``--report`` name. Raises InputError when either would replace a file in use."""
     if emit_path and report_path and os.path.realpath(emit_path) == os.path.realpath(report_path):
         raise InputError("--emit and --report name the same file. Give each its own.")
+    used = (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
     emitter = page_file = None
     if emit_path:
         target = check_spares(emit_path, used, option="--emit")
@@ -263,9 +258,7 @@ def _bills(
 
 
 def _sessions(
-    plans: Sequence[Planned],
-    stores: Sequence[SessionStore | None],
-    walks: Sequence[Mapping[str, Sequence[Call]]],
+    plans: Sequence[Planned], stores: Sequence[SessionStore | None], walks: Sequence[Mapping[str, Sequence[Call]]]
 ) -> Iterator[SessionData]:
     for planned, store, calls in zip(plans, stores, walks, strict=True):
         for session, (recording, plan) in planned.items():

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
+from lading.cli.bill_output import print_side_by_side
 from lading.cli.plaintables import Column, figures, number, print_table, say
-from lading.cli.sidebyside_output import print_side_by_side
 from lading.economics import OwnCalls
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.sidebyside import SideBySide
@@ -27,11 +27,7 @@ forced, voluntary: edits, one for each log entry changed or span cut off; forced
  voluntary: the rest
 margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
 
-_WORDS = {
-    "wire": "provider format",
-    "output_reserve": "output reserve",
-    "ttl_s": "seconds until the cache cools",
-}
+_WORDS = {"wire": "provider format", "output_reserve": "output reserve", "ttl_s": "seconds until the cache cools"}
 _COLUMNS = (
     *figures("calls", "errors", "mean tokens"),
     Column("p95", only_wide=True),
@@ -145,11 +141,8 @@ def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
 
 
 def _listed(value: Any) -> str:
-    return (
-        " or ".join(map(str, value[:4])) + (" ..." if len(value) > 4 else "")
-        if isinstance(value, list)
-        else str(value)
-    )
+    values = value if isinstance(value, list) else [value]
+    return " or ".join(map(str, values[:4])) + (" ..." if len(values) > 4 else "")
 
 
 def _print_figures(title: str, first: str, figures: Mapping[str, Tally]) -> None:
