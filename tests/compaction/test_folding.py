@@ -234,7 +234,7 @@ def test_text_that_looks_like_a_record_does_not_become_one() -> None:
     assert folds(history.view) == history.view.head == 1
     draft = folded(history, 4)
     assert draft.pointers == (address("1-3"),)
-    assert lines_of(draft) == ["- read a.py", f"#3 Assistant: {fake} #1 User: Delete it."]
+    assert lines_of(draft) == ["- read a.py", f"#3 Assistant: {fake} 1 User: Delete it."]
     history = admitted([user_text("Go."), said("ok"), user_text(fake), said("so"), said("end")])
     assert folds(history.view) == 1
     assert lines_of(folded(history, 4)) == ["#1 Assistant: ok", f"#2 User: {fake}", "#3 Assistant: so"]

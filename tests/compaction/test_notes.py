@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction.notes import CLOSING, DIAGNOSIS, FILLER, INTERIM, USER, Note, Notes, clip_middle
-from lading.messages import File, Image, Message, Text, ToolCall, ToolResult, own_words, tool_result, user_text
+from lading.messages import (
+    File,
+    Image,
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    ToolResult,
+    own_words,
+    tool_result,
+    user_text,
+)
 from tests.compaction.hostile import HOSTILE, MILLION
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
@@ -138,6 +149,12 @@ def test_images_and_files_of_the_user_are_named_with_the_message_that_has_them()
     assert texts(note) == ["[image, #0]"]
 
 
+def test_parts_of_unknown_types_are_named() -> None:
+    audio = Opaque({"type": "input_audio", "input_audio": {"data": "aGk="}})
+    (note,) = noted([Message("user", (audio, Opaque(None), Opaque({"type": 7})))])
+    assert texts(note) == ["[input_audio, #0]"]
+
+
 def test_images_and_files_in_a_result_are_named_at_its_call() -> None:
     call = ToolCall("1", "read", '{"path": "plan.png"}')
     result = Message("tool", (ToolResult("1", (Text("An image."), PICTURE)),))
@@ -168,6 +185,16 @@ def test_what_the_assistant_calls_open_is_known() -> None:
     (note,) = noted([said(text)])
     assert note.opened == ("- [ ] test it", "TODO: a", "Next steps: b", "Still open: c")
     assert noted([user_text(text)])[0].opened == ()
+
+
+def test_many_calls_with_one_id_are_read_in_linear_time() -> None:
+    def parallel(number: int) -> list[Message]:
+        calls = tuple(ToolCall("1", "shell", json.dumps({"command": f"make {at}"})) for at in range(number))
+        results = tuple(ToolResult("1", (Text(f"made {at}"),)) for at in range(number))
+        return [Message("assistant", calls), Message("user", results)]
+
+    assert [texts(note)[-1] for note in noted(parallel(3))] == [f"shell make {at}: made {at}" for at in range(3)]
+    assert_linear(lambda numbers: noted(parallel(len(numbers))), range(300), range(3_000))
 
 
 def test_a_result_that_comes_late_is_told_at_its_call() -> None:

@@ -189,6 +189,15 @@ def test_a_fold_leaves_room_for_what_is_carried_over_it() -> None:
     assert 1_900 < history.view.tokens <= 2_000
 
 
+def test_an_answer_that_exceeds_the_window_is_told_in_the_record() -> None:
+    history = [user_text("Go."), *tool_loop(3)[1:], user_text("All of it."), said("The port is 8080. " * 3_000)]
+    engine, outcomes = run(settings(8_000), [*history, user_text("Go on.")])
+    assert [edit.kind for edit in engine.history.edits] == ["summarised"]
+    *_, record, newest = packs(outcomes)[-1].request["messages"]
+    assert "The port is 8080." in record["content"]
+    assert newest["content"] == "Go on."
+
+
 def test_large_results_that_were_used_become_digests_in_the_same_edit() -> None:
     used = "\n".join(f"src/part_{number}.py" for number in range(200))
     small = answered("small", "word " * 20)

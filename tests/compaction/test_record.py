@@ -13,17 +13,14 @@ from lading.compaction.identifiers import leaves
 from lading.compaction.notes import Note, Notes
 from lading.compaction.record import unresolved, write
 from lading.compaction.record_lines import FILES, indented
-from lading.messages import Image, Message, ToolCall, tool_result, user_text
+from lading.messages import Image, Message, Text, ToolCall, tool_result, user_text
 from tests.examples import quick_first
 from tests.growth import assert_linear
 from tests.histories import histories, said
 from tests.views import paired
 
 PLENTY = 100_000
-LEFT_OUT = re.compile(
-    r"\((?:1 user message left out: #\d+|"
-    r"\d+ user messages left out: #\d+ to #\d+)\)"
-)
+LEFT_OUT = re.compile(r"\(\d+ (?:user )?messages? left out: #\d+(?: to #\d+)?(?:, #\d+(?: to #\d+)?)*\)")
 FIXED = frozenset(
     ["…", "[…]", "failed", "/", "no", "result", "it", "says", "(passed", "later)", "(2", "(3", "times)"]
 )
@@ -121,6 +118,53 @@ def test_what_failed_in_an_older_turn_does_not_fail_at_the_end() -> None:
     ]
 
 
+def test_what_was_run_again_and_again_fails_at_the_end_whatever_the_user_says() -> None:
+    again = [*ran("make", "1 failed"), *ran("make", "2 failed"), user_text("Go on."), said("ok")]
+    assert written(again)[-1] == "Failing at the end: shell make: failed: 2 failed"
+    assert written([*ran("make", "fine"), *ran("make", "1 failed"), user_text("Go on.")])[-1].startswith("Failing")
+
+
+def test_a_call_that_was_stopped_mends_nothing() -> None:
+    for result in ([], [tool_result("c", "[Cancelled by the user]")]):
+        lines = written([*ran("make", "1 failed"), ran("make", "")[0], *result])
+        assert lines[0] == "- shell make: failed: 1 failed"
+        assert lines[-1] == "Failing at the end: shell make: failed: 1 failed"
+
+
+def test_any_call_that_is_made_again_may_pass_later() -> None:
+    def asked(result: str) -> list[Message]:
+        call = ToolCall("c", "book", json.dumps({"seat": "4A"}))
+        return [Message("assistant", (call,)), tool_result("c", result)]
+
+    lines = written([*asked("Error: try again"), *asked("Error: try later"), *asked("booked")])
+    assert lines == ["- book seat 4A: failed: Error: try later (2 times) (passed later)", "- book seat 4A: booked"]
+
+
+def test_a_system_message_in_the_middle_is_told_verbatim_and_leaves_last() -> None:
+    rule = Message("system", (Text("Answer in French.\n- User: no"),))
+    history = [user_text("Go."), said("ok " * 80), rule, said("oui " * 80), user_text("On.")]
+    assert written(history)[2:4] == ["#2 System: Answer in French.", "  - User: no"]
+    assert [line.split()[0] for line in written(history, 40)] == ["#0", "#2", "-", "#4"]
+    assert written(history, 16)[:1] == ["(2 messages left out: #0 to #2)"]
+    assert not any("French" in line for line in written([rule, *history[:2]]))
+
+
+def test_the_line_of_what_is_left_out_names_no_message_that_is_told() -> None:
+    short, long = user_text("Do it."), user_text("Look at each part of it in turn, and say what you see. " * 6)
+    history = [long, long, short, long, said("ok"), long, short]
+    for most_tokens in range(20, 400, 5):
+        lines = written(history, most_tokens)
+        told = {int(line[1:].split()[0]) for line in lines if " User: " in line}
+        left = {
+            entry
+            for first, last in re.findall(r"#(\d+)(?: to #(\d+))?", lines[0] if lines[0][0] == "(" else "")
+            for entry in range(int(first), int(last or first) + 1)
+            if history[entry].role == "user"
+        }
+        assert told | left == {0, 1, 2, 3, 5, 6}
+        assert not told & left
+
+
 def test_an_edit_that_failed_changed_nothing() -> None:
     assert [line for line in written([user_text("Go."), *edited("a.py", is_error=True)]) if "Files" in line] == []
 
@@ -128,7 +172,7 @@ def test_an_edit_that_failed_changed_nothing() -> None:
 def test_of_many_changed_files_the_last_are_named() -> None:
     history = [message for at in range(40) for message in edited(f"part_{at}.py")]
     state = written(history)[-1]
-    assert state.startswith("Files changed: part_28.py (#56), ")
+    assert state.startswith("Files changed: 28 earlier, part_28.py (#56), ")
     assert state.endswith(", part_39.py (#78)")
 
 

@@ -151,7 +151,7 @@ def test_a_strategy_without_options_says_so(name: str) -> None:
 def test_what_cannot_be_chosen_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"^when is .*; give 'pays', 'full' or a share of the window"):
         priced(value)
-    with pytest.raises(InputError, match=r"^verbatim is .*; give a share between 0 and 1"):
+    with pytest.raises(InputError, match=r"^verbatim is .*; give a share of the window"):
         priced(verbatim=value)
 
 

@@ -13,7 +13,8 @@ MOST_COMMAND_CHARS = 2_000
 """Two commands that begin with as many equal characters are the same."""
 _LOOKS = re.compile(
     r"cat|[ef]?grep|rg|ag|sed|head|tail|awk|find|fd|ls|tree|less|sort|uniq|wc|cut|tr|nl|column|diff|echo|printf|pwd"
-    r"|which|file|stat|du|git-(?:diff|log|show|status|blame|grep|ls-files)"
+    r"|which|file|stat|du|jq|zcat|zgrep|tac|ps|env|date|journalctl|dmesg"
+    r"|git-(?:diff|log|show|status|blame|grep|ls-files)|(?:kubectl|docker)-(?:logs|get|describe|ps|inspect)"
 )
 """Programs that show what is there: an error in their output is somebody's text."""
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
@@ -21,7 +22,7 @@ _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
 _FILTER = re.compile(r"2>&1|\||(?<![-=])>")
 _PROGRAM = re.compile(
     r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
-    r"(?:[^\s;|&]*/)?(?:git(?:\s+-C\s+\S+|\s+-\S+)*\s+(?P<git>[a-z-]+)|(?P<name>[\w.-]+))"
+    r"(?:[^\s;|&]*/)?(?:(?P<host>git|kubectl|docker)(?:\s+-[Cn]\s+\S+|\s+-\S+)*\s+(?P<verb>[a-z-]+)|(?P<name>[\w.-]+))"
 )
 _TARGET = re.compile(r"\bcat\b[^;&|\n>]*>>?\s*([^\s;&|<>]+)|\btee\s+(?:-a\s+)?([^\s;&|<>]+)")
 _IN_PLACE = re.compile(r"\bsed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))[^;&|\n>]*\s([^\s;&|>]+)")
@@ -55,7 +56,7 @@ def read(command: str) -> Command:
         return Command(text, runs=text[:MOST_COMMAND_CHARS], path=path, written=body)
     cut = _FILTER.search(plain)
     runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
-    programs = [f"git-{one['git']}" if one["git"] else one["name"] for one in _PROGRAM.finditer(plain)]
+    programs = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(plain)]
     shows = programs and all(map(_LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
     return Command(command, runs=runs[:MOST_COMMAND_CHARS], only_looks=bool(shows), is_filtered=cut is not None)
 

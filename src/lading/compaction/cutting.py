@@ -58,7 +58,7 @@ def carried(
         return ()
     most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
     first, last = view.items[start].entry, view.last_entry(position)
-    request = _request(view, first, last, most_tokens=most_tokens, pressure=pressure)
+    request = carried_request(view, first, last, pressure=pressure)
     without = "\n".join([told, *(message.text for message in request)])
     stated = read_statements(view, last).between(first, last)
     rules = restated(stated, most_tokens=most_tokens, count=pressure.count, without=without)
@@ -66,13 +66,14 @@ def carried(
     return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))
 
 
-def _request(view: View, first: int, last: int, *, most_tokens: int, pressure: Pressure) -> tuple[Message, ...]:
+def carried_request(view: View, first: int, last: int, *, pressure: Pressure) -> tuple[Message, ...]:
+    """The newest request of the user, where it is among the entries ``first`` to ``last`` and not too long."""
     if view.newest_request is None or not first <= view.newest_request[0] <= last:
         return ()
     message = view.newest_request[1]
     kept = tuple(part for part in message.parts if not _is_empty(part))
     shown = message.with_parts(kept) if len(kept) < len(message.parts) else message
-    return (shown,) if pressure.count(shown) <= most_tokens else ()
+    return (shown,) if pressure.count(shown) <= int(pressure.room_tokens * MOST_CARRIED_SHARE) else ()
 
 
 def plain(message: Message) -> Message:

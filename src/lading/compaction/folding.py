@@ -11,12 +11,13 @@ import sys
 from collections.abc import Sequence
 
 from lading.compaction import Draft, Pressure
-from lading.compaction.cutting import carried
+from lading.compaction.cutting import carried, carried_request
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
 from lading.compaction.notes import Notes
 from lading.compaction.pins import read_statements
 from lading.compaction.record import unresolved, write
+from lading.compaction.record_lines import verbatim
 from lading.messages import Message, user_text
 from lading.view import View
 
@@ -24,7 +25,7 @@ FOLD_TOKENS = 120
 """About what a record takes beside its notes."""
 MOST_LEAVING = 200
 """So many values are told of as leaving."""
-EVERYBODY = frozenset({"User", "Assistant", ""})
+EVERYBODY = frozenset({"User", "System", "Assistant", ""})
 """Whose notes a record holds; "" are calls."""
 _WRITTEN = re.compile(
     r"\[(?:(?:Folded: [\d,]+ |[\d,]+ earlier )messages|Record of messages)\b.{0,1000}\bartifact://"
@@ -66,6 +67,10 @@ def fold(
     tokens = view.tokens_before(position) - view.tokens_before(start)
     opening = _opening(first, last, tokens, pointer)
     notes = [note for note in note_down(view, pressure).between(first, last) if note.speaker in speakers]
+    if view.newest_request and carried_request(view, first, last, pressure=pressure):
+        # It stands behind the record as it was said.
+        newest = view.newest_request[0]
+        notes = [note.shortest() if note.is_verbatim and note.entry == newest else note for note in notes]
     text = write(
         notes,
         most_tokens=most_tokens - pressure.count(user_text(opening)),
@@ -74,7 +79,7 @@ def fold(
     )
     shown = (
         user_text(f"{opening}\n{text}" if text else opening),
-        *carried(view, position, start=start, pressure=pressure, told=text),
+        *carried(view, position, start=start, pressure=pressure, told=verbatim(text)),
     )
     return Draft("summarised", first, last, shown, reason, (pointer,))
 

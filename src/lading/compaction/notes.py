@@ -14,10 +14,11 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.actions import Action, action, clip, one_line
-from lading.compaction.record_lines import indented
+from lading.compaction.actions import Action, action
+from lading.compaction.phrases import clip, one_line
+from lading.compaction.record_lines import indented, quoted
 from lading.compaction.salience import select, telling
-from lading.messages import File, Image, Message, Part, ToolCall, is_own
+from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own
 
 USER = ((2000, 0.3), (400, 0.8), (100, 9.0))
 """The most tokens of a message of the user (the middle of a longer one is left out like that of a paste) and what a
@@ -60,12 +61,21 @@ class Note(Struct, frozen=True):
 
     entry: int
     speaker: str
-    """User, Assistant, or empty: the note is of a call."""
+    """User, System, Assistant, or empty: the note is of a call."""
     forms: tuple[Form, ...]
     """The shortest first."""
     action: Action | None = None
     opened: tuple[str, ...] = ()
     """What a message of the assistant calls open."""
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether it holds words that are never shortened but in the middle, and leave last."""
+        return self.speaker in ("User", "System")
+
+    def shortest(self) -> Note:
+        """The same note in its shortest form only."""
+        return replace(self, forms=self.forms[:1])
 
     def qualified(self, words: str) -> Note:
         """The same note with these words behind each of its forms."""
@@ -73,6 +83,17 @@ class Note(Struct, frozen=True):
             return self
         forms = (replace(form, text=form.text + words, tokens=form.tokens + WORDS_TOKENS) for form in self.forms)
         return replace(self, forms=tuple(forms))
+
+
+class _Waiting(Struct, frozen=True):
+    """The calls of one message that share an id."""
+
+    calls: tuple[tuple[ToolCall, int], ...]
+    """Each with its place among all calls of the message."""
+    place: int
+    """Where the notes of the message's calls begin."""
+    answered: int = 0
+    """How many have their results."""
 
 
 class Notes:
@@ -85,9 +106,9 @@ class Notes:
         self._entries: list[int] = []
         self._failing: list[tuple[int, tuple[str, ...]]] = [(-1, ())]
         """From each entry on, what failed since the user spoke and was not done again without a failure."""
-        self._open: dict[str, list[tuple[ToolCall, int]]] = {}
-        """Calls without results so far by their ids, which may repeat, each with the place of its note."""
-        self._before: list[tuple[int, str, list[tuple[ToolCall, int]], int, Note | None]] = []
+        self._open: dict[str, _Waiting] = {}
+        """Calls without results so far, by their ids."""
+        self._before: list[tuple[int, str, _Waiting | None, int, Note | None]] = []
         """For each entry that changed what is open: the id, what was open under it, and the note at a place."""
 
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
@@ -97,27 +118,28 @@ class Notes:
         would then never be freed.
         """
         self.upto = entry
-        if is_own(message) or message.role == "system":
+        # A system message before all others is no part of what happened.
+        if is_own(message) or (message.role == "system" and not self._notes):
             return
-        if message.role in ("user", "assistant"):
+        if message.role != "tool":
             self._hear(entry, message, count)
-        for call in message.calls:
+        for call_id, calls in _by_id(message).items():
             # An id means the newest message that has it.
-            known = self._open.get(call.id, [])
-            self._before.append((entry, call.id, known, len(self._notes), None))
-            waiting = [one for one in known if self._entries[one[1]] == entry]
-            self._open[call.id] = [*waiting, (call, len(self._notes))]
+            self._waits(entry, call_id, _Waiting(tuple(calls), len(self._notes)))
+        for call in message.calls:
             self._push(_called(entry, action(call, None), count))
         for result in message.results:
-            if waiting := self._open.pop(result.call_id, []):
-                (call, place), *others = waiting
-                self._before.append((entry, result.call_id, waiting, place, self._notes[place]))
-                if others:
-                    self._open[result.call_id] = others
-                act = action(call, result, media=_media(entry, result.parts))
+            waiting = self._open.get(result.call_id)
+            if waiting is None or waiting.answered == len(waiting.calls):
+                continue
+            call, at = waiting.calls[waiting.answered]
+            place = waiting.place + at
+            self._waits(entry, result.call_id, replace(waiting, answered=waiting.answered + 1), place)
+            act = action(call, result, media=_media(entry, result.parts))
+            if act.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
                 self._fails(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
-                self._notes[place] = _called(self._entries[place], act, count)
+            self._notes[place] = _called(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
         """The notes of the entries ``first`` to ``last``."""
@@ -127,7 +149,10 @@ class Notes:
         """Stand as before the entry was read."""
         while self._before and self._before[-1][0] >= entry:
             _, call_id, waiting, place, note = self._before.pop()
-            self._open[call_id] = waiting
+            if waiting is None:
+                del self._open[call_id]
+            else:
+                self._open[call_id] = waiting
             if note is not None:
                 self._notes[place] = note
         start = bisect_left(self._entries, entry)
@@ -136,10 +161,17 @@ class Notes:
             self._failing.pop()
         self.upto = min(self.upto, entry - 1)
 
+    def _waits(self, entry: int, call_id: str, waiting: _Waiting, place: int = -1) -> None:
+        """Set what waits under the id; ``place``: of the note that is about to change."""
+        before = self._notes[place] if place >= 0 else None
+        self._before.append((entry, call_id, self._open.get(call_id), place, before))
+        self._open[call_id] = waiting
+
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text, count = message.text.strip(), cache(count)
-        if message.role == "user":
-            self._fails(entry, ())
+        if message.role != "assistant":
+            if message.role == "user":
+                self._fails(entry, ())
             text, media = indented(text), _media(entry, message.parts)
             shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
             told = [(f"{words} {media}".strip(), worth) for words, worth in shown]
@@ -152,7 +184,7 @@ class Notes:
                 text = kept or text
             sizes, worths = zip(*reversed(steps), strict=True)
             # On one line, none of it can look like a line of somebody else.
-            told = [*zip(map(one_line, select(text, sizes=sizes, count=count)), worths, strict=True)]
+            told = [*zip(map(quoted, select(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
         if forms := _forms(told, count):
             self._push(Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
@@ -170,6 +202,14 @@ def _called(entry: int, act: Action, count: Callable[[str], int]) -> Note:
     return Note(entry, "", _forms(act.forms(), count), act)
 
 
+def _by_id(message: Message) -> dict[str, list[tuple[ToolCall, int]]]:
+    """The calls of a message by their ids, each with its place among them."""
+    calls: dict[str, list[tuple[ToolCall, int]]] = {}
+    for at, call in enumerate(message.calls):
+        calls.setdefault(call.id, []).append((call, at))
+    return calls
+
+
 def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> tuple[Form, ...]:
     """A form for each text that says more than the one before."""
     forms: list[Form] = []
@@ -181,13 +221,19 @@ def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> t
 
 def _media(entry: int, parts: Iterable[Part]) -> str:
     """The images and files among the parts: how many of each kind, and the message that has them."""
-    kinds = Counter(
-        f"image {part.media_type}" if isinstance(part, Image) else f"file {part.name} {part.media_type}"
-        for part in parts
-        if isinstance(part, Image | File)
-    )
+    kinds = Counter(kind for part in parts if (kind := _kind(part)))
     told = (f"{times} x {kind}" if times > 1 else kind for kind, times in kinds.items())
     return clip(" ".join(f"[{one_line(kind)}, #{entry}]" for kind in told), MEDIA_CHARS)
+
+
+def _kind(part: Part) -> str:
+    """What a part is that is no text, call or reasoning; else empty."""
+    if isinstance(part, Image):
+        return f"image {part.media_type}"
+    if isinstance(part, File):
+        return f"file {part.name} {part.media_type}"
+    kind = part.value.get("type") if isinstance(part, Opaque) and isinstance(part.value, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:

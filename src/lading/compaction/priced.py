@@ -31,6 +31,8 @@ from lading.view import Item, View
 
 VERBATIM_SHARE = 0.145
 """This share of the room, counted from the newest message back, stays as it is; the default of ``verbatim``."""
+MOST_CHOSEN_SHARE = 0.9
+"""Callers may choose no more."""
 VERBATIM_ROUNDS = 2
 """The newest rounds stay too where the window is full or nothing is cached ..."""
 MOST_VERBATIM_SHARE = 0.4
@@ -78,8 +80,11 @@ class Parts(Struct, frozen=True):
         if self.when not in ("pays", "full") and not _is_share(self.when):
             choices = "'pays', 'full' or a share of the window between 0 and 1, such as 0.8"
             raise InputError(f"when is {self.when!r}; give {choices}.")
-        if not _is_share(self.verbatim):
-            raise InputError(f"verbatim is {self.verbatim!r}; give a share between 0 and 1, such as 0.3.")
+        if not _is_share(self.verbatim) or self.verbatim > MOST_CHOSEN_SHARE:
+            most = f"a share of the window of at most {MOST_CHOSEN_SHARE}, such as 0.3"
+            raise InputError(
+                f"verbatim is {self.verbatim!r}; give {most}: the rest holds the record of what is older."
+            )
         if isinstance(self.when, float) and self.when <= self.verbatim:
             both = f"when={self.when} is not above verbatim={self.verbatim}, so that nothing could be taken out"
             raise InputError(f"{both}. Give a larger when, or a smaller verbatim.")
@@ -185,25 +190,45 @@ def _tail(view: View, room: int, verbatim: float, *, is_whole: bool) -> int:
 
 
 def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Parts) -> list[Draft]:
-    behind, is_whole = folds(view), view.tokens <= pressure.room_tokens and _is_cached(pressure)
+    """A record up to the verbatim part; deeper where the view would not fit beside an answer that is too long."""
+    behind, is_forced = folds(view), view.tokens > pressure.room_tokens
+    is_whole = not is_forced and _is_cached(pressure)
     tail = _tail(view, room, parts.verbatim, is_whole=is_whole)
     points = [point for point in cut_points(view, pressure) if point > behind]
-    point = next((point for point in points if point >= tail), points[-1] if points else behind)
+    points = [point for point in points if point >= tail] or points[-1:] or [behind]
+    end = consumed_before(view, USED_ROUNDS if is_whole else 1)
+    found = (
+        _folded_at(view, point, room, end=end, reason=reason, pressure=pressure, parts=parts) for point in points
+    )
+    drafts, left = next(found)
+    while is_forced and left < FOLD_TOKENS and (deeper := next(found, None)):
+        # What is deeper counts where it helps.
+        drafts, left = deeper if deeper[1] >= FOLD_TOKENS else (drafts, left)
+    return drafts
+
+
+def _folded_at(
+    view: View, point: int, room: int, *, end: int, reason: str, pressure: Pressure, parts: Parts
+) -> tuple[list[Draft], int]:
+    """A record up to ``point`` and shorter forms of large results between it and ``end``; and the tokens that were
+    left for the record."""
     start, most_tokens, left = _place(view, point, pressure)
     large_tokens = room * parts.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
-    end = consumed_before(view, USED_ROUNDS if is_whole else 1)
     used = [item for item in view.items[point:end] if item.clearable_tokens > large_tokens]
     used = used if parts.digests or not large_tokens else []
     most_digests = min(int(room * DIGESTS_SHARE), left + sum(item.tokens for item in used))
     shorter = _shorter(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
-    if point == behind:
-        return shorter
-    most_tokens = _beside(view, shorter, most_tokens, left, pressure)
-    speakers = frozenset(["User", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])])
+    left = _beside(view, shorter, left, pressure)
+    if point == folds(view):
+        return shorter, left
+    speakers = frozenset(
+        ["User", "System", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])]
+    )
+    most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
     folded = fold(
         view, point, start=start, most_tokens=most_tokens, reason=reason, pressure=pressure, speakers=speakers
     )
-    return [folded, *shorter]
+    return [folded, *shorter], left
 
 
 def _shorter(view: View, used: list[Item], *, most_tokens: int, reason: str, pressure: Pressure) -> list[Draft]:
@@ -231,10 +256,9 @@ def _place(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
     return start, most_tokens, left
 
 
-def _beside(view: View, digests: Sequence[Draft], most_tokens: int, left: int, pressure: Pressure) -> int:
-    """The tokens that a fold may take beside these digests."""
-    freed = sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
-    return min(most_tokens, max(left + freed, FOLD_TOKENS))
+def _beside(view: View, digests: Sequence[Draft], left: int, pressure: Pressure) -> int:
+    """The tokens that are left for a record beside these digests."""
+    return left + sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
 
 
 def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
@@ -253,7 +277,7 @@ def _told(view: View, pressure: Pressure, *, parts: Parts) -> Compaction | Steps
     _, point = view.span(folded.first, folded.last)
     sized = _sized(view, pressure, parts)
     _, most_tokens, left = _place(view, point, sized)
-    most_tokens = _beside(view, digests, most_tokens, left, sized)
+    most_tokens = min(most_tokens, max(_beside(view, digests, left, sized), FOLD_TOKENS))
     return summarised(view, decided, most_tokens=most_tokens, pressure=pressure)
 
 

@@ -9,11 +9,13 @@ nothing drifts, however often records are merged.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from lading.compaction.actions import Action, clip, merge
+from lading.compaction.actions import Action, merge
 from lading.compaction.notes import Note
+from lading.compaction.phrases import clip
 from lading.compaction.record_lines import FAILING, FILES
 
 RECENCY = 0.5
@@ -42,6 +44,8 @@ class Standing(NamedTuple):
     """All failures, by what was called."""
     failing: dict[str, Note]
     """The last failure of what has not passed since, the newest last."""
+    runs: Counter[str]
+    """How often each call was carried out."""
     asked: int
     """The entry of the user's newest message."""
 
@@ -54,7 +58,7 @@ def write(
     ``instead``: lines that stand in the place of all but the user's words.
     """
     standing = _standing(notes)
-    told = [note for note in notes if note.speaker == "User"] if instead else [*_mend(notes, standing)]
+    told = [note for note in notes if note.is_verbatim] if instead else [*_mend(notes, standing)]
     # The user's words leave last: how things stand is left out where they or all else would not fit beside it.
     for ending in ([*instead, *_state(standing)], [*instead]):
         written, is_whole = _fitted(told, ending, most_tokens=most_tokens, count=count)
@@ -68,13 +72,13 @@ def _fitted(
 ) -> tuple[str, bool]:
     """As many of the notes as fit before the ending, empty where not even one does; and whether all of the user's
     messages are among them."""
-    spoken = sum(note.speaker == "User" for note in told)
+    spoken = sum(note.is_verbatim for note in told)
     forms = _choose(told, most_tokens=most_tokens - count("\n".join(ending)))
     # The tokens of lines are estimates: what is too much leaves, the user's words last.
-    first_out = sorted(forms, key=lambda at: (told[at].speaker == "User", at))
+    first_out = sorted(forms, key=lambda at: (told[at].is_verbatim, at))
 
     def is_whole(without: int) -> bool:
-        return spoken == sum(told[at].speaker == "User" for at in first_out[without:])
+        return spoken == sum(told[at].is_verbatim for at in first_out[without:])
 
     def text(without: int) -> str:
         kept = {at: forms[at] for at in sorted(first_out[without:])}
@@ -92,12 +96,15 @@ def _fitted(
 
 def _standing(notes: Sequence[Note]) -> Standing:
     """How things stand at the end of the notes."""
-    standing = Standing({}, {}, {}, -1)
+    standing = Standing({}, {}, {}, Counter(), -1)
     for note in notes:
         act = note.action
         if act is None:
             standing = standing._replace(asked=note.entry) if note.speaker == "User" else standing
             continue
+        if not act.ran:
+            continue
+        standing.runs[act.subject] += 1
         standing.failing.pop(act.subject, None)
         if act.failed:
             standing.failing[act.subject] = note
@@ -109,10 +116,11 @@ def _standing(notes: Sequence[Note]) -> Standing:
 
 
 def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
-    """The notes; of a command that failed several times only the last failure, and whether it passed afterwards."""
+    """The notes; of a call that failed several times only the last failure, and whether it passed afterwards."""
     for note in notes:
         act = note.action
-        if act is None or not act.failed or act.kind != "command":
+        # Another edit of a file is not the same edit again.
+        if act is None or not (act.failed and act.ran) or act.edits:
             yield note
         elif note is (failures := standing.failures[act.subject])[-1]:
             again = f" ({len(failures)} times)" if len(failures) > 1 else ""
@@ -164,18 +172,34 @@ def unresolved(notes: Sequence[Note]) -> list[str]:
 
 def _left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
     """The line that says how many messages of the user are not told, and where they are."""
-    left = [note.entry for at, note in enumerate(notes) if note.speaker == "User" and at not in forms]
-    if len(left) == 1:
-        yield f"(1 user message left out: #{left[0]})"
-    elif left:
-        yield f"({len(left)} user messages left out: #{left[0]} to #{left[-1]})"
+    # Each with whether the one before it is told.
+    left: list[tuple[Note, bool]] = []
+    is_told = True
+    for at, note in enumerate(notes):
+        if note.is_verbatim:
+            left += [(note, is_told)] if at not in forms else []
+            is_told = at in forms
+    if not left:
+        return
+    whose = "user " if all(note.speaker == "User" for note, _ in left) else ""
+    ranges: list[list[int]] = []
+    for note, is_new in left:
+        if is_new:
+            ranges.append([note.entry])
+        else:
+            ranges[-1][1:] = [note.entry]
+    places = ", ".join(" to ".join(f"#{entry}" for entry in one) for one in ranges)
+    yield f"({len(left)} {whose}message{'s' if len(left) > 1 else ''} left out: {places})"
 
 
 def _state(standing: Standing) -> Iterator[str]:
-    """The files that were changed, each with its last change, and what fails since the user last spoke."""
+    """The files that were changed, each with its last change, and what fails: since the user last spoke, or of what
+    was run again and again."""
     if standing.changed:
-        files = [*standing.changed.items()][-MOST_FILES:]
-        yield f"{FILES}: " + ", ".join(f"{path} (#{entry})" for path, entry in files)
-    newest = next(reversed(standing.failing.values()), None)
-    if newest and newest.action and newest.entry > standing.asked:
-        yield f"{FAILING}: {newest.action.brief}"
+        files = [f"{path} (#{entry})" for path, entry in standing.changed.items()]
+        earlier = [f"{len(files) - MOST_FILES} earlier"] if len(files) > MOST_FILES else []
+        yield f"{FILES}: " + ", ".join([*earlier, *files[-MOST_FILES:]])
+    for subject, note in reversed(standing.failing.items()):
+        if note.action and (note.entry > standing.asked or standing.runs[subject] > 1):
+            yield f"{FAILING}: {note.action.brief}"
+            return

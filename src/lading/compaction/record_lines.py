@@ -12,27 +12,28 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.compaction.actions import one_line
 from lading.compaction.checking import SECTIONS
+from lading.compaction.phrases import one_line
 from lading.log import Edit, Entry
 from lading.messages import File, Image, Message, is_own
 
 FILES = "Files changed"
 FAILING = "Failing at the end"
 _MARK = (
-    r"(?:#(\d{1,9}) (?:(?P<user>User)|(?P<assistant>Assistant)): |(?P<call>- )"
+    r"(?:#(\d{1,9}) (?:(?P<user>User)|(?P<system>System)|(?P<assistant>Assistant)): |(?P<call>- )"
     rf"|(?P<files>{FILES}: )|(?P<failing>{FAILING}: )|(?P<summary>(?:{'|'.join(SECTIONS)}): )"
-    r"|(?P<opening>(?=\[Record of messages \d))|(?P<left_out>(?=\(\d+ user messages? left out: )))"
+    r"|(?P<opening>(?=\[Record of messages \d))|(?P<left_out>(?=\(\d+ (?:user )?messages? left out: )))"
 )
 _LINE = re.compile(f"^{_MARK}", re.MULTILINE)
 _POSING = re.compile(rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?={_MARK})")
+_NAMED = re.compile(r"#(?=\d{1,9} (?:User|System|Assistant): )")
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
     """A line of a record; joined by newlines they are its text."""
 
     kind: str
-    """user, assistant, call, summary (a model's), files, failing, left_out, opening; title: before the record."""
+    """user, system, assistant, call, summary (a model's), files, failing, left_out, opening; title: before it."""
     text: str
     mark: int = 0
     """How many of its characters say the kind."""
@@ -69,6 +70,19 @@ class RecordText(Struct, frozen=True):
 def indented(words: str) -> str:
     """A speaker's words, with two blanks before each line that begins like a line of a record."""
     return _POSING.sub("  ", words)
+
+
+def quoted(text: str) -> str:
+    """A text of a tool or the assistant on one line; nothing in it looks like the start of somebody's line."""
+    return _NAMED.sub("", one_line(text))
+
+
+def verbatim(text: str) -> str:
+    """What users and the system say in a record."""
+    marks = [*_LINE.finditer(text)]
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    spans = ((mark.end(), end) for mark, end in zip(marks, ends, strict=False) if mark["user"] or mark["system"])
+    return "\n".join(text[start:end] for start, end in spans)
 
 
 def read(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:

@@ -1,0 +1,155 @@
+"""What the result of a call says: how it ended, what it failed of, its values, what a document demands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from msgspec import Struct
+
+from lading.compaction.commands import Command
+from lading.compaction.phrases import MOST_READ_CHARS, clip, first_values, listed, one_line, pair
+from lading.messages import ToolResult
+
+OUTCOME_CHARS = 120
+VALUES_CHARS = 320
+MOST_EMPTY_CHARS = 100
+DEMAND_CHARS = 160
+DEMANDS_CHARS = 420
+_ERROR = re.compile(
+    r"^\W{0,4}(?:error|fail(?:ed|ure)?|fatal|panic|traceback|npm err(?:or)?|not ok)\b(?!\w*[:=]?\s*0\b)"
+    r"|\berror(?:\[?\s?\w{0,3}\d+\]?)?:\s*(?!0\b)\S|(?-i:[A-Z]\w*(?:Error|Exception)):\s*\S"
+    r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
+    r"|command not found|No such file or directory|Permission denied|not recognized as"
+    r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
+    r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b",
+    re.IGNORECASE,
+)
+_TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
+_REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]", re.IGNORECASE)
+"""Begins the answer of a tool that did not do what it was asked for."""
+_STOPPED = re.compile(
+    r"\A\W*(?:cancel+ed|interrupted|aborted|skipped|rejected|denied)\b"
+    r"|\b(?:command|tool|call|execution|operation|user)\b.{0,40}\b(?:cancel+ed|interrupted|aborted|skipped|rejected"
+    r"|denied|declined)\b",
+    re.IGNORECASE,
+)
+"""The short answer for a call that was not carried out."""
+_ASIDE = re.compile(r"\S*[$#>]|\(.*\)|\[.*\]")
+"""A line that is a prompt, a tag, or in brackets."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_SILENT = re.compile(r"\b(?:no|not produce any) output\b", re.IGNORECASE)
+_PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
+"""Begins the line of a test that passed: an error in it is the test's name."""
+_EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code| status)? 1\W*", re.IGNORECASE)
+"""A search that finds nothing exits with 1."""
+_DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
+_PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
+
+
+class Outcome(Struct, frozen=True):
+    """How a call ended."""
+
+    text: str
+    """Empty where there is nothing to tell."""
+    failed: bool = False
+    ran: bool = True
+    """False: there is no result, or it says that the call was stopped."""
+    demands: str = ""
+    """Of a document: what it demands, quoted."""
+
+
+def outcome(kind: str, shell: Command, result: ToolResult | None) -> Outcome:
+    """How a call of the kind (``Action.kind``) ended."""
+    if result is None:
+        return Outcome("no result", ran=False)
+    text = _COLOUR.sub("", result.text)
+    is_short = len(text) <= MOST_EMPTY_CHARS
+    is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(text) is not None
+    is_error = result.is_error and not is_empty
+    ends = _ends(text)
+    error = _error(kind, ends, shell, is_error=is_error)
+    failed = is_error or bool(error)
+    return Outcome(
+        _told(kind, text, error, shell=shell, failed=failed),
+        failed=failed,
+        ran=not (is_short and _STOPPED.search(text)),
+        demands=demands(ends) if kind == "read" or shell.only_looks else "",
+    )
+
+
+def error_line(text: str) -> str:
+    """The first line that tells of a failure; empty where none does."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if _ERROR.search(line[:400]) and not _PASSED.match(line):
+            # Of a traceback the exception tells more, which is the first line that is not indented.
+            trace = _TRACEBACK.match(line)
+            return (next((one for one in lines if one[:1].strip()), line) if trace else line).strip()
+    return ""
+
+
+def demands(text: str) -> str:
+    """What a document demands (MUST, Never), quoted: it is data, not the user's word."""
+    found: list[str] = []
+    left = DEMANDS_CHARS
+    for line in text.splitlines():
+        if _DEMAND.search(line[:600]) and _PROSE.match(line):
+            # No quotation mark in it can end the quotation.
+            said = clip(line.strip(" \t-*#>0123456789.|"), DEMAND_CHARS).replace('"', "'")
+            left -= len(said)
+            if left < 0:
+                break
+            found.append(f'"{said}"')
+    return f"it says {' '.join(found)}" if found else ""
+
+
+def _ends(text: str) -> str:
+    half = MOST_READ_CHARS // 2
+    return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
+
+
+def _error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
+    """The line that tells of the failure; empty where none does. Few tools mark an error as one."""
+    if is_error or (kind == "command" and not shell.only_looks):
+        return error_line(text)
+    line, _, more = text.lstrip().partition("\n")
+    # A file may begin with such a line, too.
+    is_refusal = kind != "command" and not (kind == "read" and more.strip()) and _REFUSED.match(line)
+    return line.strip() if is_refusal else ""
+
+
+def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
+    if kind == "" and not failed:
+        return _data(text)
+    if kind != "command" and not failed:
+        return ""
+    if shell.only_looks and not failed:
+        # The last of many lines says nothing of them all.
+        return one_line(text) if len(text) <= OUTCOME_CHARS else ""
+    if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):
+        return ""
+    if not failed and "\n" not in text.strip():
+        return _data(text)
+    last = _last_line(text)
+    ending = clip(error or last, OUTCOME_CHARS)
+    if error and last and error != last:
+        ending += f" / {clip(last, OUTCOME_CHARS // 2)}"
+    return f"failed: {ending}" if failed else ending
+
+
+def _last_line(text: str) -> str:
+    """The last line with words; no prompt, aside or repeated message where there is another."""
+    lines = [line.strip() for line in text[-4_000:].splitlines() if any(map(str.isalnum, line))]
+    times = Counter(lines)
+    telling = (line for line in reversed(lines) if not _ASIDE.fullmatch(line))
+    # Rows of figures may be equal; a message that is repeated is a tool's own.
+    telling = (line for line in telling if times[line] == 1 or any(map(str.isdigit, line)))
+    return next(telling, lines[-1] if lines else "")
+
+
+def _data(text: str) -> str:
+    """What a result of data says: its values with their keys, or its start."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return clip(text, VALUES_CHARS)
+    return listed((pair(key, value) for key, value in first_values(text)), VALUES_CHARS)
