@@ -57,8 +57,7 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
     invented = {(item.strategy, item.window_tokens): item.guards.invented_values for item in standings}
     for (strategy, window_tokens), values in invented.items():
         if values:
-            shown = ", ".join(values[:_SHOWN_VALUES]) + (", ..." if len(values) > _SHOWN_VALUES else "")
-            say(f"{strategy} at {window_tokens:,}: no earlier message holds {shown}")
+            say(f"{strategy} at {window_tokens:,}: no earlier message holds {', '.join(values[:_SHOWN_VALUES])}")
 
 
 def _column(column: comparison_tables.Column) -> Column:

@@ -20,7 +20,7 @@ from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
 from lading.cli.bill_output import as_json_value
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.recordings import ModelNotes, read_all
-from lading.cli.replay_output import Report, print_tables, report
+from lading.cli.replay_output import print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
@@ -153,7 +153,7 @@ def command(
         plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
         stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=page_file is not None)
         walks = walked(plans, stores, emitter=emitter)
-        reports = list(map(_figures, chosen, plans, walks))
+        reports = [report(name, plans[at], calls=walks[at]) for at, name in enumerate(chosen)]
         bills = added(_bills(tuple(chosen), plans, walks))
         if page_file:
             page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
@@ -243,10 +243,6 @@ def _open_stores(stack: ExitStack, places: Sequence[Path | None], *, kept: bool)
         MemoryStore() if place is None else stack.enter_context(open_sqlite(place, durability="normal"))
         for place in places
     ]
-
-
-def _figures(strategy: str, planned: Planned, calls: Mapping[str, Sequence[Call]]) -> Report:
-    return report(strategy, {session: plan for session, (_, plan) in planned.items()}, calls=calls)
 
 
 def _bills(

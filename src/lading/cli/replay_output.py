@@ -16,6 +16,7 @@ from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.sidebyside import SideBySide
 from lading.evaluate.tally import Tally, TypedError, saving, tally
 from lading.log import Edit
+from lading.sources import Recording
 
 _SHOWN_ERRORS = 12
 
@@ -45,8 +46,11 @@ class Report(Struct, frozen=True):
     sessions: dict[str, Tally]
 
 
-def report(strategy: str, plans: Mapping[str, Plan], *, calls: Mapping[str, Sequence[Call]]) -> Report:
+def report(
+    strategy: str, planned: Mapping[str, tuple[Recording, Plan]], *, calls: Mapping[str, Sequence[Call]]
+) -> Report:
     """The figures of these calls. Sessions are priced each at its own rates."""
+    plans = {session: plan for session, (_, plan) in planned.items()}
     priced = {
         session: [(call, plans[session].settings.rates) for call in of_session]
         for session, of_session in calls.items()
