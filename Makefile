@@ -48,9 +48,10 @@ mutants: $(installed) ## break the code in known ways and see that the tests not
 
 demo: $(installed) ## replay the example sessions with two strategies side by side and verify every manifest
 	@rm -rf $(demo)
-	$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy priced --strategy append-only --store $(demo) --report $(demo).html
+	@$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy priced --strategy basic --store $(demo) --report $(demo).html | tee $(demo).txt
 	$(bin)/lading verify $(demo)/priced
-	$(bin)/lading verify $(demo)/append-only
+	$(bin)/lading verify $(demo)/basic
+	@grep '^priced: ' $(demo).txt
 
 bench: $(installed) ## print the numbers that the README quotes
 	$(bin)/python -m bench
@@ -66,4 +67,4 @@ test-all-pythons: ## run the tests on each interpreter of PYTHONS that exists he
 	@MAKE='$(MAKE)' scripts/test_pythons.sh $(PYTHONS)
 
 clean: ## remove environments, stores and caches
-	rm -rf .venv .venv-* $(demo) $(demo).html .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* $(demo) $(demo).html $(demo).txt .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,7 +8,7 @@ from statistics import mean
 from bench.figures import Figure, plain
 from bench.large_contents import KINDS
 from bench.large_sessions import session
-from lading.cli.prices import rates_of
+from lading.cli.amounts import rates_of
 from lading.evaluate.compare import Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.standings import Standing

@@ -1,8 +1,8 @@
 """Every error Lading raises on purpose.
 
     LadingError
-    ├── InputError              what was handed in cannot be used; the text says what to do
-    │   ├── WireError           a body is not of its wire's shape
+    ├── InputError              the input cannot be used; the text says what to do
+    │   ├── WireError           a body does not have its provider format
     │   ├── SourceError         a session file cannot be read at all
     │   ├── AddressError        an artifact:// address is malformed or points nowhere
     │   ├── ModelError          a model card is wrong
@@ -49,7 +49,7 @@ class InputError(LadingError):
 
 
 class WireError(InputError):
-    """The body is not of the shape its wire format prescribes."""
+    """The body does not have the shape of its provider format."""
 
 
 class SourceError(InputError):
@@ -68,11 +68,11 @@ class PastChanged(InputError):
     """The history handed in differs from what the session knows."""
 
     def __init__(self, text: str = "", *, position: int, known: int, given: int) -> None:
-        where = f"it ends after message {given - 1}" if position == given else f"message {position} is another than"
+        what = "ends before" if position == given else "differs at"
         super().__init__(
             text
-            or f"The history handed in is not the one the session knows: of {known} messages {where} what is "
-            'known there. Hand in the same history, or add(..., changed="fork") to go on in a new session.'
+            or f"The history given {what} message {position} of the {known} that are stored. Give the same history "
+            'again, or continue in a new session with add(..., changed="fork").'
         )
         self.position = position
         """The first message that differs."""
@@ -100,7 +100,7 @@ class WindowExceeded(PackError):
 
 
 class ContextOverflow(PackError):
-    """The provider says that the request is too long, and said so of the smaller one before."""
+    """The provider rejected the request as too long, and the smaller one after it too."""
 
 
 class IllegalRequest(PackError):
@@ -118,8 +118,8 @@ class LoopStopped(PackError):
         what = "made the same tool calls" if kind == "calls" else "said the same"
         super().__init__(
             text
-            or f"The model {what} {times} times in a row, and loop_detection says to stop it: no request is made. "
-            "End the run, or add() what the user says to it now and pack() again."
+            or f"The model {what} {times} times in a row, so loop_detection stopped it before the next request. "
+            "End the run, or add() a message of the user and pack() again."
         )
         self.kind = kind
         """What it repeats: calls or text."""
@@ -128,7 +128,7 @@ class LoopStopped(PackError):
 
 
 class SummaryFailed(LadingError):
-    """There is no summary to be had."""
+    """No summary is available."""
 
 
 class StoreError(LadingError):
@@ -136,7 +136,7 @@ class StoreError(LadingError):
 
 
 class SessionBusy(StoreError):
-    """Somebody else is writing the session: wait for it, or close it there."""
+    """Another writer holds the session: wait for it, or close it there."""
 
 
 class StoreFormatError(StoreError):

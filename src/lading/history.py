@@ -239,6 +239,6 @@ def holds_media(message: Message) -> bool:
 def _check_message(message: object) -> None:
     if not isinstance(message, Message):
         raise InputError(
-            f"Messages are appended, and this is a {type(message).__name__}. Decode a provider's body first: "
+            f"A {type(message).__name__} was given as a message. Decode a provider's body first: "
             "lading.find_wire(name).decode(body).messages."
         )

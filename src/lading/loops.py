@@ -68,7 +68,9 @@ class LoopDetection(Struct, frozen=True):
         if not callable(decides) and not (isinstance(decides, str) and decides in ("warn", "terminate")):
             raise InputError('on_loop_detected is "warn", "terminate", or a function that says what to do.')
         if any(map(inspect.iscoroutinefunction, (decides, getattr(decides, "__call__", None)))):  # noqa: B004
-            raise InputError("on_loop_detected is asked while a request is made: its function cannot be async.")
+            raise InputError(
+                "on_loop_detected cannot be an async function, because it is called while a request is made."
+            )
 
 
 DEFAULTS = LoopDetection()

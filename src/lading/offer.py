@@ -58,4 +58,4 @@ def tools_from(blob: bytes) -> tuple[Tool, ...]:
 def _check_tools(tools: tuple[object, ...]) -> None:
     odd = [type(tool).__name__ for tool in tools if not isinstance(tool, Tool)]
     if odd:
-        raise InputError(f"Tools are offered, and this is a {odd[0]}. Make lading.Tool(name, description, schema).")
+        raise InputError(f"A {odd[0]} was given as a tool. Give lading.Tool(name, description, schema).")

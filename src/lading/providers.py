@@ -103,8 +103,8 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     check(transform, Callable, advice="a transform is a function of messages")  # type: ignore[arg-type]
     if isinstance(transform, Telling):
         raise InputError(
-            "What context providers tell is added once, with what the user says: session.add(transform([...])). "
-            "Give transforming(...) only transforms that change or leave out what was said."
+            "Messages of context providers are added once, with the user's: session.add(transform([...])). "
+            "Give transforming(...) only transforms that change or leave out messages."
         )
     answers: WeakKeyDictionary[View, tuple[int, int, object]] = WeakKeyDictionary()
 

@@ -171,7 +171,7 @@ def loaded_wire(name: str) -> Wire:
     module, separator, _ = name.partition(":")
     if separator and module not in sys.modules:
         raise StoreFormatError(
-            f"The request was made for the wire {name!r}. Import {module} first if you trust it, "
-            "or register the wire under a short name."
+            f"The request was made for the provider format {name!r}. Import {module} first if you trust it, "
+            "or register the format under a short name."
         )
     return find_wire(name)

@@ -185,7 +185,7 @@ class Session:
         said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
         given = messages_from(said, wire=self.wire)
         if any(message.role != "system" for message in given):
-            raise InputError("Only system messages are restated. What the user says is added.")
+            raise InputError("Only system messages can be restated; add() takes others.")
         with self._lock:
             systems = list(takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != len(systems):
@@ -357,7 +357,9 @@ class Session:
         """
         found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
-            raise cause or InputError("This is no error of a provider that says that a prompt is too long.")
+            raise cause or InputError(
+                "The error does not say that a prompt is too long; retry() is for those only."
+            )
         with self._lock:
             if self._last is None:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")

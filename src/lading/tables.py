@@ -20,19 +20,20 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Any] =
 
     ``type_`` is what it must be an instance of. Raises UnknownName with the list of choices.
     """
+    what = "provider format" if kind == "wire" else kind
     choices = f"Choose one of: {', '.join(sorted(table))}; or give module:NAME."
     path = table.get(name) or _entry_point(name, kind) or name
     module_name, separator, attribute = path.partition(":")
     if not separator or not attribute.isidentifier() or module_name.startswith("."):
-        raise UnknownName(f"There is no {kind} named {name!r}.{did_you_mean(name, table)} {choices}")
+        raise UnknownName(f"There is no {what} named {name!r}.{did_you_mean(name, table)} {choices}")
     try:
         found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise UnknownName(
-            f"The {kind} {name!r} cannot be loaded: {error}. Check the module and the name."
+            f"The {what} {name!r} cannot be loaded: {error}. Check the module and the name."
         ) from error
     if not isinstance(found, type_):
-        raise UnknownName(f"What {name!r} leads to is no {kind}. {choices}")
+        raise UnknownName(f"{name!r} names something that is no {what}. {choices}")
     return found
 
 

@@ -16,7 +16,7 @@ from lading.cli import main
 from tests.waiting import ended as end_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = "from lading.cli import main; main(prog_name='lading')"
+PROGRAM = "import lading_command; lading_command.main()"
 
 
 class Ended(NamedTuple):

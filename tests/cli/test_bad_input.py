@@ -184,7 +184,7 @@ def test_a_window_too_small_is_a_result_for_each_call(tmp_path: Path, name: str,
     ended = lading(
         "replay", path, "--window", "60", "--emit", tmp_path / "o.jsonl", "--strategy", "append-only", "--json"
     )
-    assert ended.code == 0
+    assert ended.code == 1
     total = ended.data["replays"][0]["total"]
     last = total["typed_errors"][-1]
     assert last["error"] == "WindowExceeded"
@@ -197,7 +197,7 @@ def test_a_window_too_small_is_a_result_for_each_call(tmp_path: Path, name: str,
 
 def test_when_every_call_fails_there_still_is_a_report(session: Path) -> None:
     ended = lading("replay", session, "--window", "1")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (1, "")
     assert "calls 1 to 2" in ended.out
 
 
@@ -330,15 +330,6 @@ def test_a_full_disk_leaves_the_old_output_and_nothing_else(tmp_path: Path) -> N
     assert contents(out) == {"o.jsonl": b"old"}
 
 
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no device that is always full")
-def test_a_full_disk_under_stdout_is_no_traceback(session: Path) -> None:
-    before = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
-    ended = elsewhere("replay", session, "--json", before=before)
-    assert ended.code == 2
-    assert "No space left" in ended.err
-    assert "Traceback" not in ended.err
-
-
 HOLD = """
 import signal, time
 from lading.stores import sqlite
@@ -383,7 +374,7 @@ def test_an_interrupt_leaves_no_output_and_a_store_that_verifies(tmp_path: Path,
         assert line(process, "the command held") == "held"
         process.send_signal(signal.SIGINT)
         ended(process, "the interrupted command")
-    assert process.returncode != 0
+    assert process.returncode == 130
     assert contents(out) == {}
     verified = lading("verify", store, "--json")
     assert (verified.code, verified.data["wrong"], verified.data["manifests"]) == (0, 0, 20)

@@ -52,7 +52,7 @@ def test_a_table_for_each_window_with_what_columns_mean(tmp_path: Path) -> None:
     for title in titles:
         assert re.search(rf"^{re.escape(title)}: \w", ended.out, re.MULTILINE)
     assert len(re.findall(r"^basic +\S", ended.out, re.MULTILINE)) == 4
-    assert "sessions 1, model gpt-4o, wire openai_chat, counter cl100k" in ended.out
+    assert "sessions 1, model gpt-4o, provider format openai_chat, counter cl100k" in ended.out
 
 
 def test_evidence_stands_beside_cost_and_by_what_probes_share() -> None:
@@ -165,7 +165,7 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
     ended = lading("compare", path, "--strategies", "tests.evaluate.contests:ORPHAN", "--windows", "3k")
     assert ended.code == 1
     assert "breaks rules" in ended.out
-    assert "no message before holds made_up.py" in ended.out
+    assert "no earlier message holds made_up.py" in ended.out
 
 
 @pytest.mark.parametrize(

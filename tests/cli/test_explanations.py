@@ -1,4 +1,4 @@
-"""Answers of ``why`` in words, for what folds and digests show."""
+"""Answers of ``why`` in words, for what records and digests show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.engines import run, settings
 from tests.histories import answered, tool_loop
 
 
-def test_what_a_fold_tells_and_what_it_does_not() -> None:
+def test_what_a_record_holds_and_what_it_does_not() -> None:
     with open_store("memory", "folded") as store:
         order = Message("assistant", (ToolCall("order", "place_order", '{"items": 3}'),))
         placed = [order, answered("order", "The order ORD-4711 was placed. " + "word " * 90)]
@@ -20,7 +20,10 @@ def test_what_a_fold_tells_and_what_it_does_not() -> None:
     fold = next(edit for edit in record.edits if edit.kind == "summarised")
     gone = answer(record, "word " * 80)
     assert (gone.verdict, gone.places[0].kind) == ("removed", "summarised")
-    assert any("The fold of the messages it stood in is at messages." in line for line in explain_answer(gone))
+    assert any("The record of the messages it stood in is at messages." in line for line in explain_answer(gone))
+    sentences = explain_answer(gone)
+    assert sum(f"by edit {fold.index} " in line for line in sentences) == 1
+    assert any(line.startswith("  ") and "tokens became" in line for line in sentences)
     named = answer(record, "ORD-4711", call=fold.call)
     told = next(place for place in named.places if place.edit == fold.index)
     assert (told.state, told.kind, told.role, told.part) == ("present", "summarised", "tool", "result")

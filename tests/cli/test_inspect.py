@@ -89,7 +89,9 @@ def test_one_session(tmp_path: Path) -> None:
     head, settings, *_ = result.stdout.splitlines()
     assert head.startswith("shop/first: ")
     assert head.endswith(" tokens in 7 messages, 1 turn, 3 model calls")
-    assert settings == ("model gpt-4o; counter o200k x 1; window 128,000; wire openai_chat; tool schemas synthetic")
+    assert settings == (
+        "model gpt-4o; counter o200k x 1; window 128,000; provider format openai_chat; tool schemas synthetic"
+    )
     assert row(result.stdout, "tool  ")[:6] == ["calls", "arguments", "results", "errors", "result", "tokens"]
     assert sections(result.stdout) == [
         "by layer",
@@ -181,15 +183,15 @@ def test_an_unknown_model_is_warned_of_once(tmp_path: Path) -> None:
 def test_check_names_the_rule_the_place_and_what_would_be_mended(tmp_path: Path) -> None:
     result = inspect(write(tmp_path, [INTERRUPTED]), "--check", "--model", "gpt-4o")
     assert result.exit_code == terminal.FOUND
-    assert "check: 1 of 2 requests break a rule of their wire" in result.stdout
+    assert "check: 1 of 2 requests break a rule of their provider" in result.stdout
     assert row(result.stdout, "C1 ")[:4] == ["1", "1", "#3:", "messages.1"]
-    assert "what a replay mends by itself: unanswered_call 1x" in result.stdout
+    assert "what a replay repairs by itself: unanswered_call 1x" in result.stdout
 
 
 def test_a_legal_session_passes_the_check(tmp_path: Path) -> None:
     result = inspect(write(tmp_path, [SESSION]), "--check")
     assert result.exit_code == 0
-    assert "check: 0 of 3 requests break a rule of their wire" in result.stdout
+    assert "check: 0 of 3 requests break a rule of their provider" in result.stdout
 
 
 def test_a_session_of_named_agents_without_a_user(tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_a_narrow_terminal_shows_whole_figures(tmp_path: Path, monkeypatch: pyte
     file = narrow(monkeypatch, "utf-8")
     assert inspect(write(tmp_path, [long_name, SESSION])).exit_code == 0
     text = printed(file)
-    notes = ("append-only: ", "billed: ", "sent: ")
+    notes = ("everything sent: ", "billed: ", "sent: ")
     tables = [line for line in text.splitlines() if not line.startswith(notes)]
     assert max(map(len, tables[2:])) <= 80
     assert "█" not in text

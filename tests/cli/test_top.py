@@ -138,7 +138,13 @@ def test_a_frame_in_words(tmp_path: Path) -> None:
     out = lading("top", tmp_path / "store", "--once").out
     assert "2 sessions" in out
     assert out.index("default/other") < out.index("default/agent")
-    for words in ("gpt-4o  40 calls", "of 20,000 (", "append-only $", "as billed: input $", "counts off by 0."):
+    for words in (
+        "gpt-4o  40 calls",
+        "of 20,000 (",
+        "% cheaper than everything sent (",
+        "as billed: input $",
+        "counts off by 0.",
+    ):
         assert words in out
     assert re.search(r"edits \d+ forced, \d+ voluntary .* last at call \d+: ", out)
     assert "newest calls of other" in out

@@ -128,8 +128,12 @@ def test_diff_of_growth_edit_and_nothing(store: Path) -> None:
     edited = lading("diff", f"{store}@{edit.call - 1}", f"{store}@{edit.call}", "--json")
     assert (edited.code, edited.data["cause"]) == (1, "edit")
     assert f"edit {edit.index}" in edited.data["why"]
+    text = lading("diff", "--text", f"{store}@{edit.call - 1}", f"{store}@{edit.call}")
+    assert text.code == 1
+    assert text.out.startswith("--- ")
+    assert {line[0] for line in text.out.splitlines()[3:] if line} >= {"+", "-", " "}
     words = lading("diff", f"{store}@{edit.call - 1}", f"{store}@{edit.call}").out
-    assert "The bytes part at byte " in words
+    assert "The first difference is at byte " in words
     assert f"Only the second shows edit {edit.index}" in words
 
 

@@ -44,11 +44,16 @@ def dialogue(rounds: int = 30) -> list[Message]:
 
 
 def session_of(
-    history: Sequence[Message], *, window: int = 4_000, name: str = "session", billed: float = 0.0
+    history: Sequence[Message],
+    *,
+    window: int = 4_000,
+    name: str = "session",
+    billed: float = 0.0,
+    model: str = "claude-sonnet-4-5",
 ) -> SessionData:
     """A history replayed with the default strategy. ``billed``: the recording says that the provider counted so
     many times the tokens of everything, and read nothing from a cache."""
-    recording = Recording(name, tuple(history), tuple(range(len(history))), tools=TOOLS, model="claude-sonnet-4-5")
+    recording = Recording(name, tuple(history), tuple(range(len(history))), tools=TOOLS, model=model)
     plan, _ = plan_for(recording, Options(window_tokens=window, counter="estimate"))
     store = MemoryStore()
     calls: list[Call] = list(replay(recording, plan, session=name, store=store))

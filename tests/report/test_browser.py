@@ -9,17 +9,23 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from lading.economics import Usage
 from lading.messages import user_text
 from lading.report.data import SessionData
 from lading.report.stored import stored
 from lading.stores.memory import MemoryStore
 from lading.view import rebuild
 from tests.engines import run, settings
+from tests.examples import share_of_examples
 from tests.histories import called
 from tests.report.histories import HOSTILE, NEEDLE, dialogue, hostile_history, live_store, session_of, written
 from tests.waiting import PATIENCE_S
@@ -163,7 +169,7 @@ def test_search_finds_and_jumps(watched: Watched, path: Path, session: SessionDa
 
 def test_each_request_is_the_one_of_the_view(watched: Watched, tmp_path: Path) -> None:
     store = MemoryStore()
-    lost = [called("lost"), user_text("Go on.")]  # a call without its result, which is mended
+    lost = [called("lost"), user_text("Go on.")]  # a call without its result, which is repaired
     run(settings(1_500), [*hostile_history(12), *lost, *hostile_history(12)[2:]], store)
     at_rest = store.load("default", "session")
     assert {edit.kind for edit in at_rest.edits} > {"repaired", "dropped"}
@@ -283,7 +289,7 @@ def test_the_recorded_bill_is_shown_beside_what_was_simulated(watched: Watched, 
     expect(bill).to_contain_text("as billed in the recorded run")
     bill.locator("summary").click()
     rows = bill.locator("tr")
-    expect(rows.first).to_contain_text("append-only, simulated")
+    expect(rows.first).to_contain_text("everything sent, simulated")
     for said, part in zip(session.bill_words, session.bill.differences, strict=True):
         if part.tokens:
             expect(bill).to_contain_text(said)
@@ -312,7 +318,7 @@ def test_no_gain_is_said(watched: Watched, tmp_path: Path) -> None:
     session = session_of(hostile_history(19))  # its one edit comes too late to pay
     assert session.calls[-1].shows.edits
     page = watched.open(written(tmp_path, session))
-    expect(page.locator(".verdict")).to_contain_text("No gain: priced costs 1.")
+    expect(page.locator(".verdict")).to_contain_text("% more expensive than everything sent (no gain).")
 
 
 def test_calls_without_a_request_say_why(watched: Watched, tmp_path: Path) -> None:
@@ -322,3 +328,57 @@ def test_calls_without_a_request_say_why(watched: Watched, tmp_path: Path) -> No
     page = watched.open(written(tmp_path, session), f"#0/{number}")
     expect(page.locator(".request")).to_contain_text("No request could be built")
     expect(page.locator(".request")).to_contain_text("has room for 150")
+    expect(page.locator(".verdict").first).to_contain_text("have no request, so the cost cannot be compared")
+    expect(page.locator(".calls .row.error .cost").first).to_have_text("\u2013")
+    expect(page.locator("#chart-cost .missing")).not_to_have_count(0)
+
+
+OUTSIDE = """() => [...document.querySelectorAll('.figures > div')].flatMap((tile) => {
+  const edge = tile.getBoundingClientRect().right + 1;
+  return [...tile.querySelectorAll('*')].filter((inner) => inner.getBoundingClientRect().right > edge);
+}).map((inner) => inner.outerHTML)"""
+
+
+def grown_by(factor: int, usage: Usage) -> Usage:
+    return Usage(*(getattr(usage, name) * factor for name in usage.__struct_fields__))
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.2)
+@given(st.integers(320, 1700), st.integers(0, 9), st.booleans())
+def test_tiles_do_not_collide(browser: Browser, width: int, power: int, is_priced: bool) -> None:
+    session = session_of(hostile_history(19), model="claude-sonnet-4-5" if is_priced else "nobody-knows-it")
+    grown = [replace(call, simulated=grown_by(10**power, call.simulated)) for call in session.calls]
+    with TemporaryDirectory() as folder, browser.new_page(viewport={"width": width, "height": 900}) as page:
+        page.goto(written(Path(folder), replace(session, calls=tuple(grown))).as_uri())
+        assert page.evaluate(OUTSIDE) == []
+
+
+def test_the_overview_says_what_all_cost_also_on_a_telephone(
+    watched: Watched, session: SessionData, tmp_path: Path
+) -> None:
+    failed = session_of(hostile_history(3), window=150, name="failed")
+    page = watched.open(written(tmp_path, session, session_of(hostile_history(25), name="other")))
+    expect(page.locator(".verdict")).to_contain_text("% cheaper than everything sent.")
+    expect(page.locator("tfoot tr")).to_contain_text("total")
+    page.set_viewport_size({"width": 390, "height": 800})
+    shown = [cell.bounding_box() for cell in page.locator("tbody tr:first-child td:not(.minor)").all()]
+    assert [box for box in shown if box is None or box["x"] + box["width"] > 390] == []
+    expect(page.locator("tbody tr:first-child td:not(.minor)").nth(2)).to_contain_text("% cheaper")
+    watched.open(written(tmp_path, session, failed))
+    expect(page.locator(".verdict")).to_contain_text("have no request, so the cost cannot be compared")
+    expect(page.locator("tr.failed small")).to_contain_text("failed")
+
+
+def test_two_calls_lie_side_by_side(watched: Watched, path: Path, session: SessionData) -> None:
+    number = first_edited(session)
+    page = watched.open(path, f"#0/{number}")
+    page.get_by_role("button", name="side by side with call").click()
+    expect(page.locator(".difference .head")).to_have_text(f"call {number - 1}call {number}")
+    expect(page.locator(".side.gone").first).to_be_visible()
+    expect(page.locator(".side.added").first).to_be_visible()
+    page.get_by_label("Number of the other call").fill(str(number))
+    page.get_by_label("Number of the other call").press("Tab")
+    expect(page.locator(".difference")).to_contain_text("both requests show the same messages")
+    page.get_by_role("button", name="side by side with call").click()
+    expect(page.locator(".messages .block").first).to_be_visible()

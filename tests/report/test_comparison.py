@@ -24,7 +24,7 @@ def standings(*windows: int) -> list[Standing]:
 
 
 def page(found: list[Standing]) -> str:
-    return comparison_page(found, {"sessions": "1", "model": HOSTILE, "wire": ""}).decode("utf-8")
+    return comparison_page(found, f"sessions 1, model {HOSTILE}").decode("utf-8")
 
 
 def test_a_table_holds_every_contestant_and_every_price() -> None:
@@ -45,6 +45,10 @@ def test_the_page_has_a_chart_and_a_table_for_each_window() -> None:
     assert len(sections) == 3
     assert len(re.findall("<circle", sections[0])) == 4
     assert len(re.findall('class="point"', sections[0])) < 4
+    for name in ("append-only", "basic", "tail"):
+        assert f">{name}</text>" in sections[0]
+    assert "is the cheapest: " in sections[0]
+    assert "input cost relative to everything sent" in sections[0]
     assert "<svg" not in sections[1]
     assert "nothing to recall" in sections[1]
     assert all(column.meaning in sections[2] for column, _ in (*BILL, *KEPT))

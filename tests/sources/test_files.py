@@ -145,3 +145,20 @@ def test_no_file_to_open(tmp_path: Path) -> None:
     ):
         with pytest.raises(SourceError, match=words):
             next(read_lines(path, lambda *_: None))
+
+
+def bomb(packer: Any, *, mebibytes: int) -> bytes:
+    """A file of one line of nothing but spaces, packed."""
+    return bytes(packer(b'{"messages": [' + b" " * (mebibytes << 20)))
+
+
+def test_a_decompression_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="unpacks to more than 250 times its size"):
+        read_bytes(tmp_path, bomb(gzip.compress, mebibytes=200))
+    lines, reports = read_bytes(tmp_path, bomb(gzip.compress, mebibytes=15), max_line_bytes=1 << 24)
+    assert (len(lines), reports) == (1, [])
+
+
+def test_a_zstd_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="unpacks to more than 5,000 times its size"):
+        read_bytes(tmp_path, bomb(zstd().compress, mebibytes=200))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import click
 
+from lading.checked import did_you_mean
 from lading.cli import terminal
 
 COMMANDS = {
@@ -37,15 +39,42 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands with their whole summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is asked for; a misspelt one is answered with the one it resembles."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            meant = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"There is no command {args[0]!r}.{meant} Choose one of: {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options; ``--help`` and ``--version`` are printed here."""
+        with _one_paragraph(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; what cannot be used of its arguments or written of its output is said in one
-        paragraph, like any other bad input."""
-        with terminal.clear_errors():
-            try:
-                return super().invoke(ctx)
-            except click.UsageError as error:
-                where = error.ctx.command_path if error.ctx else ctx.command_path
-                terminal.fail(f"{error.format_message().rstrip('.')}. See {where} --help.")
+        """Run the command."""
+        with _one_paragraph(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_paragraph(ctx: click.Context) -> Iterator[None]:
+    """Report arguments that cannot be used and output that cannot be written in one paragraph, like bad input."""
+    with terminal.clear_errors():
+        try:
+            yield
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else ctx.command_path
+            terminal.fail(f"{error.format_message().rstrip('.')}. See {where} --help.")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -56,7 +85,7 @@ def main() -> None:
     \b
     Examples:
       lading inspect ~/.claude/projects/*/*.jsonl
-      lading replay session.jsonl --window 32000 --strategy priced --strategy append-only
+      lading replay session.jsonl --window 32000 --strategy priced --strategy basic
       lading replay session.jsonl --window 32000 --store ./store && lading verify ./store
     """
     # A strategy of the user's own (module:NAME) stands in the current folder. At the end of the path, so that

@@ -1,10 +1,13 @@
-"""Amounts as the command line takes them: tokens such as ``16k`` or ``64000``, shares such as ``.8`` or ``80%``."""
+"""Amounts as the command line takes them: tokens such as ``16k`` or ``64000``, shares such as ``.8`` or
+``80%``, prices such as ``.10/1.25`` (cached read / cache write)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from functools import partial
+
+from lading.economics import Rates
 
 MOST_TOKENS = 10**9
 """No window is larger; the yardstick of the replay is."""
@@ -34,3 +37,18 @@ def share_of(text: str, *, words: Sequence[str] = ()) -> str | float:
 
 
 when_of = partial(share_of, words=("pays", "full"))
+
+
+def rates_of(text: str) -> Rates:
+    """The prices that these words name, none: without a cache. Raises ValueError with what to give instead."""
+    if text == "none":
+        return Rates(1.0, 1.0)
+    try:
+        read_price, write_price = map(float, text.split("/"))
+    except ValueError as error:
+        raise ValueError("give two numbers such as .10/1.25, cached read / cache write, or none") from error
+    if not 0 <= read_price <= write_price < 1_000:
+        raise ValueError(
+            "give two numbers such as .10/1.25, the read price not negative and not above the write price"
+        )
+    return Rates(read_price, write_price)

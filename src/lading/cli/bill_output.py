@@ -1,13 +1,16 @@
-"""What ``lading inspect`` prints of money: the simulated bill, the recorded one, and the cache misses."""
+"""What ``lading inspect`` and ``lading replay`` print of money: simulated and recorded bills, cache misses."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from lading.cli.plaintables import Column, amount, money, number, print_table, say
-from lading.cli.session_names import where
+import msgspec
+
+from lading.cli.plaintables import Column, amount, figures, money, number, print_table, say, where
 from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss
+from lading.evaluate.sidebyside import Row, SideBySide, words
 from lading.evaluate.tooluse import Place
 
 
@@ -15,17 +18,9 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[s
     """The simulated bill and the recorded one side by side, the largest request, and the cache misses."""
     print_table(
         "the bill",
-        (
-            Column("", left=True),
-            Column("calls"),
-            Column("cache read"),
-            Column("cache write"),
-            Column("uncached"),
-            Column("output"),
-            Column("cost"),
-        ),
+        (Column("", left=True), *figures("calls", "cache read", "cache write", "uncached", "output", "cost")),
         rows=[
-            *((("append-only", *_simulated_cells(simulated)),) if simulated.calls else ()),
+            *((("everything sent", *_simulated_cells(simulated)),) if simulated.calls else ()),
             *((("billed", *_billed_cells(billed)),) if billed else ()),
         ],
     )
@@ -42,7 +37,7 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[s
 
 
 def simulated_cost(bill: AppendOnly) -> str:
-    """What the append-only requests would cost."""
+    """What it would cost to send everything."""
     return _cost(bill.input_usd + bill.output_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
 
 
@@ -65,7 +60,7 @@ def _billed_cells(bill: Billed) -> tuple[str, ...]:
 def _notes(simulated: AppendOnly, billed: Billed | None) -> Iterator[str]:
     unpriced, calls = simulated.unpriced_calls, simulated.calls
     if simulated.calls:
-        yield "append-only: each request the whole history so far, the cache always warm, at the card's prices"
+        yield "everything sent: each request the whole history so far, the cache always warm, at the card's prices"
     if billed is not None:
         by_card = number(billed.calls_priced_by_card, "call")
         yield "billed: what the log says" + (
@@ -92,9 +87,7 @@ def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
         "cache misses",
         (
             Column("cause", left=True),
-            Column("calls"),
-            Column("written again"),
-            Column("extra cost"),
+            *figures("calls", "written again", "extra cost"),
             Column("longest idle", only_wide=True),
             Column("largest", left=True),
             *((Column("its first change", left=True),) if known else ()),
@@ -141,3 +134,71 @@ def _first_change(miss: Miss) -> str:
     if miss.changed_index is None:
         return ""
     return "system or tools" if miss.changed_index < 0 else f"message {miss.changed_index}"
+
+
+_SIDE_LEGEND = """\
+billed: the recorded calls at the prices of the model card; the others: the same calls, simulated at these prices,\
+ the cache always warm unless --ttl is given
+scaled: the input cost had the provider counted it, with what was not recorded in each request"""
+
+
+def as_json_value(found: SideBySide | None) -> dict[str, Any] | None:
+    """The comparison as JSON has it; None where nothing was billed."""
+    return None if found is None else {**msgspec.to_builtins(found), "factor": found.factor}
+
+
+def print_side_by_side(found: SideBySide) -> None:
+    """The bills in one table, what their difference is made of in another, and what they rest on."""
+    in_unit = _in_usd if found.is_priced else _in_tokens
+    others = dict(found.simulated)
+    sent = others.pop("append-only")
+    tokens, output = found.output
+    print_table(
+        f"as billed and as simulated, {number(found.calls, 'call')}",
+        (
+            Column("", left=True),
+            *figures("cache read", "cache write", "uncached", "input cost", "scaled", "with output"),
+        ),
+        rows=[
+            (name, *_cells(row), in_unit(row.cost), in_unit(row.scaled_cost), in_unit(row.scaled_cost + output))
+            for name, row in {"billed": found.recorded, "everything sent": sent, **others}.items()
+        ],
+    )
+    calls, paid, by_card = found.paid
+    if calls:
+        say(f"paid: {money(paid)} as recorded of {number(calls, 'call')}; {money(by_card)} at the card's prices")
+    print_table(
+        f"billed input beyond everything sent: {in_unit(found.recorded.cost - sent.cost, signed=True)}",
+        (Column("of it", left=True), Column("calls"), Column("tokens"), Column("cost")),
+        rows=[
+            (words(part, found), f"{part.calls:,}", amount(part.tokens), in_unit(part.cost, signed=True))
+            for part in found.differences
+            if part.tokens or abs(part.cost) > 1e-9
+        ],
+    )
+    for note in _side_notes(found, tokens):
+        say(note, style="dim")
+
+
+def _side_notes(found: SideBySide, output_tokens: int) -> Iterator[str]:
+    yield from _SIDE_LEGEND.splitlines()
+    if found.is_priced:
+        yield f"output: {amount(output_tokens)} tokens as recorded, the same in all"
+    else:
+        yield "no price in USD is known: costs are in base input tokens, without output; --model names another card"
+    if found.unbilled_calls:
+        yield f"{number(found.unbilled_calls, 'replayed call')} without a recorded bill left out"
+    if found.unreplayed_bills:
+        yield f"{number(found.unreplayed_bills, 'recorded bill')} of no replayed call left out"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return tuple(map(amount, (row.input.read_tokens, row.input.written_tokens, row.input.fresh_tokens)))
+
+
+def _in_usd(cost: float, *, signed: bool = False) -> str:
+    return f"{'-' if cost < 0 else '+' if signed else ''}{money(abs(cost))}"
+
+
+def _in_tokens(cost: float, *, signed: bool = False) -> str:
+    return f"{'-' if cost < 0 else '+' if signed else ''}{amount(abs(round(cost)))}"

@@ -12,11 +12,10 @@ from typing import Any
 import click
 
 from lading.cli import terminal
-from lading.cli.amounts import share_of, tokens_of, when_of
-from lading.cli.compare_output import facts_of, print_standings
+from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
+from lading.cli.compare_output import facts_of, named_facts, print_standings
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.plaintables import number
-from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
 from lading.compaction import STRATEGIES, Strategy, When
@@ -95,7 +94,7 @@ def _name(text: str) -> str:
     help="Shares that priced leaves verbatim, each beside the others.",
 )  # fmt: skip
 @click.option("--model", help="Model whose card is used; default: the recorded one.")
-@click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
+@click.option("--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 @click.option("--probes", "probes_path", metavar="FILE", help="Score the evidence that these probes ask for.")
 @click.option("--report", "report_path", metavar="OUT.html", help="Write one page with charts and tables.")
@@ -116,7 +115,7 @@ def command(
 ) -> None:
     """Compare strategies on the sessions recorded in FILEs: what they cost, and what they keep.
 
-    Cost is relative to the unbounded append-only replay at the same prices. Recall says how many of the values
+    Cost is relative to everything sent at the same prices. Recall says how many of the values
     that later calls used stand in the request, and with a word that stood beside them (bound).
     See docs/reference/compare.md.
 
@@ -145,7 +144,7 @@ def command(
             standings = compare(sessions, grid, advance=advance, probes=probes)
         facts = facts_of(sessions)
         if page_file:
-            page_file.write(comparison_page(standings, facts))
+            page_file.write(comparison_page(standings, named_facts(facts)))
     if not calls:
         terminal.warn("There is no call to compare by: no assistant message follows a user message.")
     if as_json:

@@ -10,9 +10,9 @@ from lading.evaluate.walks import Session
 from lading.report import comparison_tables
 from lading.report.comparison_tables import evidence_tables, window_tables
 
-_NAMES = Column("strategy", left=True, wrap=True)
+_NAMES = Column("strategy", left=True)
+_SHOWN_VALUES = 6
 _PROBES = Column("evidence of", left=True, crop=True)
-_ABREAST = 6
 
 
 def facts_of(sessions: Iterable[Session]) -> dict[str, str]:
@@ -29,6 +29,12 @@ def facts_of(sessions: Iterable[Session]) -> dict[str, str]:
     return {"sessions": f"{count:,}"} | {name: " or ".join(values) for name, values in found.items()}
 
 
+def named_facts(facts: Mapping[str, str]) -> str:
+    """What applied, in one line."""
+    named = {"provider format" if name == "wire" else name: value for name, value in facts.items()}
+    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
 def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> None:
     """A table for each window, and what its columns mean."""
     meanings: dict[str, str] = {}
@@ -39,20 +45,20 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
             rows = [(name, *cells[part]) for name, cells in table.rows]
             print_table(title, [_NAMES, *map(_column, table.columns[part])], rows=rows)
             say("")
+        say(table.verdict, style="bold")
         meanings |= {column.title: column.meaning for column in table.columns}
     for table in evidence_tables(standings):
-        for first in range(0, len(table.columns), _ABREAST):
-            part = slice(first, first + _ABREAST)
-            rows = [(name, *cells[part]) for name, cells in table.rows]
-            print_table(table.title, [_PROBES, *map(_column, table.columns[part])], rows=rows)
-            say("")
-    say(", ".join(f"{name} {value}" for name, value in facts.items() if value), style="dim")
+        rows = [(name, *cells) for name, cells in table.rows]
+        print_table(table.title, [_PROBES, *map(_column, table.columns)], rows=rows)
+        say("")
+    say(named_facts(facts), style="dim")
     for title, meaning in meanings.items():
         say(f"{title}: {meaning}", style="dim")
-    for found in standings:
-        if values := ", ".join(found.guards.invented_values):
-            say(f"{found.strategy} at {found.window_tokens:,} and {found.prices}: no message before holds {values}")
+    invented = {(item.strategy, item.window_tokens): item.guards.invented_values for item in standings}
+    for (strategy, window_tokens), values in invented.items():
+        if values:
+            say(f"{strategy} at {window_tokens:,}: no earlier message holds {', '.join(values[:_SHOWN_VALUES])}")
 
 
 def _column(column: comparison_tables.Column) -> Column:
-    return Column(column.title, left=column.is_words, only_wide=column.is_minor, wrap=column.is_words)
+    return Column(column.title, left=column.is_words, only_wide=column.is_minor)

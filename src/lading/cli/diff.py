@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 
 import click
@@ -11,13 +12,18 @@ from lading.cli.explanations import explain_difference
 from lading.cli.plaintables import say
 from lading.cli.request_names import named_snapshot
 from lading.evaluate.differences import diff
+from lading.pointers import as_text
+from lading.snapshots import Snapshot
+
+_MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command("diff")
 @click.argument("one", metavar="MANIFEST")
 @click.argument("other", metavar="MANIFEST")
+@click.option("--text", "as_lines", is_flag=True, help="Print the messages' lines that differ, as a text diff.")
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as JSON.")
-def command(one: str, other: str, as_json: bool) -> None:
+def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     """Compare the requests of two calls, of one session or of two.
 
     A manifest is named STORE@CALL, or STORE@SESSION:CALL where the store holds several sessions
@@ -28,15 +34,27 @@ def command(one: str, other: str, as_json: bool) -> None:
     \b
     Examples:
       lading diff ./store@11 ./store@12
-      lading diff ./priced@session-1:last ./append-only@session-1:last
+      lading diff --text ./store@11 ./store@12
+      lading diff ./priced@session-1:last ./basic@session-1:last
     """
     with terminal.clear_errors():
-        difference = diff(named_snapshot(one), named_snapshot(other))
+        snapshots = named_snapshot(one), named_snapshot(other)
+        difference = diff(*snapshots)
     if as_json:
         terminal.print_json(difference)
+    elif as_lines:
+        before, after = map(_lines, snapshots)
+        for line in difflib.unified_diff(before, after, one, other, lineterm=""):
+            say(line, _MARKS.get(line[:1], ""))
     else:
         first, *others = explain_difference(difference)
         say(first, style="bold")
         for line in others:
             say(line)
     sys.exit(0 if difference.parting is None else terminal.FOUND)
+
+
+def _lines(request: Snapshot) -> list[str]:
+    """The messages as lines of text; the number of its log entry names each, so that what is new moves nothing."""
+    texts = (f"--- #{item.entry} {item.message.role}\n{as_text(item.message)}" for item in request.shown)
+    return [line for text in texts for line in text.split("\n")]

@@ -15,7 +15,7 @@ _STANDS: dict[EditKind | None, str] = {
     "clipped": "It stood in the part that was left out; the rest is still shown",
     "digested": "The digest of its result is",
     "reshaped": "All of it is still shown in a shorter form",
-    "summarised": "The fold of the messages it stood in is",
+    "summarised": "The record of the messages it stood in is",
 }
 """What stands where a text was, by the kind of the edit that stands there."""
 
@@ -24,16 +24,20 @@ def explain_answer(answer: Answer) -> tuple[str, ...]:
     """What became of the text, a sentence or two a line. Texts are as they were said: hostile output too."""
     lines = [_verdict(answer)]
     if answer.match == "loose":
-        lines.append("It stands there in another case or spacing, not letter by letter.")
-    told: set[tuple[int, int]] = set()
+        lines.append("It differs there in case or spacing.")
+    # The verdict names the edit of the first place.
+    named = [place.removal for place in answer.places[:1] if place.removal and answer.verdict == "removed"]
     for place in answer.places:
         lines.extend(_place(place))
         if place.removal is None:
             lines += [f"  Raw at {place.address}"] if place.address else []
             continue
-        key = place.removal.edit, place.removal.call
-        lines.extend([f"  By edit {key[0]} too."] if key in told else _removal(place, place.removal))
-        told.add(key)
+        known = [removal for removal in named if removal.edit == place.removal.edit]
+        if place is not answer.places[0] and known:
+            lines.append("  By the same edit.")
+        else:
+            lines.extend(_removal(place, place.removal, is_named=bool(known)))
+        named.append(place.removal)
     if (more := answer.found - len(answer.places)) > 0:
         lines.append(f"And in {number(more, 'more place')}.")
     if answer.closest:
@@ -49,7 +53,7 @@ def explain_difference(difference: Difference) -> tuple[str, ...]:
     one, other = difference.one, difference.other
     lines = [f"{_name(one)} and {_name(other)}: {difference.why}."]
     if parting := difference.parting:
-        lines.append(f"The bytes part at byte {parting.offset_bytes:,}, in {parting.path}:")
+        lines.append(f"The first difference is at byte {parting.offset_bytes:,}, in {parting.path}:")
         lines += [f"  first:  ...{_quoted(parting.before)}", f"  second: ...{_quoted(parting.after)}"]
     for layer, (before, after) in difference.counts.items():
         if before != after:
@@ -100,7 +104,7 @@ def _place(place: Place) -> Iterator[str]:
     if place.entry >= 0:
         source = f"entry {place.entry} ({place.role}, {place.part})"
     elif place.edit >= 0:
-        source = f"words of Lading's own, in what edit {place.edit} shows"
+        source = f"text written by Lading, in what edit {place.edit} shows"
     else:
         source = f"{place.layer}, {place.part}"
     since = f", first sent with call {place.first_call}" if place.first_call else ""
@@ -112,22 +116,21 @@ def _place(place: Place) -> Iterator[str]:
         case "removed":
             yield f"- Removed: {source}{since}."
         case "unsent":
-            yield f"- Not carried by this wire: {source}{where}."
+            yield f"- Not carried by this provider format: {source}{where}."
         case _:
             yield f"- Later: {source}{since or ', not sent yet'}."
     yield f"  ...{_quoted(place.excerpt)}..."
 
 
-def _removal(place: Place, removal: Removal) -> Iterator[str]:
+def _removal(place: Place, removal: Removal, *, is_named: bool) -> Iterator[str]:
     gone = removal.tokens_before - removal.tokens_after
-    when = f", {at} UTC" if (at := moment(removal.at_s)) else ""
     usd = f" (${removal.price_usd:.4f})" if removal.price_usd is not None else ""
     if removal.edit >= 0:
+        if not is_named:
+            yield f"  It left at call {removal.call} by edit {removal.edit} ({removal.kind}): {removal.reason}."
+        when = f" at {at} UTC" if (at := moment(removal.at_s)) else ""
         forced = f"{removal.forced_tokens:,} forced, {max(gone - removal.forced_tokens, 0):,} voluntary"
-        yield (
-            f"  Edit {removal.edit} ({removal.kind}) at call {removal.call}{when}: {removal.reason}. "
-            f"{removal.tokens_before:,} tokens became {removal.tokens_after:,}; {forced}."
-        )
+        yield f"  {removal.tokens_before:,} tokens became {removal.tokens_after:,}{when}; {forced}."
     yield f"  The request of call {removal.call} paid {removal.price:,.0f} base input tokens{usd} for diverging."
     if place.path:
         yield f"  {_STANDS.get(place.kind, 'What stands in its place now is')} at {place.path}."

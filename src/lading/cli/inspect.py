@@ -31,7 +31,7 @@ _DAY_S = 86_400
 @click.option(
     "--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's, without FILE estimate."
 )
-@click.option("--check", is_flag=True, help="Check the request of every call against its wire's rules.")
+@click.option("--check", is_flag=True, help="Check the request of every call against its provider's rules.")
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Rows of each table."
 )

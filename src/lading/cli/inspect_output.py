@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lading.cli.bill_output import billed_cost, print_bill, simulated_cost
-from lading.cli.plaintables import Column, amount, bar, number, print_table, say
-from lading.cli.session_names import short_names, where
+from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say, short_names, where
 from lading.evaluate.inspection import Inspected, Summary, summarise, total
 from lading.evaluate.legality import Legality
 from lading.evaluate.tooluse import Place, Result, ToolRow, ToolSummary
@@ -62,7 +61,7 @@ def _print_heading(items: Sequence[Inspected], summary: Summary) -> None:
         "card": Counter(setting.card or "(none)" for setting in settings),
         "counter": Counter(f"{setting.counter} x {setting.multiplier:g}" for setting in settings),
         "window": Counter(f"{setting.window_tokens:,}" for setting in settings),
-        "wire": Counter(setting.wire for setting in settings),
+        "provider format": Counter(setting.wire for setting in settings),
         "tool schemas": Counter(setting.tools for setting in settings),
     }
     if facts["card"] == facts["model"]:
@@ -88,8 +87,7 @@ def _print_layers(summary: Summary) -> None:
         "by layer",
         (
             Column("layer", left=True),
-            Column("parts"),
-            Column("tokens"),
+            *figures("parts", "tokens"),
             Column("share", left=True),
             Column("sent"),
             Column("of sent", left=True),
@@ -116,11 +114,7 @@ def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
         "by tool",
         (
             Column("tool", left=True),
-            Column("calls"),
-            Column("arguments"),
-            Column("results"),
-            Column("errors"),
-            Column("result tokens"),
+            *figures("calls", "arguments", "results", "errors", "result tokens"),
             Column("share", left=True),
             Column("mean", only_wide=True),
             Column("largest", only_wide=True),
@@ -151,13 +145,9 @@ def _print_content(rows: Sequence[ToolRow], *, top: int) -> None:
         "results by content",
         (
             Column("content", left=True),
-            Column("results"),
-            Column("errors"),
-            Column("tokens"),
+            *figures("results", "errors", "tokens"),
             Column("share", left=True),
-            Column("mean"),
-            Column("largest"),
-            Column("sent"),
+            *figures("mean", "largest", "sent"),
         ),
         rows=[
             (
@@ -180,8 +170,7 @@ def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
     print_table(
         "largest results",
         (
-            Column("tokens"),
-            Column("sent"),
+            *figures("tokens", "sent"),
             Column("tool", left=True),
             Column("content", left=True, only_wide=True),
             Column("where", left=True),
@@ -230,17 +219,16 @@ def _print_findings(tools: ToolSummary, names: Mapping[str, str]) -> None:
 def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> None:
     requests = number(legality.requests, "request")
     say(
-        f"\ncheck: {legality.illegal_requests:,} of {requests} break a rule of their wire",
+        f"\ncheck: {legality.illegal_requests:,} of {requests} break a rule of their provider",
         style="bold red" if legality.illegal_requests else "bold green",
     )
     print_table(
         "",
         (
             Column("rule", left=True),
-            Column("requests"),
-            Column("places"),
+            *figures("requests", "places"),
             Column("first place", left=True),
-            Column("what", left=True, wrap=True),
+            Column("what", left=True),
         ),
         rows=[
             (
@@ -255,8 +243,8 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
         top=top,
     )
     if legality.repairs:
-        mended = ", ".join(f"{rule} {times:,}x" for rule, times in legality.repairs)
-        say(f"what a replay mends by itself: {mended}")
+        repaired = ", ".join(f"{rule} {times:,}x" for rule, times in legality.repairs)
+        say(f"what a replay repairs by itself: {repaired}")
 
 
 def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top: int) -> None:
@@ -268,11 +256,9 @@ def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top
         (
             Column("session", left=True),
             Column("messages", only_wide=True),
-            Column("calls"),
-            Column("tokens"),
+            *figures("calls", "tokens"),
             Column("share", left=True),
-            Column("sent"),
-            Column("append-only"),
+            *figures("sent", "everything sent"),
             *((Column("billed"),) if billed else ()),
             *((Column("illegal"),) if checked else ()),
         ),

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from rich import box
+from rich.cells import cell_len
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from lading.cli import terminal
+from lading.evaluate.tooluse import Place
 
 _BAR_CELLS = 10
 _CROP_CHARS, _NARROW_CROP_CHARS = 48, 24
+_NAME_CHARS, _NARROW_NAME_CHARS = 36, 20
+_GAP_CHARS = 2
+_LEAST_CHARS = 18
+"""A column of words is not made narrower than this; what is longer takes several lines."""
 
 
 class Column(Struct, frozen=True):
@@ -20,38 +27,98 @@ class Column(Struct, frozen=True):
 
     title: str
     left: bool = False
-    """Words, to the left; else figures, to the right."""
+    """Words, to the left, that may take several lines; else figures, to the right."""
     only_wide: bool = False
     """Left out where the terminal is narrow."""
     crop: bool = False
     """Cut to what is worth showing of a text of any length."""
-    wrap: bool = False
-    """May take several lines."""
+
+
+def figures(*titles: str) -> tuple[Column, ...]:
+    """Columns of figures."""
+    return tuple(map(Column, titles))
+
+
+class _Width(Struct, frozen=True):
+    """The width of a column in characters: what its cells and its title need, and what they would like."""
+
+    least: int
+    wanted: int
 
 
 def print_table(
     title: str, columns: Sequence[Column], *, rows: Sequence[Sequence[str]], top: int | None = None
 ) -> None:
     """A table on stdout, its title above it; the first ``top`` rows and how many more there are. Nothing
-    where there are no rows. Cells are text from anywhere, never read as markup."""
+    where there are no rows. Cells are text from anywhere, never read as markup.
+
+    Columns for which the terminal has no room follow below, beside the first column again.
+    """
     if not rows:
         return
     if title:
         say(f"\n{title}", style="bold")
     shown = [at for at, column in enumerate(columns) if terminal.is_wide() or not column.only_wide]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in (columns[at] for at in shown):
-        table.add_column(
-            column.title,
-            justify="left" if column.left else "right",
-            # Rich narrows these columns first when room is short: figures stay whole, words are cut.
-            no_wrap=not column.left,
-        )
-    for row in rows[:top]:
-        table.add_row(*(_cell(row[at], columns[at]) for at in shown))
-    terminal.out.print(table)
+    titled = [columns[at] for at in shown]
+    cells = [[_cell(row[at], columns[at]) for at in shown] for row in rows[:top]]
+    widths = [_width(column, [row[at] for row in cells]) for at, column in enumerate(titled)]
+    for number_of_part, part in enumerate(_parts(widths, terminal.out.width)):
+        if number_of_part:
+            say("")
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for at, chars in part:
+            justify: JustifyMethod = "left" if titled[at].left else "right"
+            table.add_column(titled[at].title, justify=justify, width=chars, overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(row[at], overflow="fold") for at, _ in part))
+        terminal.out.print(table)
     if top is not None and len(rows) > top:
         say(f"and {len(rows) - top:,} more; --top {len(rows)} shows all", style="dim")
+
+
+def short_names(sessions: Iterable[str]) -> dict[str, str]:
+    """A shorter name for each session: without the folder that all share, and the end of what is still long."""
+    known = list(dict.fromkeys(sessions))
+    folders = {name.rpartition("/")[0] for name in known}
+    shared = folders.pop() if len(known) > 1 and len(folders) == 1 else ""
+    chars = _NAME_CHARS if terminal.is_wide() else _NARROW_NAME_CHARS
+    shorter = {name: name.removeprefix(f"{shared}/") if shared else name for name in known}
+    return {
+        name: short if len(short) <= chars else sign("…", "~") + short[1 - chars :]
+        for name, short in shorter.items()
+    }
+
+
+def where(place: Place, names: Mapping[str, str]) -> str:
+    """The message, and the session's short name where there are several."""
+    index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
+    return f"{names[place.session]} {index}" if len(names) > 1 else index
+
+
+def _width(column: Column, cells: Sequence[str]) -> _Width:
+    longest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
+    word = max(map(cell_len, column.title.split()), default=0)
+    wanted = max(longest, cell_len(column.title))
+    return _Width(max(min(longest, _LEAST_CHARS) if column.left else longest, word), wanted)
+
+
+def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, int]]]:
+    """The columns that stand abreast, each with its width in characters; the first column stands in every part."""
+    parts = [[0]]
+    for at in range(1, len(widths)):
+        least = sum(widths[other].least + _GAP_CHARS for other in parts[-1]) + widths[at].least
+        if least > room and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(at)
+    for part in parts:
+        left = room - _GAP_CHARS * (len(part) - 1)
+        chars = [widths[at].least for at in part]
+        if sum(chars) > left:  # Not even two columns have room: both fold.
+            chars = [min(chars[0], max(left // 2, 1)), *chars[1:]]
+            chars[1:] = [max(min(each, left - chars[0]), 1) for each in chars[1:]]
+        for place, at in enumerate(part):
+            chars[place] += max(min(left - sum(chars), widths[at].wanted - chars[place]), 0)
+        yield list(zip(part, chars, strict=True))
 
 
 def say(text: str, style: str = "") -> None:
@@ -87,9 +154,6 @@ def sign(wanted: str, otherwise: str) -> str:
     return wanted if terminal.printable(wanted) == wanted else otherwise
 
 
-def _cell(text: str, column: Column) -> Text:
+def _cell(text: str, column: Column) -> str:
     chars = _CROP_CHARS if terminal.is_wide() else _NARROW_CROP_CHARS
-    shown = terminal.printable(text[:chars] if column.crop else text)
-    if column.wrap:
-        return Text(shown, overflow="fold")
-    return Text(shown, no_wrap=True, overflow="ellipsis" if sign("…", "") else "crop")
+    return terminal.printable(text[:chars] if column.crop else text)

@@ -53,6 +53,6 @@ class ModelNotes:
                 self._said.add(event.model)
                 name = f"the model {event.model!r}" if event.model else "a session that names no model"
                 terminal.warn(
-                    f"no card for {name}; a mid-tier card stands in (window "
+                    f"no card for {name}; a mid-tier card is used (window "
                     f"{event.assumed_window_tokens:,}, no price in USD). {self._advice}"
                 )

@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from lading.addresses import name_from
 from lading.cli import terminal
-from lading.cli.amounts import share_of, tokens_of, when_of
+from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
+from lading.cli.bill_output import as_json_value
 from lading.cli.output_file import OutputFile, check_spares
-from lading.cli.prices import rates_of
 from lading.cli.recordings import ModelNotes, read_all
-from lading.cli.replay_output import Report, print_tables, report
+from lading.cli.replay_output import print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
-from lading.cli.sidebyside_output import as_json_value
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
@@ -84,7 +83,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--verbatim", callback=_by(share_of), metavar="SHARE",
     help="The share that priced leaves verbatim, such as 0.3 or 30%.",
 )  # fmt: skip
-@click.option("--wire", metavar="W", help="Wire format: openai_chat or anthropic; default: the recorded one.")
+@click.option("--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one.")
 @click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 @click.option(
     "--prices", callback=_by(rates_of), metavar="R/W",
@@ -125,16 +124,16 @@ def command(
     """Build the request of every model call recorded in FILEs, as it would have been, and price it.
 
     For each assistant message after the first user message the request is built from what was known by
-    then. Cost is relative to the unbounded append-only replay of the same session with the recorded tools.
+    then. Cost is relative to everything sent: the whole history and the recorded tools, in any size.
 
     \b
-    Exit code 0: every request is legal. 1: some break a rule. 2: bad input.
+    Exit code 0: every request was built and is legal. 1: some were not, or break a rule. 2: bad input.
 
     \b
     Examples:
       lading replay session.jsonl --window 32000
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
-      lading replay session.jsonl --strategy priced --strategy append-only --store ./store
+      lading replay session.jsonl --strategy priced --strategy basic --store ./store
     """
     options = Options(
         model=model,
@@ -148,13 +147,13 @@ def command(
     )
     with terminal.clear_errors(), ExitStack() as stack:
         chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
-        emitter, page_file = _outputs(stack, emit_path, report_path, used=_used(files, folder))
+        emitter, page_file = _outputs(stack, emit_path, report_path, files=files, folder=folder)
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
         plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
         stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=page_file is not None)
         walks = walked(plans, stores, emitter=emitter)
-        reports = list(map(_figures, chosen, plans, walks))
+        reports = [report(name, plans[at], calls=walks[at]) for at, name in enumerate(chosen)]
         bills = added(_bills(tuple(chosen), plans, walks))
         if page_file:
             page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
@@ -163,7 +162,7 @@ def command(
         terminal.print_json({"replays": reports, "bills": as_json_value(bills), "problems": problems})
     else:
         print_tables(reports, bills)
-    sys.exit(terminal.FOUND if any(item.total.violations for item in reports) else 0)
+    sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in reports) else 0)
 
 
 def _note_silent(recordings: Sequence[Recording]) -> None:
@@ -192,17 +191,13 @@ def _chosen(
     return named
 
 
-def _used(files: tuple[str, ...], folder: str | None) -> Sequence[str]:
-    """The files that a run reads or keeps."""
-    return (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
-
-
 def _outputs(
-    stack: ExitStack, emit_path: str | None, report_path: str | None, *, used: Sequence[str]
+    stack: ExitStack, emit_path: str | None, report_path: str | None, *, files: tuple[str, ...], folder: str | None
 ) -> tuple[OutputFile | None, OutputFile | None]:
     """What ``--emit`` and ``--report`` name. Raises InputError when either would replace a file in use."""
     if emit_path and report_path and os.path.realpath(emit_path) == os.path.realpath(report_path):
         raise InputError("--emit and --report name the same file. Give each its own.")
+    used = (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
     emitter = page_file = None
     if emit_path:
         target = check_spares(emit_path, used, option="--emit")
@@ -250,10 +245,6 @@ def _open_stores(stack: ExitStack, places: Sequence[Path | None], *, kept: bool)
     ]
 
 
-def _figures(strategy: str, planned: Planned, calls: Mapping[str, Sequence[Call]]) -> Report:
-    return report(strategy, {session: plan for session, (_, plan) in planned.items()}, calls=calls)
-
-
 def _bills(
     strategies: Sequence[str], plans: Sequence[Planned], walks: Sequence[Mapping[str, Sequence[Call]]]
 ) -> Iterator[SideBySide | None]:
@@ -263,9 +254,7 @@ def _bills(
 
 
 def _sessions(
-    plans: Sequence[Planned],
-    stores: Sequence[SessionStore | None],
-    walks: Sequence[Mapping[str, Sequence[Call]]],
+    plans: Sequence[Planned], stores: Sequence[SessionStore | None], walks: Sequence[Mapping[str, Sequence[Call]]]
 ) -> Iterator[SessionData]:
     for planned, store, calls in zip(plans, stores, walks, strict=True):
         for session, (recording, plan) in planned.items():

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from rich.table import Table
-from rich.text import Text
 
 from lading import jsonbytes
-from lading.cli import terminal
-from lading.cli.sidebyside_output import print_side_by_side
+from lading.cli.bill_output import print_side_by_side
+from lading.cli.plaintables import Column, figures, number, print_table, say
 from lading.economics import OwnCalls
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.sidebyside import SideBySide
-from lading.evaluate.tally import Tally, TypedError, tally
+from lading.evaluate.tally import Tally, TypedError, saving, tally
 from lading.log import Edit
+from lading.sources import Recording
 
 _SHOWN_ERRORS = 12
 
 _LEGEND = """\
-tokens, of append-only: over the calls that have a request; the share is of what the append-only replay sends there
-cost: relative to the unbounded append-only replay with the recorded tools; failed calls are charged alike in both
+tokens, of everything: over the calls that have a request; the share is of everything sent there
+cost: input cost relative to everything sent, the whole history and the recorded tools in any size; failed calls\
+ are charged alike in both
 forced, voluntary: edits, one for each log entry changed or span cut off; forced: part of what the window demanded;\
  voluntary: the rest
 margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
+
+_WORDS = {"wire": "provider format", "output_reserve": "output reserve", "ttl_s": "seconds until the cache cools"}
+_COLUMNS = (
+    *figures("calls", "errors", "mean tokens"),
+    Column("p95", only_wide=True),
+    *figures("peak", "of everything", "cost", "forced", "voluntary"),
+)
 
 
 class Report(Struct, frozen=True):
@@ -39,8 +46,11 @@ class Report(Struct, frozen=True):
     sessions: dict[str, Tally]
 
 
-def report(strategy: str, plans: Mapping[str, Plan], *, calls: Mapping[str, Sequence[Call]]) -> Report:
+def report(
+    strategy: str, planned: Mapping[str, tuple[Recording, Plan]], *, calls: Mapping[str, Sequence[Call]]
+) -> Report:
     """The figures of these calls. Sessions are priced each at its own rates."""
+    plans = {session: plan for session, (_, plan) in planned.items()}
     priced = {
         session: [(call, plans[session].settings.rates) for call in of_session]
         for session, of_session in calls.items()
@@ -69,57 +79,58 @@ def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
 
 
 def print_tables(reports: Sequence[Report], bills: SideBySide | None) -> None:
-    """One table for each strategy's sessions when there are several, the totals side by side, and the bills.
+    """One table for each strategy's sessions when there are several, the totals side by side, a headline for
+    each strategy, and the bills.
 
     Sessions without a call have no row.
     """
     for item in reports:
         called = {session: figures for session, figures in item.sessions.items() if figures.calls}
         if len(called) > 1:
-            table = _table(f"{item.strategy}, by session", "session")
-            for session, figures in called.items():
-                table.add_row(session, *_cells(figures))
-            terminal.out.print(table)
-    settings = ", ".join(
-        f"{key} {_listed(value)}" for key, value in reports[0].settings.items() if value is not None
+            _print_figures(f"{item.strategy}, by session", "session", called)
+    _print_figures("total", "strategy", {item.strategy: item.total for item in reports})
+    say("")
+    for item in reports:
+        if item.total.calls:
+            say(f"{item.strategy}: {_headline(item.total)}", style="bold")
+        for note in _notes(item.total):
+            say(f"{item.strategy} {note}")
+    settings = reports[0].settings.items()
+    say(
+        ", ".join(f"{_WORDS.get(key, key)} {_listed(value)}" for key, value in settings if value is not None),
+        style="dim",
     )
-    table = _table("total", "strategy")
-    for item in reports:
-        table.add_row(item.strategy, *_cells(item.total))
-    terminal.out.print(table)
-    for item in reports:
-        if _gained_nothing(item.total):
-            text = f"no gain: {item.strategy} costs {item.total.cost_ratio:.3f} of sending everything"
-            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
-        if offered := item.total.restore:
-            text = (
-                f"{item.strategy} offers the tool restore in {offered.requests:,} requests: "
-                f"{offered.tokens_per_request:,.0f} tokens each, {offered.cost_share:.2%} of the input bill"
-            )
-            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
-        if own := item.total.own:
-            text = (
-                f"{item.strategy} asked a model {own.calls:,} times: {own.input_tokens:,} tokens in, "
-                f"{own.output_tokens:,} out; the cost above has them in it"
-            )
-            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
-    terminal.out.print(Text(terminal.printable(settings), "dim"), soft_wrap=True)
-    terminal.out.print(Text(_LEGEND, "dim"), soft_wrap=True)
-    if mended := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
-        terminal.out.print(Text(f"mended on the way in: {mended}", "dim"), soft_wrap=True)
+    say(_LEGEND, style="dim")
+    if repaired := ", ".join(f"{rule} {times}x" for rule, times in reports[0].total.repairs.items()):
+        say(f"repaired in the recording: {repaired}", style="dim")
     for item in reports:
         for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
             calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
-            text = f"{item.strategy}: {run[0].session} {calls}: {run[0].text}"
-            terminal.out.print(Text(terminal.printable(text)), soft_wrap=True)
+            say(f"{item.strategy}: {run[0].session} {calls}: {run[0].text}")
         if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
-            terminal.out.print(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
+            say(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
     if bills is not None:
         print_side_by_side(bills)
 
 
-def _gained_nothing(figures: Tally) -> bool:
-    return figures.edits.forced + figures.edits.voluntary > 0 and figures.cost_ratio >= 1.0
+def _headline(figures: Tally) -> str:
+    if failed := len(figures.typed_errors):
+        return f"{failed:,} of {number(figures.calls, 'call')} have no request, so its cost cannot be compared"
+    changed = figures.edits.forced + figures.edits.voluntary > 0
+    return saving(figures.cost_ratio) + (" (no gain)" if changed and figures.cost_ratio >= 1.0 else "")
+
+
+def _notes(figures: Tally) -> Iterator[str]:
+    if offered := figures.restore:
+        yield (
+            f"offers the tool restore in {offered.requests:,} requests: "
+            f"{offered.tokens_per_request:,.0f} tokens each, {offered.cost_share:.2%} of the input bill"
+        )
+    if own := figures.own:
+        yield (
+            f"asked a model {own.calls:,} times: {own.input_tokens:,} tokens in, "
+            f"{own.output_tokens:,} out; the cost above includes them"
+        )
 
 
 def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
@@ -134,21 +145,15 @@ def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
 
 
 def _listed(value: Any) -> str:
-    return (
-        " or ".join(map(str, value[:4])) + (" ..." if len(value) > 4 else "")
-        if isinstance(value, list)
-        else str(value)
-    )
+    values = value if isinstance(value, list) else [value]
+    return " or ".join(map(str, values[:4])) + (" ..." if len(values) > 4 else "")
 
 
-def _table(title: str, first: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in ("calls", "tokens mean", "p95", "peak", "of append-only", "cost", "forced", "voluntary"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("errors", justify="right", no_wrap=True)
-    table.add_column("violations", justify="right")
-    return table
+def _print_figures(title: str, first: str, figures: Mapping[str, Tally]) -> None:
+    """A row of figures for each name. What rules are broken has a column where any is."""
+    broken = (Column("violations", left=True),) if any(each.violations for each in figures.values()) else ()
+    rows = [(name, *_cells(each)) for name, each in figures.items()]
+    print_table(title, (Column(first, left=True), *_COLUMNS, *broken), rows=rows)
 
 
 def _cells(figures: Tally) -> list[str]:
@@ -162,11 +167,11 @@ def _cells(figures: Tally) -> list[str]:
     has_requests = figures.calls > len(figures.typed_errors)
     return [
         f"{figures.calls:,}",
+        f"{len(figures.typed_errors):,}",
         *(measured if has_requests else ["-"] * len(measured)),
         f"{figures.edits.forced:,}",
         f"{figures.edits.voluntary:,}",
-        f"{len(figures.typed_errors):,}",
-        ", ".join(f"{rule} {times}x" for rule, times in figures.violations.items()) or "0",
+        ", ".join(f"{rule} {times}x" for rule, times in figures.violations.items()),
     ]
 
 

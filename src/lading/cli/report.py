@@ -9,11 +9,11 @@ from contextlib import ExitStack
 import click
 
 from lading.cli import terminal
-from lading.cli.existing_store import open_existing
 from lading.cli.output_file import OutputFile, check_spares
 from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for, walked
+from lading.cli.request_names import open_existing
 from lading.evaluate.plan import Options
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page

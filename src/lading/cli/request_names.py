@@ -1,16 +1,21 @@
-"""How a command is told which recorded request is meant: ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
+"""The store and the recorded request that a command names: ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 from msgspec import Struct
 
-from lading.cli.existing_store import open_existing
-from lading.errors import InputError
+from lading.checked import did_you_mean
+from lading.errors import InputError, StoreError
 from lading.snapshots import Snapshot, recorded, snapshot
 from lading.stores import SessionStore
+from lading.stores.sqlite import SqliteStore, open_sqlite
+from lading.stores.sqlite_file import FILE_NAME
 
+_SHOWN_STORES = 8
 FORM = "STORE@CALL or STORE@SESSION:CALL"
 _NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
 
@@ -24,6 +29,23 @@ class RequestName(Struct, frozen=True):
     session: str = ""
     """Empty: the only one."""
     tenant: str = ""
+
+
+def open_existing(folder: str) -> SqliteStore:
+    """The store in ``folder``, which must be there.
+
+    Raises StoreError and StoreFormatError as ``open_sqlite`` does. Where only folders in ``folder`` hold
+    stores, as after a replay of several strategies, the error names them.
+    """
+    place = Path(folder)
+    # A folder that may not be read is for open_sqlite to tell: os.path.exists does not raise.
+    if not os.path.exists(place / FILE_NAME):
+        found = sorted(str(path.parent) for path in place.glob(f"*/{FILE_NAME}"))
+        if found:
+            shown = ", ".join(found[:_SHOWN_STORES])
+            more = f" and {len(found) - _SHOWN_STORES} more" if len(found) > _SHOWN_STORES else ""
+            raise StoreError(f"There is no store in {folder} itself, but in {shown}{more}. Name one of these.")
+    return open_sqlite(folder, create=False)
 
 
 def parse(text: str) -> RequestName | None:
@@ -64,6 +86,7 @@ def matching_sessions(store: SessionStore, *, tenant: str = "", session: str = "
     if not found:
         wanted = "/".join(filter(None, (tenant, session)))
         shown = ", ".join(f"{of}/{name}" for of, name in known[:8]) + (", ..." if len(known) > 8 else "")
-        asked = f"The store has no session {wanted!r}." if wanted else "The store holds no session."
+        meant = did_you_mean(session, [name for _, name in known])
+        asked = f"The store has no session {wanted!r}.{meant}" if wanted else "The store holds no session."
         raise InputError(f"{asked} It holds: {shown}." if known else f"{asked} Record one with --store first.")
     return found

@@ -8,8 +8,7 @@ import click
 
 from lading.addresses import SCHEME
 from lading.cli import terminal
-from lading.cli.existing_store import open_existing
-from lading.cli.request_names import FORM, named_snapshot, parse
+from lading.cli.request_names import FORM, named_snapshot, open_existing, parse
 from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
 from lading.errors import InputError
 from lading.pointers import resolve
@@ -23,7 +22,7 @@ from lading.pointers import resolve
     default=".",
     show_default=True,
     metavar="DIR",
-    help="The store that an ADDRESS is read from.",
+    help="The store to read an ADDRESS from.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from lading.cli import terminal
 from lading.cli.explanations import moment
-from lading.cli.plaintables import Column, amount, number, print_table, say
+from lading.cli.plaintables import Column, amount, figures, number, print_table, say
 from lading.compaction.record_lines import RecordText, read
 from lading.log import Edit, Entry
 from lading.manifest import totals, unseal
@@ -25,10 +25,7 @@ from lading.view import rebuild
 
 _SESSIONS = (
     Column("session", left=True),
-    Column("calls"),
-    Column("messages"),
-    Column("last tokens"),
-    Column("edits"),
+    *figures("calls", "messages", "last tokens", "edits"),
     Column("newest (UTC)", left=True),
 )
 _MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
@@ -146,7 +143,7 @@ def _summed_up(record: RecordText) -> str:
     shares = (("user", record.user), ("assistant", record.assistant))
     said = (f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares)
     return (
-        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens told in "
+        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens shortened to "
         f"{record.tokens_after:,}: {', '.join(said)}, {number(record.calls.total, 'call')} in "
         f"{number(record.calls.lines, 'line')}"
     )

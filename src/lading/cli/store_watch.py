@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lading.cli.existing_store import open_existing
+from lading.cli.request_names import open_existing
 from lading.errors import LadingError, StoreError
 from lading.evaluate.watching import SessionWatch, Watched
 from lading.stores.sqlite import SqliteStore

@@ -10,7 +10,7 @@ from typing import Any
 
 from lading.cli.bill_output import billed_cost
 from lading.cli.inspect_output import LAYER_NAMES, print_report
-from lading.cli.plaintables import Column, amount, bar, number, print_table, say
+from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say
 from lading.evaluate.inspection import Inspected, Inspection, summarise
 from lading.evaluate.survey import PlaceSummary
 from lading.sources import Problem
@@ -71,8 +71,7 @@ def _print_places(rows: Sequence[PlaceSummary]) -> None:
             Column("first", left=True),
             Column("last", left=True),
             Column("calls", only_wide=True),
-            Column("tokens"),
-            Column("billed"),
+            *figures("tokens", "billed"),
         ),
         rows=[
             (

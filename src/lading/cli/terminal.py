@@ -32,20 +32,28 @@ BAD_INPUT = 2
 """Exit code for input, arguments or a store that cannot be used."""
 
 FOUND = 1
-"""Exit code when a command found what it looks for: a violation, a manifest that does not verify."""
+"""Exit code when a command found what it looks for: a violation, a call without a request, a manifest that does not
+verify."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 _PIPED_WIDTH = 140
 _WIDE = 110
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+out = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn an error of ours, or of the file system, into one paragraph on stderr and exit code 2."""
+    if sys.stdout is None:
+        fail("stdout is closed, so that nothing can be printed. Give the command an output, such as >/dev/null.")
     try:
         yield
+    except KeyboardInterrupt:
+        fail("interrupted", code=INTERRUPTED)
     except LadingError as error:
         fail(str(error))
     except UnicodeEncodeError as error:
@@ -53,14 +61,14 @@ def clear_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # Whoever reads our output has read enough; click ends quietly.
-        place = f"{error.filename}: " if error.filename else ""
-        fail(f"{place}{error.strerror or error}. Check that it exists, is readable, and has space left.")
+        place = error.filename or "The output"
+        fail(f"{place}: {error.strerror or error}. Check that it exists, is readable, and has space left.")
 
 
-def fail(text: str) -> NoReturn:
-    """Say what is wrong in one paragraph and end with exit code 2."""
+def fail(text: str, *, code: int = BAD_INPUT) -> NoReturn:
+    """Say what is wrong in one paragraph and end with this exit code."""
     err.print(Text.assemble(("error:", "bold red"), " ", _one_line(text)), soft_wrap=True)
-    sys.exit(BAD_INPUT)
+    sys.exit(code)
 
 
 def warn(text: str) -> None:

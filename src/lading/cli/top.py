@@ -8,6 +8,7 @@ from contextlib import closing
 import click
 from rich.live import Live
 
+from lading.checked import did_you_mean
 from lading.cli import terminal
 from lading.cli.store_watch import Glance, StoreWatch
 from lading.cli.top_output import as_json_value, chosen, screen
@@ -26,7 +27,7 @@ def command(store: str, session: str | None, interval: float, once: bool, as_jso
     """Watch the sessions in the folder STORE (default: ./store) while another process runs them.
 
     The last request by layer against the window; what the input cost so far, simulated at list prices beside
-    sending everything, and as billed where replies said so; the share read from the cache; edits; how far counts
+    everything sent, and as billed where replies said so; the share read from the cache; edits; how far counts
     were off. Below, the newest calls of one session. Ctrl-C ends it.
 
     \b
@@ -77,4 +78,5 @@ def _follow(watch: StoreWatch, session: str | None, *, store: str, interval_s: f
 
 def _missing(glance: Glance, session: str) -> str:
     names = ", ".join(f"{item.watched.tenant}/{item.watched.session}" for item in glance.sessions[:8])
-    return f"There is no session {session!r} yet. The store holds: {names or 'none'}."
+    meant = did_you_mean(session, [item.watched.session for item in glance.sessions])
+    return f"There is no session {session!r} yet.{meant} The store holds: {names or 'none'}."

@@ -13,6 +13,7 @@ from lading.cli.plaintables import amount, money, number, sign
 from lading.cli.store_watch import Active, Glance
 from lading.cli.terminal import printable
 from lading.economics import Usage
+from lading.evaluate.tally import saving
 from lading.evaluate.watching import Costs, SeenCall, Watched
 
 _BAR_CELLS = 40
@@ -101,7 +102,7 @@ def _money(costs: Costs) -> Iterable[tuple[str, str]]:
     else:
         ratio = costs.simulated_usd / costs.append_only_usd if costs.append_only_usd else 1.0
         yield f"  input {money(costs.simulated_usd)}", "bold"
-        yield f"  append-only {money(costs.append_only_usd)} ({ratio:.3f})", ""
+        yield f"  {saving(ratio)} ({money(costs.append_only_usd)})", ""
     if costs.reported_calls:
         paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
         output = "" if costs.output_usd is None else f", output {money(costs.output_usd)}"

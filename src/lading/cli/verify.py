@@ -8,8 +8,8 @@ import click
 from rich.text import Text
 
 from lading.cli import terminal
-from lading.cli.existing_store import open_existing
 from lading.cli.plaintables import number
+from lading.cli.request_names import open_existing
 from lading.replay import Outcome, verify
 
 

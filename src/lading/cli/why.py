@@ -7,10 +7,9 @@ import sys
 import click
 
 from lading.cli import terminal
-from lading.cli.existing_store import open_existing
 from lading.cli.explanations import explain_answer
 from lading.cli.plaintables import say
-from lading.cli.request_names import matching_sessions
+from lading.cli.request_names import matching_sessions, open_existing
 from lading.errors import InputError
 from lading.snapshots import recorded
 from lading.why import Answer

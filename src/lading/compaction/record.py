@@ -23,8 +23,8 @@ RECENCY = 0.5
 LEAST_WORTH = 0.2
 """What is worth less is told of the newest turn only, however much room there is."""
 LINE_TOKENS = 4
-"""What a line is charged beside its text. With the framing that ``Form.tokens`` has it is more than it takes: charged
-by what they take, many short lines displace the few long ones that tell more (evidence falls by .01 to .03)."""
+"""What a line is charged beside its text. With the framing that ``Form.tokens`` has it is more than it takes. Charged
+what they take, many short lines displace the few long ones that tell more: evidence falls by .01 to .03."""
 MOST_FILES = 12
 MOST_FAILURES = 3
 

@@ -89,9 +89,7 @@ def contestant(name: str, *, when: When | None = None, verbatim: float | None = 
         return Contestant(name, arm, WITHOUT.get(name, name))
     if isinstance(found, Arm):
         return Contestant(name, found)
-    raise UnknownName(
-        f"What {name!r} leads to is no strategy and no arm. Choose one of: {', '.join(sorted(table))}."
-    )
+    raise UnknownName(f"{name!r} is neither a strategy nor an arm. Choose one of: {', '.join(sorted(table))}.")
 
 
 def compare(

@@ -127,7 +127,7 @@ def _cause(one: Snapshot, other: Snapshot, parting: Parting | None) -> tuple[Cau
         return "nothing", "the bytes are equal"
     if (one.frame.wire, one.frame.card.name) != (other.frame.wire, other.frame.card.name):
         before, after = (f"{side.frame.card.name} on {side.frame.wire}" for side in (one, other))
-        return "frame", f"another model or wire: {before}, then {after}"
+        return "frame", f"another model or provider format: {before}, then {after}"
     changed = [change.name for change in _changes(_written(one.envelope), _written(other.envelope))]
     if changed:
         key = next((key for key in changed if parting.path.split(".")[0] == key), changed[0])
@@ -163,7 +163,7 @@ def _growth(one: Snapshot, other: Snapshot) -> tuple[Cause, str]:
     same = _shared(one.messages, other.messages)
     added = len(other.messages) - len(one.messages)
     if same < min(len(one.messages), len(other.messages)):
-        return "wire", f"what was said next was joined to messages.{same}"
+        return "wire", f"the next message was joined to messages.{same}"
     shorter, longer = ("first", "second") if added > 0 else ("second", "first")
     follow = "1 message follows" if abs(added) == 1 else f"{abs(added)} messages follow"
     return "growth", f"only growth: the {shorter} request stands whole in the {longer}, {follow}"

@@ -170,7 +170,7 @@ def lapses(found: Standing) -> tuple[str, ...]:
         "breaks rules": bool(guards.violations),
         "over the window": guards.over_window > 0,
         "no request": guards.errors > 0,
-        "head not whole": guards.head_whole is not None and guards.head_whole < 1,
+        "start not whole": guards.head_whole is not None and guards.head_whole < 1,
         "invented values": guards.invented > 0,
         "short run": guards.run_median_tokens is not None and guards.run_median_tokens < least,
     }

@@ -53,13 +53,13 @@ class Tally(Struct, frozen=True):
     tokens_p95: int
     tokens_peak: int
     append_only_share: float
-    """Tokens sent as a share of the unbounded append-only replay's, over the same calls."""
+    """Tokens sent as a share of everything sent, over the same calls."""
     cost_ratio: float
-    """Input cost, compaction's own model calls included, relative to the unbounded append-only replay, typed
-    errors charged alike in both."""
+    """Input cost, compaction's own model calls included, relative to everything sent; typed errors are charged
+    alike in both."""
     edits: Edits
     repairs: dict[str, int]
-    """How often each rule of ``lading.repair`` mended a message."""
+    """How often each rule of ``lading.repair`` repaired a message."""
     violations: dict[str, int]
     """How often each rule was broken, by calls."""
     typed_errors: tuple[TypedError, ...]
@@ -106,6 +106,16 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
 def quantile(ordered: Sequence[int], share: float) -> int:
     """The value below which ``share`` of an ascending sequence lies (nearest rank); 0 for an empty one."""
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
+
+
+def saving(cost_ratio: float) -> str:
+    """A cost in the form of a headline, such as ``62 % cheaper than everything sent``."""
+    percent = 100 * abs(1 - cost_ratio)
+    if percent < 0.05:
+        return "as expensive as everything sent"
+    if cost_ratio > 1:
+        return f"{percent:.{0 if percent >= 1 else 1}f} % more expensive than everything sent"
+    return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
 def _restore(priced: Sequence[tuple[Call, Rates]], billed: float) -> Restore | None:

@@ -171,7 +171,9 @@ def walk_arm(
         started = clock()
         showing = next(showings, None)
         if showing is None:
-            raise InputError(f"The arm shows {call} requests of {len(session.calls)}: one is due for each call.")
+            raise InputError(
+                f"The arm gave {call} requests for {len(session.calls)} calls. Give one request for each call."
+            )
         request = builder.request(showing.messages, call)
         seconds = clock() - started
         yield Step(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
 from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
@@ -16,36 +16,36 @@ from lading.report.page import asset, filled, joined, policy_source
 
 WIDTH, HEIGHT = 640, 300
 """Of a chart, in its own units."""
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 28, 40
 _TICKS = 5
-_NUMBER = 15
-"""Room for the number beside a point."""
+_NAME, _LINE = 130, 12
+"""Room for the name beside a point."""
 _CHEAPEST = 0.001
 _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5, 2, 3, 5, 7))
 """Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
 
 
-def comparison_page(standings: Sequence[Standing], facts: Mapping[str, str]) -> bytes:
-    """The page, in UTF-8. ``facts``: what applied, by name."""
+def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
+    """The page, in UTF-8. ``facts``: what applied, in words."""
     style = joined(("page", "comparison"), "css")
-    said = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
     charts = map(_chart, by_window(standings))
     tables = list(window_tables(standings))
     sections = "".join(map(_section, tables, charts, evidence_tables(standings))) + _meanings(tables)
     pieces = {
         "policy": f"default-src 'none'; style-src '{policy_source(style)}'; base-uri 'none'; form-action 'none'",
         "style": style,
-        "facts": html.escape(said),
+        "facts": html.escape(facts),
         "sections": sections,
     }
     return filled(asset("comparison.html"), pieces)
 
 
 def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
-    rows = ((f"<b>{at}</b> {html.escape(name)}", cells) for at, (name, cells) in enumerate(table.rows, 1))
+    rows = ((html.escape(name), cells) for name, cells in table.rows)
     by = ((html.escape(name), cells) for name, cells in evidence.rows)
     tables = _table("strategy", table, rows) + (_table("evidence of", evidence, by) if evidence.rows else "")
-    return f"<section><h2>{html.escape(table.title)}</h2>{chart}{tables}</section>"
+    head = f'<h2>{html.escape(table.title)}</h2><p class="verdict">{html.escape(table.verdict)}</p>'
+    return f"<section>{head}{chart}{tables}</section>"
 
 
 def _table(first: str, table: WindowTable, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
@@ -71,33 +71,32 @@ def _cell(text: str) -> str:
 
 
 def _chart(standings: Sequence[Standing]) -> str:
-    """Cost to the right, what is kept upward, at the first prices; numbers are those of the table's rows."""
-    points = [(number, rival[0]) for number, rival in enumerate(by_strategy(standings), 1)]
+    """Cost to the right, what is kept upward, at the first prices."""
     known = [
-        (number, item, kept)
-        for number, item in points
+        (item, kept)
+        for item, *_ in by_strategy(standings)
         if (kept := item.evidence.overall.stands if item.evidence else item.recall.far_bound) is not None
     ]
     if not known:
         return '<p class="lead">No call over the window uses a far value: there is nothing to recall.</p>'
-    said = "evidence that stands" if known[0][1].evidence else "the share of far values that are bound"
-    costs = [max(item.cost.ratio, _CHEAPEST) for _, item, _ in known]
+    said = "evidence that stands" if known[0][0].evidence else "share of far values that are bound"
+    costs = [max(item.cost.ratio, _CHEAPEST) for item, _ in known]
     scale = min(costs) * 0.8, max(costs) * 1.25
-    lowest = min(0.95, *(math.floor(recall * 20) / 20 for _, _, recall in known))
-    places = [(_x(cost, scale), _y(recall, lowest)) for (_, _, recall), cost in zip(known, costs, strict=True)]
+    lowest = min(0.95, *(math.floor(recall * 20) / 20 for _, recall in known))
+    places = [(_x(cost, scale), _y(recall, lowest)) for (_, recall), cost in zip(known, costs, strict=True)]
     marks = "".join(
-        _mark(number, f"{said} {kept:.3f}", item, place=places[at], crowd=_near(places[at], places[:at]))
-        for at, (number, item, kept) in enumerate(known)
+        _mark(f"{said} {kept:.3f}", item, place=places[at], crowd=_near(places[at], places[:at]))
+        for at, (item, kept) in enumerate(known)
     )
-    label = f"Cost at {html.escape(known[0][1].prices)} against {said}"
+    label = f"Cost at {html.escape(known[0][0].prices)} against {said}"
     return (
         f'<figure class="scatter"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
-        f"{_axes(scale, lowest)}{marks}</svg>"
-        f"<figcaption>{label}. Numbers: the rows. Hollow: a guard does not hold.</figcaption></figure>"
+        f"{_axes(scale, lowest, said)}{marks}</svg>"
+        f"<figcaption>{label}. Hollow: a guard does not hold.</figcaption></figure>"
     )
 
 
-def _axes(scale: tuple[float, float], lowest: float) -> str:
+def _axes(scale: tuple[float, float], lowest: float, said: str) -> str:
     floor, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
     pieces: list[str] = []
     for cost in (cost for cost in _COSTS if scale[0] <= cost <= scale[1]):
@@ -109,22 +108,26 @@ def _axes(scale: tuple[float, float], lowest: float) -> str:
         y = _y(recall, lowest)
         pieces.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>')
         pieces.append(f'<text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{recall:.3f}</text>')
-    return f'{"".join(pieces)}<text class="tick" x="{right}" y="{HEIGHT - 6}" text-anchor="end">cost</text>'
+    pieces.append(f'<text class="tick" x="{_LEFT}" y="{_TOP - 8}">{said}</text>')
+    x_axis = "input cost relative to everything sent, cheaper to the left"
+    return f'{"".join(pieces)}<text class="tick" x="{right}" y="{HEIGHT - 6}" text-anchor="end">{x_axis}</text>'
 
 
 def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> int:
-    """How many points stand so near that their numbers would stand on each other."""
-    return sum(abs(place[0] - x) < _NUMBER and abs(place[1] - y) < _NUMBER for x, y in others)
+    """How many points stand so near that their names would stand on each other."""
+    return sum(abs(place[0] - x) < _NAME and abs(place[1] - y) < _LINE for x, y in others)
 
 
-def _mark(number: int, kept: str, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
+def _mark(kept: str, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
     x, y = place
     failed = lapses(item)
     said = html.escape("; ".join((f"{item.strategy}: cost {item.cost.ratio:.3f}, {kept}", *failed)))
     kind = "point hollow" if failed else "point"
+    side, anchor = (-8, "end") if x > WIDTH - _RIGHT - _NAME else (8, "start")
     return (
         f'<g class="{kind}"><title>{said}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
-        f'<text class="label" x="{x + 7 + _NUMBER * crowd:.1f}" y="{y - 5:.1f}">{number}</text></g>'
+        f'<text class="label" x="{x + side:.1f}" y="{y + 4 + _LINE * crowd:.1f}" text-anchor="{anchor}">'
+        f"{html.escape(item.strategy)}</text></g>"
     )
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
+from lading.evaluate.tally import saving
 
 
 class Column(Struct, frozen=True):
@@ -33,12 +34,13 @@ class WindowTable(Struct, frozen=True):
     bill_columns: int
     """So many of the first say what it costs, the others what it keeps."""
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    verdict: str = ""
 
 
 BILL: tuple[Figure, ...] = (
     (Column("worst", "The highest cost of one session."), lambda item: f"{item.cost.worst:.2f}"),
     (
-        Column("harmed", "Share of the sessions that cost more than 1.03 of append-only.", is_minor=True),
+        Column("harmed", "Share of the sessions that cost more than 1.03 of everything sent.", is_minor=True),
         lambda item: _percent(item.cost.harmed),
     ),
     (
@@ -82,7 +84,7 @@ KEPT: tuple[Figure, ...] = (
     ),
     (Column("all", "Share of all values that are bound."), lambda item: _ratio(item.recall.bound)),
     (
-        Column("head", "Share of the requests that hold the head of the session whole.", is_minor=True),
+        Column("start", "Share of the requests that hold all that came before the first reply.", is_minor=True),
         lambda item: _ratio(item.guards.head_whole),
     ),
     (
@@ -115,14 +117,15 @@ def window_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
     for at_window in by_window(standings):
         rivals = by_strategy(at_window)
         costs = [
-            Column(item.prices, f"Input cost relative to append-only at the prices {item.prices}.")
+            Column(item.prices, f"Input cost relative to everything sent at the prices {item.prices}.")
             for item in rivals[0]
         ]
         bill = (*([EVIDENCE] if rivals[0][0].evidence else []), *BILL)
         figures = (*bill, *KEPT)
         columns = (*costs, *(column for column, _ in figures))
         rows = tuple((rival[0].strategy, _cells(rival, figures)) for rival in rivals)
-        yield WindowTable(_title(at_window[0]), columns, len(costs) + len(bill), rows)
+        verdict = _verdict([rival[0] for rival in rivals])
+        yield WindowTable(_title(at_window[0]), columns, len(costs) + len(bill), rows, verdict)
 
 
 def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
@@ -138,6 +141,14 @@ def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
         )
         columns = tuple(Column(name, "") for name, _ in found)
         yield WindowTable(f"Evidence, W = {_window(at_window[0].window_tokens)}", columns, 0, rows)
+
+
+def _verdict(rivals: list[Standing]) -> str:
+    """Which is the cheapest at the first prices, of those that hold every guard where any does."""
+    whole = [item for item in rivals if not lapses(item)]
+    best = min(whole or rivals, key=lambda item: item.cost.ratio)
+    among = "of those that hold every guard" if whole else "no strategy holds every guard; of all"
+    return f"At {best.prices}, {among}, {best.strategy} is the cheapest: {saving(best.cost.ratio)}."
 
 
 def _cells(rival: list[Standing], figures: Iterable[Figure]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ PROGRAMS = (
     "calls",
     "summary",
     "record",
+    "difference",
     "request",
     "pointers",
     "search",

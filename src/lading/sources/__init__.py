@@ -66,7 +66,8 @@ def read(
 
     ``format`` is a name of ``SOURCES`` or a dotted path; without it the content decides. Raises SourceError,
     when the first item is asked for, if nothing at all can be read: the file is missing, unreadable, empty,
-    no text, or of no known format. Raises UnknownName for a ``format`` that is none.
+    no text, or of no known format; at any item for a decompression bomb. Raises UnknownName for a ``format``
+    that is none.
     """
     name = os.fspath(path)
     problems: deque[Problem] = deque()

@@ -1,7 +1,7 @@
 """The text lines of a file: plain, gzip or zstd, UTF-8, or UTF-16 with a byte order mark.
 
 Lines are read one by one. What cannot be decoded is replaced and reported; a file that breaks off is read
-up to there. SourceError only when not a single line comes out.
+up to there. SourceError only when not a single line comes out, and for a decompression bomb.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from lading.errors import SourceError
 from lading.sources.recording import Report
 
 MAX_LINE_BYTES = 1 << 28
-"""A longer line is left out: no session is that large, a gzip bomb is."""
+"""A longer line is left out: no session is that large."""
+
+MAX_GZIP_RATIO, MAX_ZSTD_RATIO = 250, 5_000
+"""What unpacks to more times its size is a decompression bomb. zstd packs repeated histories better than gzip."""
+_SMALL_BYTES = 1 << 24
+"""What unpacks to less is never refused."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -34,7 +39,8 @@ _READ_BYTES = 1 << 14
 def read_lines(
     path: str | os.PathLike[str], report: Report, *, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, str]]:
-    """Line numbers, from 1, and lines without their end. Raises SourceError when nothing can be read."""
+    """Line numbers, from 1, and lines without their end. Raises SourceError when nothing can be read, and for a
+    decompression bomb."""
     name = os.fspath(path)
     damage: list[Exception] = []
     number = 0
@@ -68,11 +74,19 @@ def _chunks(file: io.BufferedReader, name: str, damage: list[Exception]) -> Iter
     try:
         head = file.peek(len(_ZSTD_MAGIC))[: len(_ZSTD_MAGIC)]
         stream: Any = gzip.GzipFile(fileobj=file) if head.startswith(_GZIP_MAGIC) else file
+        most = MAX_GZIP_RATIO
         if head == _ZSTD_MAGIC:
             zstd = _zstd(name)
             damages += (zstd.ZstdError,)
-            stream = zstd.ZstdFile(file)
+            stream, most = zstd.ZstdFile(file), MAX_ZSTD_RATIO
+        unpacked = 0
         while chunk := stream.read1(_READ_BYTES):
+            unpacked += len(chunk)
+            if unpacked > _SMALL_BYTES and file.seekable() and unpacked > most * file.tell():
+                raise SourceError(
+                    f"{name} unpacks to more than {most:,} times its size, as no recorded session does. If you "
+                    "trust it, unpack it and name the unpacked file."
+                )
             yield chunk
     except damages as error:
         damage.append(error)

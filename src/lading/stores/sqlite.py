@@ -356,7 +356,7 @@ def _dump(value: Entry | Edit, *, what: str) -> bytes:
     try:
         return jsonbytes.dump_value(value)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{what} {value.index} cannot be stored as JSON: {error}; mend that value.") from error
+        raise InputError(f"{what} {value.index} cannot be stored as JSON: {error}; correct that value.") from error
 
 
 def _value(body: bytes, type_: type[V], place: str) -> V:

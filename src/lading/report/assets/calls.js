@@ -14,7 +14,7 @@ const COLUMNS = [
   ["size", "tokens", "Input tokens of the request; the bar is its share of the window"],
   ["new", "new", "Tokens that were not read from the cache"],
   ["cost", "cost", "What its input costs"],
-  ["full", "append-only", "What sending everything would cost at this call"],
+  ["full", "everything", "What it would cost to send everything at this call"],
   ["edits", "removed", "Tokens that edits of this call took out; a diamond for forced, a ring for voluntary"],
 ];
 
@@ -76,10 +76,10 @@ function callsTable(session, { onSelect }) {
       onclick: () => onSelect(call.position),
     },
       cell("call", number(call.number)),
-      call.isError ? h("span.size", { role: "gridcell" }, "no request") : h("span.size", { role: "gridcell" }, number(call.tokens), h("span.room", bar)),
-      cell("new", short(call.data.simulated.written_tokens + call.data.simulated.fresh_tokens)),
-      cell("cost", money(call.cost.total, session)),
-      cell("full", money(call.fullCost.total, session)),
+      call.isError ? h("span.size", { role: "gridcell", title: "no request could be built" }, "failed") : h("span.size", { role: "gridcell" }, number(call.tokens), h("span.room", bar)),
+      cell("new", call.isError ? "" : short(call.data.simulated.written_tokens + call.data.simulated.fresh_tokens)),
+      cell("cost", call.isError ? "\u2013" : money(call.cost.total, session)),
+      cell("full", call.isError ? "\u2013" : money(call.fullCost.total, session)),
       h("span.edits", { role: "gridcell" }, editMarks(call)),
     );
     element.style.top = `${index * ROW}px`;

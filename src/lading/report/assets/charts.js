@@ -10,7 +10,7 @@ function sessionChart(session, { onSelect, onRange }) {
     .map((make) => make(session)).filter(Boolean)
     .map((panel) => ({ panel, svg: v("svg", { "aria-hidden": "true" }), values: h("div.values") }));
   const back = h("button.quiet", { type: "button", hidden: true, onclick: () => setRange(whole) }, "All calls");
-  const fit = h("button.quiet", { type: "button", "aria-pressed": "false", onclick: () => toggleWhole() }, "Fit append-only");
+  const fit = h("button.quiet", { type: "button", "aria-pressed": "false", onclick: () => toggleWhole() }, "Fit everything");
   const element = h("section.chart", {
     tabindex: "0", role: "slider", "aria-label": "Call", "aria-valuemin": "1", "aria-valuemax": String(session.calls.length),
     onkeydown: onKey,
@@ -47,6 +47,7 @@ function sessionChart(session, { onSelect, onRange }) {
       ...grid(panel, frame, isNarrow),
       ...(state.band && panel.id === "tokens" ? [band(scale, box)] : []),
       ...panel.draw(frame),
+      ...(panel.id === "removed" ? [] : missing(session, frame)),
       ...(isLast || panel.id === "removed" ? axis(scale, box, session) : []),
       ...labels.map((label) => v(`text.label.${label.kind}`, { x: box.x + box.width + 8, y: label.y + 4 }, label.text)),
       item.cursors,

@@ -56,29 +56,58 @@ function showOverview() {
   open = null;
   document.body.dataset.view = "overview";
   path();
-  const sessions = allSessions();
+  const sessions = allSessions(), sums = sumsOf(sessions);
   main.replaceChildren(
     h("h1", plural(sessions.length, "session")),
+    ...sums.map(([strategy, , totals]) => say(h("p.verdict"), `${strategy}: ${headline(totals)}`)),
     h("p.lead", "What the model was told at each call, what left the request, and what it cost. Simulated at list prices unless a line says as billed."),
     h("div.scroll", h("table.overview",
-      h("thead", h("tr", ["session", "strategy", "model", "calls", "tokens per call", "peak", "of append-only", "cost", "cost of append-only", "forced", "voluntary", "no request"]
-        .map((name, index) => h(`th${index > 2 && index !== 4 ? ".n" : ""}`, { scope: "col" }, name)))),
-      h("tbody", sessions.map(overviewRow)))));
+      h("thead", h("tr", ["session", "strategy", "model", "calls", "tokens per call", "peak", "of everything", "cost", "everything sent", "forced", "voluntary", "no request"]
+        .map((name, index) => h(`th${index > 2 && index !== 4 ? ".n" : ""}${MINOR.includes(index) ? ".minor" : ""}`, { scope: "col" }, name)))),
+      h("tbody", sessions.map(overviewRow)),
+      h("tfoot", sums.map(overviewSum)))));
   main.focus({ preventScroll: true });
+}
+
+/** Columns that a narrow screen leaves out. */
+const MINOR = [2, 3, 4, 5, 6, 9, 10, 11];
+
+/** For each strategy a session with its unit, and what its sessions add up to where all are in that unit. */
+function sumsOf(sessions) {
+  const called = sessions.filter((session) => session.totals.calls);
+  const strategies = [...new Set(called.map((session) => session.frame.strategy))];
+  return strategies.flatMap((strategy) => {
+    const found = called.filter((session) => session.frame.strategy === strategy);
+    if (new Set(found.map((session) => session.unit)).size > 1) return [];
+    const total = (name) => sum(found.map((session) => session.totals[name]));
+    const totals = Object.fromEntries(["calls", "errors", "cost", "own", "full", "forcedEdits", "voluntaryEdits"].map((name) => [name, total(name)]));
+    totals.ratio = totals.full ? (totals.cost + totals.own) / totals.full : 1;
+    return [[strategy, found[0], totals]];
+  });
 }
 
 function overviewRow(session) {
   const { totals, raw } = session;
   const figures = totals.calls ? [
-    h("td", sparkline(session)), n(number(totals.peak)), n(percent(totals.share)),
-    h("td.n", `${money(totals.cost, session)} `, h("small", `${totals.ratio.toFixed(3)}\u00d7${gainedNothing(session) ? " no gain" : ""}`)),
-    n(money(totals.full, session)), n(number(totals.forcedEdits)), n(number(totals.voluntaryEdits)), n(number(totals.errors)),
+    h("td.minor", sparkline(session)), n(number(totals.peak), true), n(percent(totals.share), true), ...costCells(totals, session),
   ] : [h("td", { colspan: "8" }, "no request was made")];
-  return h("tr", h("td", say(h("a", { href: `#${session.index}` }), raw.name)), say(h("td"), session.frame?.strategy ?? ""),
-    say(h("td"), session.frame?.card.name ?? ""), n(number(totals.calls)), figures);
+  return h(`tr${totals.errors ? ".failed" : ""}`, h("td", say(h("a", { href: `#${session.index}` }), raw.name)), say(h("td"), session.frame?.strategy ?? ""),
+    say(h("td.minor"), session.frame?.card.name ?? ""), n(number(totals.calls), true), figures);
 }
 
-const n = (text) => h("td.n", text);
+function overviewSum([strategy, session, totals]) {
+  return h("tr", h("td", "total"), say(h("td"), strategy), h("td.minor"), n(number(totals.calls), true), h("td.minor"), h("td.minor"), h("td.minor"), costCells(totals, session));
+}
+
+/** What requests cost, beside everything sent; no comparison where some could not be built. */
+function costCells(totals, session) {
+  return [
+    h("td.n", `${money(totals.cost, session)} `, h("small", totals.errors ? `${number(totals.errors)} failed` : saving(totals.ratio))), n(money(totals.full, session)),
+    n(number(totals.forcedEdits), true), n(number(totals.voluntaryEdits), true), n(number(totals.errors), true),
+  ];
+}
+
+const n = (text, isMinor = false) => h(`td.n${isMinor ? ".minor" : ""}`, text);
 
 function showSession(session) {
   document.body.dataset.view = "session";

@@ -5,7 +5,7 @@ const NAMES = { messages: "messages", results: "tool results", "stand-ins": "lef
 const billName = (session) => (session.raw.is_replay ? "recorded bill" : "as billed");
 const GLYPHS = { forced: "M0-4 4 0 0 4-4 0Z", voluntary: "M-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0Z" };
 
-/** Tokens per call: layers as areas, append-only and the window as lines. */
+/** Tokens per call: layers as areas, everything sent and the window as lines. */
 function tokensPanel(session) {
   const present = new Set(session.calls.flatMap((call) => Object.keys(call.layers).filter((name) => call.layers[name])));
   const layers = [...CLASSES.filter((name) => present.has(name)), ...[...present].filter((name) => !CLASSES.includes(name))];
@@ -24,7 +24,7 @@ function tokensPanel(session) {
       const call = session.calls[position];
       return [
         ...layers.map((name) => ["area", name, NAMES[name] ?? name, number(call.layers[name] ?? 0)]),
-        ["line", "everything", "append-only", number(call.everything)],
+        ["line", "everything", "everything sent", number(call.everything)],
         ["line", "window", "window", number(windowAt(position))],
       ];
     },
@@ -35,16 +35,11 @@ function tokensPanel(session) {
       const shownWindow = isWhole || limit <= Math.max(own, everything) * 2.2 ? limit : 0;
       return topOf(Math.max(own, Math.min(shownWindow, limit)), everything, isWhole);
     },
-    draw({ scale, y, top, box }) {
+    draw({ scale, y, top }) {
       const parts = layers.map((name, index) =>
         v(`path.area.${name}`, { d: stepArea(scale, (at) => y(edges[at][index + 1]), (at) => y(edges[at][index])) }));
       parts.push(v("path.line.window", { d: line(scale, (at) => (windowAt(at) > top ? null : y(windowAt(at)))) }));
       parts.push(v("path.line.everything", { d: line(scale, (at) => (session.calls[at].everything > top ? null : y(session.calls[at].everything))) }));
-      for (const [first, last] of runs(session.calls, scale, (call) => call.isError)) {
-        const from = scale.start(first), width = Math.max(scale.start(last + 1) - from, 1.5);
-        parts.push(v("rect.missing", { x: from, y: box.y, width, height: box.height }, v("title", {}, "no request could be built")));
-        if (width > 170) parts.push(v("text.label", { x: from + width / 2, y: box.y + box.height / 2, "text-anchor": "middle" }, "no request could be built"));
-      }
       return parts;
     },
     labels({ scale, y, top }) {
@@ -55,7 +50,7 @@ function tokensPanel(session) {
       });
       const limit = windowAt(scale.last);
       found.push({ y: y(limit), text: `window ${short(limit)}${limit > top ? " \u2191" : ""}`, kind: "window" });
-      found.push({ y: y(call.everything), text: `append-only ${short(call.everything)}${call.everything > top ? " \u2191" : ""}`, kind: "everything" });
+      found.push({ y: y(call.everything), text: `everything sent ${short(call.everything)}${call.everything > top ? " \u2191" : ""}`, kind: "everything" });
       return found;
     },
   };
@@ -109,7 +104,7 @@ function costPanel(session) {
       const call = session.calls[position];
       return [
         ...kinds.map(([kind, name]) => ["area", kind, name, money(call.cost[kind], session)]),
-        ["line", "everything", "append-only", money(call.fullCost.total, session)],
+        ["line", "everything", "everything sent", money(call.fullCost.total, session)],
         ...(call.billedCost ? [["line", "reported", billName(session), money(call.billedCost.total, session)]] : []),
       ];
     },
@@ -151,7 +146,7 @@ function totalPanel(session) {
     tick: (value) => roundMoney(value, session),
     items: (position) => [
       ["area", "own", strategy, money(own[position], session)],
-      ["line", "everything", "append-only", money(full[position], session)],
+      ["line", "everything", "everything sent", money(full[position], session)],
       ...(billed ? [["line", "reported", billName(session), money(billed[position], session)]] : []),
     ],
     top: (range) => Math.max(own[range[1]], full[range[1]], billed?.[range[1]] ?? 0) * 1.08 || 1,
@@ -163,7 +158,7 @@ function totalPanel(session) {
     },
     labels: ({ scale, y }) => [
       { y: y(own[scale.last]), text: `${strategy} ${money(own[scale.last], session)}`, kind: "own" },
-      { y: y(full[scale.last]), text: `append-only ${money(full[scale.last], session)}`, kind: "everything" },
+      { y: y(full[scale.last]), text: `everything sent ${money(full[scale.last], session)}`, kind: "everything" },
       ...(billed ? [{ y: y(billed[scale.last]), text: `${billName(session)} ${money(billed[scale.last], session)}`, kind: "reported" }] : []),
     ],
   };
@@ -199,6 +194,15 @@ function errorPanel(session) {
       ];
     },
   };
+}
+
+/** Marks the calls for which no request could be built. */
+function missing(session, { scale, box }) {
+  return runs(session.calls, scale, (call) => call.isError).flatMap(([first, last]) => {
+    const from = scale.start(first), width = Math.max(scale.start(last + 1) - from, 1.5);
+    const words = width > 170 ? [v("text.label", { x: from + width / 2, y: box.y + box.height / 2, "text-anchor": "middle" }, "no request could be built")] : [];
+    return [v("rect.missing", { x: from, y: box.y, width, height: box.height }, v("title", {}, "no request could be built")), ...words];
+  });
 }
 
 function largest(items, pick) {

@@ -8,11 +8,12 @@ function showRequest(element, session, call, { focus = null, query = null } = {}
   const blocks = items.map((item) => itemBlock(session, call, item, { query, focus }));
   const border = cacheBorder(session, call, items);
   if (border) blocks.splice(border.index, 0, border.element);
+  const messages = h("div.messages", { role: "list" }, blocks);
   element.replaceChildren(
-    requestHead(session, call, items, element),
+    requestHead(session, call, items, { element, messages }),
     ...(call.isError ? [h("p.verdict.error", "No request could be built. "), say(h("p.session-text"), call.data.error)] : []),
     ...(call.isError ? [] : [offered(session, call)]),
-    h("div.messages", { role: "list" }, blocks),
+    messages,
   );
   const wanted = focus === null ? null : element.querySelector(`[data-entry="${focus}"]`) ?? spanHolding(element, focus);
   if (wanted) {
@@ -28,14 +29,14 @@ function spanHolding(element, entry) {
     .find((block) => Number(block.dataset.entry) <= entry && entry <= Number(block.dataset.last)) ?? null;
 }
 
-function requestHead(session, call, items, element) {
+function requestHead(session, call, items, { element, messages }) {
   const { prefix, sent } = call.data;
   const past = pastWords(session, items);
   const edits = items.filter((item) => item.edit !== null && isCompaction(session.edits[item.edit])).length;
   const facts = [
     ["tokens", `${number(call.tokens)} of ${number(call.frame.budget.window_tokens)}${expectedWords(call)}`],
     sent?.cause && ["asked because", CAUSES[sent.cause] ?? sent.cause],
-    ["cost", `${money(call.cost.total, session)}, append-only ${money(call.fullCost.total, session)} (simulated)`],
+    !call.isError && ["cost", `${money(call.cost.total, session)}, everything sent ${money(call.fullCost.total, session)} (simulated)`],
     call.reportedCost && ["as billed", `${money(call.reportedCost.total, session)} for ${number(call.data.reported.input_tokens)} tokens in, ${number(call.data.reported.output_tokens ?? 0)} out`],
     call.recordedCost && ["recorded run", `${money(call.recordedCost.total, session)} for ${number(call.data.recorded.input_tokens)} tokens in, ${number(call.data.recorded.output_tokens ?? 0)} out; not this request`],
     past && ["the past", past],
@@ -49,7 +50,8 @@ function requestHead(session, call, items, element) {
     h("dl.facts", facts.flatMap(([name, value]) => [h("dt", name), say(h("dd"), value)])),
     h("p.tools",
       h("span", edits ? `${plural(edits, "edit")} in it` : "nothing was removed: the raw history"),
-      edits ? [h("button.quiet", { type: "button", onclick: jump(-1), "aria-keyshortcuts": "[" }, "previous edit"), h("button.quiet", { type: "button", onclick: jump(1), "aria-keyshortcuts": "]" }, "next edit")] : []),
+      edits ? [h("button.quiet", { type: "button", onclick: jump(-1), "aria-keyshortcuts": "[" }, "previous edit"), h("button.quiet", { type: "button", onclick: jump(1), "aria-keyshortcuts": "]" }, "next edit")] : [],
+      items.length && session.calls.length > 1 ? besideControl(session, call, messages) : []),
     items.length ? tokenStrip(session, call, items, element) : null,
   );
 }
@@ -104,7 +106,7 @@ function goTo(block) {
 
 /** Go to the next edit of the request after (or before) the one in sight. */
 function jumpEdit(element, step) {
-  const edits = [...element.querySelectorAll(".block.edit:not(.mended)")];
+  const edits = [...element.querySelectorAll(".block.edit:not(.repaired)")];
   if (!edits.length) return;
   const at = edits.findIndex((edit) => edit.classList.contains("focus"));
   goTo(edits[at < 0 ? (step > 0 ? 0 : edits.length - 1) : (at + step + edits.length) % edits.length]);
@@ -172,18 +174,18 @@ function editBlock(session, call, item, { query, focus, isNew }) {
   const after = sum(edit.tokens);
   const left = edit.messages.flatMap((message) => [...wordsOf(message.pieces)]);
   const hidden = (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer)));
-  const kind = !isCompaction(edit) ? "mended" : edit.forced_tokens ? "forced" : "voluntary";
+  const kind = !isCompaction(edit) ? "repaired" : edit.forced_tokens ? "forced" : "voluntary";
   const isOpen = focus !== null && first <= focus && focus <= last && (!query || holdsQuery(session, first, last, query));
   const removed = lazy(
-    kind === "mended" ? "as it arrived" : `what stood here: ${plural(last - first + 1, "entry", "entries")}, ${number(sum(session.entries.slice(first, last + 1).map((entry) => entry.tokens)))} tokens as they arrived`,
+    kind === "repaired" ? "as it arrived" : `what stood here: ${plural(last - first + 1, "entry", "entries")}, ${number(sum(session.entries.slice(first, last + 1).map((entry) => entry.tokens)))} tokens as they arrived`,
     () => rawEntries(session, first, last, { query, before: item.edit }), { isOpen, name: "removed" });
   return h(`div.block.edit.${kind}${isNew ? ".new" : ""}`, { role: "listitem", "data-entry": String(first), "data-last": String(last), "data-edit": String(item.edit) },
     gutter(first, last),
     h("div.said",
       h("p.why",
-        kind === "mended" ? null : key("mark", kind),
+        kind === "repaired" ? null : key("mark", kind),
         h("b", edit.kind), `${at}: `, say(h("span"), edit.reason),
-        kind === "mended" ? null : h("span", `. ${number(edit.tokens_before)} \u2192 ${number(after)} tokens, ${forcedWords(edit, after)}`)),
+        kind === "repaired" ? null : h("span", `. ${number(edit.tokens_before)} \u2192 ${number(after)} tokens, ${forcedWords(edit, after)}`)),
       edit.messages.length ? edit.messages.map((message, at) => [
         edit.record && at === 1 ? h("p.note", "kept as it was said, after the record:") : null,
         ...(edit.record && !at ? [recordBlock(session, edit, { query })] : messageParts(message, { query }))]) : h("p.nothing", "nothing stands here now"),

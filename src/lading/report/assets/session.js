@@ -69,8 +69,9 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
     voluntary: removed - forced,
     forcedEdits: compactions.filter((edit) => edit.forced_tokens).length,
     voluntaryEdits: compactions.filter((edit) => !edit.forced_tokens).length,
-    cost: costs(data.simulated, frame, session.isPriced),
-    fullCost: costs(data.append_only, frame, session.isPriced),
+    // A call without a request cost nothing, and is compared with nothing.
+    cost: costs(data.error ? NO_USAGE : data.simulated, frame, session.isPriced),
+    fullCost: costs(data.error ? NO_USAGE : data.append_only, frame, session.isPriced),
     ownCost: (data.sent?.own?.cost ?? 0) * (session.isPriced ? frame.card.prices.input_usd / 1e6 : 1),
     reportedCost: data.reported ? reportedCosts(data.reported, frame, session.isPriced) : null,
     recordedCost: data.recorded ? reportedCosts(data.recorded, frame, session.isPriced) : null,
@@ -92,6 +93,8 @@ function layersOf(layers, weight) {
   }
   return split;
 }
+
+const NO_USAGE = { read_tokens: 0, written_tokens: 0, fresh_tokens: 0 };
 
 /** Cost of an input by kind, in USD or in tokens at the base price. */
 function costs(usage, frame, isPriced) {
@@ -135,9 +138,9 @@ function totalsOf(session) {
     read: total((call) => call.cost.read),
     written: total((call) => call.cost.written),
     fresh: total((call) => call.cost.fresh),
-    readTokens: total((call) => call.data.simulated.read_tokens),
-    writtenTokens: total((call) => call.data.simulated.written_tokens),
-    freshTokens: total((call) => call.data.simulated.fresh_tokens),
+    readTokens: sum(sent.map((call) => call.data.simulated.read_tokens)),
+    writtenTokens: sum(sent.map((call) => call.data.simulated.written_tokens)),
+    freshTokens: sum(sent.map((call) => call.data.simulated.fresh_tokens)),
     peak: Math.max(0, ...calls.map((call) => call.tokens)),
     everything: Math.max(0, ...calls.map((call) => call.everything)),
     firstOver: calls.find((call) => call.everything > call.frame.budget.window_tokens)?.number ?? null,

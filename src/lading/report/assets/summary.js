@@ -1,11 +1,24 @@
 // What to know of a session first: what it cost, whether that was a gain, and what the figures rest on.
 
-const gainedNothing = ({ totals }) => totals.forcedEdits + totals.voluntaryEdits > 0 && totals.ratio >= 1;
+/** A cost relative to everything sent in the form of a headline, such as "62 % cheaper". */
+function saving(ratio) {
+  const percents = 100 * Math.abs(1 - ratio);
+  if (percents < 0.05) return "as expensive";
+  if (ratio > 1) return `${percents.toFixed(percents >= 1 ? 0 : 1)} % more expensive`;
+  return `${Math.min(percents, 99.9).toFixed(percents >= 1 && percents < 99.5 ? 0 : 1)} % cheaper`;
+}
+
+/** What the totals of a session, or of several, come to in one sentence. */
+function headline({ calls, errors, ratio, forcedEdits, voluntaryEdits }) {
+  if (errors) return `${number(errors)} of ${plural(calls, "call")} ${errors === 1 ? "has" : "have"} no request, so the cost cannot be compared.`;
+  const gain = forcedEdits + voluntaryEdits > 0 && ratio >= 1 ? " (no gain)" : "";
+  return `${saving(ratio)} ${saving(ratio) === "as expensive" ? "as" : "than"} everything sent${gain}.`;
+}
 
 function summary(session) {
   const { raw, totals, frame } = session;
   const facts = frame ? [
-    frame.card.name, `window ${number(frame.budget.window_tokens)}`, frame.strategy, frame.wire,
+    frame.card.name, `window ${number(frame.budget.window_tokens)}`, frame.strategy, `provider format ${frame.wire}`,
     `counted by ${frame.counter}${frame.multiplier === 1 ? "" : ` \u00d7 ${frame.multiplier}`}`,
     raw.is_replay ? "a replay of a recording" : "requests that were sent",
   ] : [];
@@ -19,14 +32,10 @@ function summary(session) {
 function verdict(session) {
   const { totals, frame } = session;
   const edits = totals.forcedEdits + totals.voluntaryEdits;
-  const ratio = totals.ratio.toFixed(3);
-  const said = [];
-  if (totals.errors === totals.calls) said.push("No call has a request that fits.");
-  else if (!edits) said.push("Nothing was removed: each request is the whole history so far.");
-  else if (gainedNothing(session)) said.push(`No gain: ${frame.strategy} costs ${ratio} of sending everything.`);
-  else said.push(`${frame.strategy} costs ${ratio} of sending everything, with ${percent(totals.share, 0)} of its tokens.`);
-  if (totals.firstOver !== null) said.push(`Sending everything would not have fit the window from call ${number(totals.firstOver)} on.`);
-  if (totals.errors && totals.errors < totals.calls) said.push(`${plural(totals.errors, "call has", "calls have")} no request; they are charged alike in both.`);
+  const said = [`${frame.strategy}: ${headline(totals)}`];
+  if (!edits && !totals.errors) said.push("Nothing was removed: each request is the whole history so far.");
+  if (edits) said.push(`Its requests hold ${percent(totals.share, 0)} of the tokens.`);
+  if (totals.firstOver !== null) said.push(`Everything sent would not have fit the window from call ${number(totals.firstOver)} on.`);
   return said.join(" ");
 }
 
@@ -34,7 +43,7 @@ function figures(session) {
   const { totals, frame } = session;
   const off = totals.errorsOfCount.map(Math.abs).sort((one, other) => one - other);
   return h("dl.figures",
-    figure("cost of input", money(totals.cost, session), `append-only ${money(totals.full, session)}; simulated at ${session.isPriced ? "list prices" : "relative prices, in base input tokens"}`),
+    figure("cost of input", money(totals.cost, session), `everything sent ${money(totals.full, session)}; simulated at ${session.isPriced ? "list prices" : "relative prices, in base input tokens"}${totals.errors ? "; without the calls that have no request" : ""}`),
     figure("what it is made of", "", h("table.split", [
       ["cached read", totals.read, totals.readTokens], ["cache write", totals.written, totals.writtenTokens], ["uncached", totals.fresh, totals.freshTokens],
     ].filter(([name, , tokens]) => tokens || name !== "uncached").map(([name, cost, tokens]) => h("tr", h("th", { scope: "row" }, name), h("td", money(cost, session)), h("td", `${short(tokens)} tok`)))
@@ -43,7 +52,7 @@ function figures(session) {
         ? [h("td", { title: "what models were paid for compacting, beside the cost of input" }, money(totals.own, session)), h("td", `${short(totals.ownTokens)} tok`)]
         : [h("td", { colspan: "2", title: "what models were paid for compacting" }, "none")]))))),
     totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only`) : null,
-    figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; append-only ${short(totals.everything)}`),
+    figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; everything sent ${short(totals.everything)}`),
     figure("edits", number(totals.forcedEdits + totals.voluntaryEdits), h("span",
       key("mark", "forced"), `${number(totals.forcedEdits)} forced; ${short(totals.forced)} tokens had to go`, h("br"), key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary; ${short(totals.voluntary)} tokens by choice`)),
     figure("counting error", off.length ? percent(off[Math.floor(off.length / 2)], 2) : "unknown",
@@ -61,9 +70,9 @@ function recordedFigure(session) {
   const parts = bill.differences.map((part, at) => [part, words[at]]).filter(([part]) => part.tokens || Math.abs(part.cost) > 1e-9);
   const paid = bill.paid[0] ? `; paid with output ${money(bill.paid[1], session)}, it says` : "";
   return h("div.made.bill", h("dt", "as billed in the recorded run"), h("dd", h("b", money(bill.recorded.cost, session)),
-    h("small", `input of ${plural(bill.calls, "call")} at the same prices${paid}. Simulated as the provider counts, with what was not recorded: ${simulated.map(([name, one]) => `${name} ${money(one.scaled_cost, session)}`).join(", ")}.`),
+    h("small", `input of ${plural(bill.calls, "call")} at the same prices${paid}. Simulated as the provider counts, with what was not recorded: ${simulated.map(([name, one]) => `${name === "append-only" ? "everything sent" : name} ${money(one.scaled_cost, session)}`).join(", ")}.`),
     h("details", h("summary", `Why ${money(bill.recorded.cost, session)} and not ${money(simulated[0][1].cost, session)}`),
-      h("table.split", row("append-only, simulated", money(simulated[0][1].cost, session), `${short(simulated[0][1].input.read_tokens + simulated[0][1].input.written_tokens + simulated[0][1].input.fresh_tokens)} tok`),
+      h("table.split", row("everything sent, simulated", money(simulated[0][1].cost, session), `${short(simulated[0][1].input.read_tokens + simulated[0][1].input.written_tokens + simulated[0][1].input.fresh_tokens)} tok`),
         parts.map(([part, said]) => row(said, signed(part.cost), part.tokens ? `${short(part.tokens)} tok` : "")),
         row("as billed", money(bill.recorded.cost, session), "")))));
 }
@@ -79,7 +88,7 @@ function notes(session) {
   const price = session.isPriced ? `$${card.prices.input_usd} per million input tokens` : "no price is known; figures are in tokens at the base price";
   const cache = frame.cache_ttl_s === null ? "taken to be always warm" : `cold after ${number(frame.cache_ttl_s)} s`;
   return h("footer.notes",
-    say(h("p"), `Simulated: ${card.name}${card.as_of ? ` as of ${card.as_of}` : ""}, ${price}; cached read \u00d7${rates.read}, cache write \u00d7${rates.write}, the cache ${cache}, prefixes from ${number(card.cache.min_prefix_tokens)} tokens on. Input only. Append-only: everything that was said, in a window without end.`),
+    say(h("p"), `Simulated: ${card.name}${card.as_of ? ` as of ${card.as_of}` : ""}, ${price}; cached read \u00d7${rates.read}, cache write \u00d7${rates.write}, the cache ${cache}, prefixes from ${number(card.cache.min_prefix_tokens)} tokens on. Input only. Everything sent: the whole history at each call, in a window without end.`),
     h("p", "Forced: without it the request would not have fit. What an edit removes beyond that is voluntary. In a request, a blue edge marks what the call before did not have."),
     h("p.keys", [["/", "search"], ["j k", "next, previous call"], ["n p", "next, previous call with edits"], ["[ ]", "edits of the request"]].flatMap(([keys, what]) => [h("kbd", keys), ` ${what}  `]), "Drag over a chart to look at a part of the calls, press twice for all."));
 }

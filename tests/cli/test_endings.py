@@ -1,0 +1,63 @@
+"""However a command ends, it leaves one line and no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.commands import ROOT, Ended, elsewhere, long_session
+from tests.examples import share_of_examples
+
+FULL = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
+CLOSED = "import os, sys; os.close(1); sys.stdout = None; "
+FULL_DISK = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
+STARTED = "import lading_command, lading.cli, lading.cli.replay, sys; print(*sys.modules)"
+INTERRUPTS = """
+import sys
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupts())
+"""
+
+
+def ends_in_one_line(ended: Ended, code: int, words: str) -> None:
+    assert (ended.code, ended.out) == (code, "")
+    assert (ended.err.count("\n"), ended.err[:7]) == (1, "error: ")
+    assert words in ended.err
+
+
+@FULL_DISK
+@pytest.mark.parametrize("arguments", [("--help",), ("replay", "--help"), ("--version",), ("replay",)])
+def test_a_full_disk_under_stdout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    if arguments == ("replay",):
+        arguments = ("replay", str(long_session(tmp_path / "s.json")), "--json")
+    ends_in_one_line(elsewhere(*arguments, before=FULL), 2, "No space left")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("show", "nowhere")])
+def test_a_closed_stdout(arguments: tuple[str, ...]) -> None:
+    ends_in_one_line(elsewhere(*arguments, before=CLOSED), 2, "stdout is closed")
+
+
+def imported_at_start() -> list[str]:
+    """The modules that ``lading replay`` imports, in order."""
+    environment = {"PYTHONPATH": str(ROOT / "src")}
+    names = subprocess.check_output([sys.executable, "-c", STARTED], env=environment, text=True).split()
+    return names[names.index("lading_command") + 1 :]
+
+
+MODULES = imported_at_start()
+
+
+@pytest.mark.fuzz
+@share_of_examples(0.2)
+@given(st.sampled_from(MODULES))
+def test_an_interrupt_at_any_import(name: str) -> None:
+    ends_in_one_line(elsewhere("replay", "s.json", before=INTERRUPTS.format(name=name)), 130, "interrupted")
