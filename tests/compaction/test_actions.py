@@ -229,7 +229,7 @@ def test_calls_with_equal_starts_are_not_the_same() -> None:
 
 def test_a_path_is_told_with_what_is_looked_for_in_it() -> None:
     calls = [acted("grep", {"pattern": word, "path": "src", "limit": 20}) for word in ("foo", "bar")]
-    assert merge(calls) == "grep src, pattern foo, src, pattern bar"
+    assert merge(calls) == "grep src (pattern foo), src (pattern bar)"
     assert acted("read", {"path": "a.py", "offset": 100, "whole": False}).short == "read a.py"
 
 

@@ -124,6 +124,20 @@ def test_what_was_run_again_and_again_fails_at_the_end_whatever_the_user_says() 
     assert written([*ran("make", "fine"), *ran("make", "1 failed"), user_text("Go on.")])[-1].startswith("Failing")
 
 
+def test_a_check_that_names_the_same_file_and_passes_mends_a_failure() -> None:
+    failed = ran("pytest tests/a.py -vv | grep FAILED", "2 failed")
+    for command, result, is_mended in (
+        ("pytest tests/a.py -q", "3 passed in 1.0s", True),
+        ("pytest tests/b.py -q", "3 passed in 1.0s", False),
+        ("git add tests/a.py", "", False),
+        ("cat tests/a.py", "3 passed", False),
+        ("pytest tests/a.py -q", "1 failed, 2 passed", False),
+    ):
+        lines = written([*failed, *ran(command, result)])
+        assert lines[0].endswith("(passed later)") is is_mended
+        assert lines[-1].startswith("Failing at the end: ") is not is_mended
+
+
 def test_a_call_that_was_stopped_mends_nothing() -> None:
     for result in ([], [tool_result("c", "[Cancelled by the user]")]):
         lines = written([*ran("make", "1 failed"), ran("make", "")[0], *result])

@@ -47,6 +47,7 @@ _CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typ
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
+_FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
 _VERB = re.compile(r"[A-Za-z_]{1,20}")
 
 
@@ -70,6 +71,10 @@ class Action(Struct, frozen=True):
     failed: bool = False
     ran: bool = True
     """False: it has no result, or was stopped."""
+    passed: bool = False
+    """It says that what it checked is in order."""
+    files: frozenset[str] = frozenset()
+    """Of a command: the files it names."""
     subject: str = ""
     """Equal where the same is done again: of a command without the filters behind it."""
 
@@ -138,6 +143,8 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
         kind=kind,
         failed=ended.failed,
         ran=ended.ran,
+        passed=ended.passed,
+        files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
     )
 
@@ -170,7 +177,9 @@ def _target(path: str, command: str, others: Sequence[tuple[str, str]], *, kind:
     told = [pair(key, value) for key, value in others if not (path and _SETTING.fullmatch(value))]
     if kind == "edit" and path:
         return path
-    return ", ".join(filter(None, [path, listed(told, TARGET_CHARS if path else TARGET_CHARS + CHANGE_CHARS)]))
+    if not path:
+        return listed(told, TARGET_CHARS + CHANGE_CHARS)
+    return f"{path} ({listed(told, TARGET_CHARS)})" if told else path
 
 
 def _path(path: str) -> str:

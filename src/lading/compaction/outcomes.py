@@ -40,6 +40,9 @@ _ASIDE = re.compile(r"\S*[$#>]|\(.*\)|\[.*\]")
 """A line that is a prompt, a tag, or in brackets."""
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT = re.compile(r"\b(?:no|not produce any) output\b", re.IGNORECASE)
+_PASSES = re.compile(
+    r"\b[1-9]\d* pass(?:ed|ing)\b|\ball (?:\w+ )?(?:tests? )?pass|^(?:OK|PASS)\b", re.MULTILINE | re.IGNORECASE
+)
 _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Begins the line of a test that passed: an error in it is the test's name."""
 _EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code| status)? 1\W*", re.IGNORECASE)
@@ -58,6 +61,8 @@ class Outcome(Struct, frozen=True):
     failed: bool = False
     ran: bool = True
     """False: there is no result, or it says that the call was stopped."""
+    passed: bool = False
+    """It says that what it checked is in order."""
     demands: str = ""
     """Of a document: what it demands, quoted."""
 
@@ -78,6 +83,7 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
         full="" if kind or failed else _data(text, MOST_VALUES_CHARS),
         failed=failed,
         ran=not (is_short and _STOPPED.search(text)),
+        passed=kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None,
         demands=demands(ends) if kind == "read" or shell.only_looks else "",
     )
 

@@ -23,7 +23,7 @@ RECENCY = 0.5
 LEAST_WORTH = 0.2
 """What is worth less is told of the newest turn only, however much room there is."""
 LINE_TOKENS = 4
-"""What a line is charged beside its text. With the framing that ``Form.tokens`` has it is more than it takes. Charged
+"""What a line is charged beside its text: with the framing that ``Form.tokens`` has, more than it takes. Charged
 what they take, many short lines displace the few long ones that tell more: evidence falls by .01 to .03."""
 MOST_FILES = 12
 MOST_FAILURES = 3
@@ -110,10 +110,19 @@ def _standing(notes: Sequence[Note]) -> Standing:
         if act.failed:
             standing.failing[act.subject] = note
             standing.failures.setdefault(act.subject, []).append(note)
-        elif act.edits:
+            continue
+        if act.passed:
+            mended = [subject for subject, failed in standing.failing.items() if _checks_the_same(act, failed)]
+            for subject in mended:
+                del standing.failing[subject]
+        if act.edits:
             standing.changed.pop(act.path, None)
             standing.changed[act.path] = note.entry
     return standing
+
+
+def _checks_the_same(act: Action, failed: Note) -> bool:
+    return failed.action is not None and not act.files.isdisjoint(failed.action.files)
 
 
 def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
