@@ -117,7 +117,7 @@ FAILED = [
         False,
         "E ValueError: bad / 1 failed, 3 passed",
     ),
-    ("bash", "make", "make: *** failed\nexit code 2\n", False, "exit code 2"),
+    ("bash", "make", "make: *** failed\nexit code 2\n", False, "make: *** failed / exit code 2"),
     ("bash", "sleep 99", "waiting\nCommand aborted", True, "Command aborted"),
     ("bash", "foo", "Nothing is known.", True, "Nothing is known."),
     ("bash", "cat a.log", "cat: a.log: No such file or directory", True, "cat: a.log: No such file or directory"),

@@ -1,6 +1,22 @@
 from __future__ import annotations
 
-from lading.compaction.outcomes import demands, error_line
+import json
+
+import pytest
+
+from lading.compaction.commands import read
+from lading.compaction.outcomes import Outcome, demands, error_line, outcome
+from lading.messages import Text, ToolResult
+
+REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
+    "the new_string was NOT written to the file). STOP what you are doing and wait for the user."
+)
+
+
+def ended(kind: str, result: str, command: str = "") -> Outcome:
+    """How a call of the kind with this result ended."""
+    return outcome(ToolResult("c", (Text(result),)), kind, shell=read(command))
 
 
 def test_of_many_demands_the_first_are_quoted() -> None:
@@ -17,3 +33,117 @@ def test_the_first_line_that_tells_of_a_failure_is_found() -> None:
     assert error_line("✓ throws an Error\n  PASS error: is shown\nok 3 - no error\nreturned 404 rows") == ""
     assert error_line("Errors: 0\nerror: 0\nFailed: 0\nfailures = 0\nFound 0 errors") == ""
     assert error_line("a\nsrc/x.ts(4,2): error TS2304: no name") == "src/x.ts(4,2): error TS2304: no name"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BUILD FAILED in 3s\n5 actionable tasks",
+        "[INFO] Tests run: 5, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE",
+        "The command '/bin/sh -c npm ci' returned a non-zero code: 1",
+        "done\nexit=1",
+        "make: *** No rule to make target 'test'.  Stop.",
+        "Segmentation fault (core dumped)",
+        " ! [rejected]        main -> main (fetch first)",
+        "curl: (7) Failed to connect to localhost",
+        "2/3 tests passed",
+        "0 of 3 passed",
+    ],
+)
+def test_commands_fail_in_many_words(text: str) -> None:
+    found = ended("command", text, "./run")
+    assert (found.failed, found.passed) == (True, False)
+    assert found.text.startswith("failed: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tests run: 5, Failures: 0, Errors: 0\nBUILD SUCCESS",
+        "exit=0",
+        "3/3 tests passed",
+        "100% tests passed, 0 tests failed out of 9",
+        "4 passed, 1 xfailed, 2 warnings in 0.1s",
+        "12 of 12 passed",
+    ],
+)
+def test_commands_succeed_in_many_words(text: str) -> None:
+    assert not ended("command", text, "./run").failed
+
+
+def test_a_command_that_repeats_its_own_words_did_not_fail() -> None:
+    text = "[main 3f2a1bc] Fix error: handling of lines\n 1 file changed"
+    assert not ended("command", text, "git commit -m 'Fix error: handling of lines'").failed
+    assert ended("command", text, "git commit -F note").failed
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "text"),
+    [
+        ("make", {"output": "a\nall built\n", "metadata": {"exit_code": 0, "duration_seconds": 0.5}}, "all built"),
+        ("make", {"output": "half built\n", "metadata": {"exit_code": 1}}, "failed: half built"),
+        ("make", {"stdout": "", "stderr": "", "exitCode": 2}, "failed: exitCode 2"),
+        ("make", {"stdout": "x", "stderr": "error: no rule", "returncode": 2}, "failed: error: no rule"),
+        ("grep x a", {"output": "", "metadata": {"exit_code": 1}}, ""),
+        ("curl x", {"ok": False, "output": "y"}, "ok false, output y"),
+    ],
+)
+def test_the_output_of_a_command_may_be_in_json(command: str, result: object, text: str) -> None:
+    assert ended("command", json.dumps(result), command).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_use_error>String to replace not found in file.\nString: a</tool_use_error>",
+        "No match found for old_string. No changes were made.",
+        "File already exists",
+        "Failed to find the context in a.py",
+        "apply_patch verification failed: Failed to find expected lines in src/app.py",
+        "Tool call timed out after 30s",
+        '{"success": false, "message": "read-only"}',
+        '{"ok": false}',
+        '{"error": "channel_not_found"}',
+        '{"status": "error", "code": 402}',
+        "false",
+    ],
+)
+def test_an_edit_that_was_refused_failed(text: str) -> None:
+    found = ended("edit", text)
+    assert found.failed
+    assert found.text.startswith("failed: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "The file a.py has been edited. Here's the result of running cat -n:\n 1 raise NotFound('not found')",
+        "Successfully replaced 'not found' in a.py",
+        "File created: src/not found.py",
+        "The file src/error.py has been updated.",
+        "Updated a.py: if it cannot be read, failed is set",
+        '{"success": true, "error": null, "errors": []}',
+        "",
+    ],
+)
+def test_an_edit_that_was_made_did_not_fail(text: str) -> None:
+    assert not ended("edit", text).failed
+
+
+def test_a_file_that_could_not_be_read_was_not_read() -> None:
+    for text in ("File not found: x.py", "ENOENT: no such file or directory, open 'x.py'", "File does not exist."):
+        assert ended("read", text).failed
+    assert not ended("read", "import os\n# File not found").failed
+
+
+@pytest.mark.parametrize("text", [REJECTED, "[Request interrupted by user for tool use]", "User denied permission"])
+def test_what_was_stopped_says_so(text: str) -> None:
+    for kind in ("edit", "command", "read", ""):
+        found = ended(kind, text, "rm -r x")
+        assert (found.ran, found.failed) == (False, False)
+        assert found.text.startswith(text[:40])
+
+
+def test_a_result_without_values_is_told_as_it_is() -> None:
+    assert [ended("", text).text for text in ("[]", '{"orders": []}', "null")] == ["[]", '{"orders": []}', "null"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,6 +17,7 @@ OUTCOME_CHARS = 120
 VALUES_CHARS = 320
 MOST_VALUES_CHARS = 1_200
 MOST_EMPTY_CHARS = 100
+MOST_REFUSAL_CHARS = 2_000
 DEMAND_CHARS = 160
 DEMANDS_CHARS = 420
 _ERROR = re.compile(
@@ -23,14 +26,42 @@ _ERROR = re.compile(
     r"|^(?!\s*(?:raise|except|throw)\b)\W*(?:\S+\s+)?\S*(?-i:Error|Exception)$"
     r"|command not found|No such file or directory|Permission denied|not recognized as"
     r"|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|returned code)[ :]+(?:code )?[1-9]\d{0,2}\b"
-    r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b",
+    r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b"
+    r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
+    r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
+    r"|^ ! \[rejected|^curl: \(\d|\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
     re.IGNORECASE,
 )
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
 _REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]", re.IGNORECASE)
 """Begins the answer of a tool that did not do what it was asked for."""
+_NOT_DONE = re.compile(
+    r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
+    r"|\btimed out\b|\b(?:failed|unable) to\b|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
+    r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>",
+    re.IGNORECASE,
+)
+"""In the first line of the answer to an edit that did not happen."""
+_DONE = re.compile(
+    r"\A\W*(?:ok|done|(?:the )?(?:file )?(?:updated|edited|replaced|applied|created|wrote|written|saved|changed"
+    r"|modified|inserted|added|deleted|removed|overwr\w+))\b|(?<!not )\bsuccess(?:ful|fully)?\b"
+    r"|\bhas been (?:updated|edited|created|written|saved|changed|modified|deleted)\b",
+    re.IGNORECASE,
+)
+_NOT_READ = re.compile(
+    r"(?:file|path|directory)\b.{0,300}(?:not found|does not exist|doesn't exist)|ENOENT\b|no such file"
+    r"|permission denied|(?:failed|unable) to (?:read|open)|(?:cannot|could not) (?:read|open|access)",
+    re.IGNORECASE,
+)
+"""Begins the one line that stands in place of a file."""
+_INTERRUPTED = re.compile(
+    r"\W*(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
+    r"|\W*(?:\w+ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b",
+    re.IGNORECASE,
+)
+"""Begins an answer of any length for a call that was not carried out."""
 _STOPPED = re.compile(
-    r"\A\W*(?:cancel+ed|interrupted|aborted|skipped|rejected|denied)\b"
+    r"\A\W?(?:cancel+ed|interrupted|aborted|skipped|rejected|denied)\b"
     r"|\b(?:command|tool|call|execution|operation|user)\b.{0,40}\b(?:cancel+ed|interrupted|aborted|skipped|rejected"
     r"|denied|declined)\b",
     re.IGNORECASE,
@@ -41,12 +72,15 @@ _ASIDE = re.compile(r"\S*[$#>]|\(.*\)|\[.*\]")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT = re.compile(r"\b(?:no|not produce any) output\b", re.IGNORECASE)
 _PASSES = re.compile(
-    r"\b[1-9]\d* pass(?:ed|ing)\b|\ball (?:\w+ )?(?:tests? )?pass|^(?:OK|PASS)\b", re.MULTILINE | re.IGNORECASE
+    r"(?<!/)(?<!of )\b[1-9]\d* pass(?:ed|ing)\b|\ball (?:\w+ )?(?:tests? )?pass|^(?:OK|PASS)\b",
+    re.MULTILINE | re.IGNORECASE,
 )
 _PASSED = re.compile(r"\s*(?:[✓✔√]|PASS(?:ED)?\b|ok\b)")
 """Begins the line of a test that passed: an error in it is the test's name."""
 _EMPTY = re.compile(r"\W*(?:no output)?\W*(?:command )?exit\w*(?: with)?(?: code| status)? 1\W*", re.IGNORECASE)
 """A search that finds nothing exits with 1."""
+_OUTPUTS = ("output", "stdout", "stderr")
+_CODES = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQUIRED)\b")
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
@@ -71,28 +105,34 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
         return Outcome("no result", ran=False)
-    text = _COLOUR.sub("", result.text)
+    text, code = _unwrapped(_COLOUR.sub("", result.text)) if kind == "command" else (result.text, "")
+    text = _COLOUR.sub("", text)
     is_short = len(text) <= MOST_EMPTY_CHARS
-    is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(text) is not None
-    is_error = result.is_error and not is_empty
+    # The values of an answer (cancelled: true) are what the call did.
+    ran = not (_INTERRUPTED.match(text) or (is_short and text.lstrip()[:1] != "{" and _STOPPED.search(text)))
+    if not ran and not result.is_error:
+        return Outcome(clip(text, OUTCOME_CHARS), ran=False)
+    is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(code or text) is not None
+    is_error = (result.is_error or bool(code)) and not is_empty
     ends = _ends(text)
-    error = _error(kind, ends, shell, is_error=is_error)
+    error = _error(kind, ends, shell, is_error=is_error) or ("" if text.strip() or not is_error else code)
     failed = is_error or bool(error)
     return Outcome(
         _told(kind, text, error, shell=shell, failed=failed),
         full="" if kind or failed else _data(text, MOST_VALUES_CHARS),
         failed=failed,
-        ran=not (is_short and _STOPPED.search(text)),
+        ran=ran,
         passed=kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None,
         demands=demands(ends) if kind == "read" or shell.only_looks else "",
     )
 
 
-def error_line(text: str) -> str:
-    """The first line that tells of a failure; empty where none does."""
+def error_line(text: str, *, echoed: str = "") -> str:
+    """The first line that tells of a failure; empty where none does. Words of ``echoed`` tell of none."""
     lines = iter(text.splitlines())
     for line in lines:
-        if _ERROR.search(line[:400]) and not _PASSED.match(line):
+        found = None if _PASSED.match(line) else _ERROR.search(line[:400])
+        if found and (found.end() - found.start() < 6 or line[found.start() :].strip(" \"'") not in echoed):
             # Of a traceback the exception tells more, which is the first line that is not indented.
             trace = _TRACEBACK.match(line)
             return (next((one for one in lines if one[:1].strip()), line) if trace else line).strip()
@@ -119,13 +159,50 @@ def _ends(text: str) -> str:
     return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
 
 
+def _unwrapped(text: str) -> tuple[str, str]:
+    """What a command printed where its result is JSON with that and an exit code, and the code with its key unless
+    it is 0; else the text."""
+    if text.lstrip()[:1] != "{" or len(text) > MOST_READ_CHARS:
+        return text, ""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, ""
+    inner = found.get("metadata")
+    fields: dict[str, Any] = {**(inner if isinstance(inner, dict) else {}), **found}
+    printed = [fields[key] for key in _OUTPUTS if isinstance(fields.get(key), str)]
+    codes = [(key, fields[key]) for key in _CODES if type(fields.get(key)) is int]
+    if not printed or not codes:
+        return text, ""
+    return "\n".join(filter(None, printed)), next((f"{key} {code}" for key, code in codes if code), "")
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether a short JSON answer says that nothing was done."""
+    if text.strip() == "false":
+        return True
+    if text.lstrip()[:1] != "{" or len(text) > MOST_REFUSAL_CHARS:
+        return False
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    said_no = any(found.get(key) is False for key in ("success", "ok"))
+    status = found.get("status")
+    return said_no or bool(found.get("error")) or (isinstance(status, str) and status in ("error", "failed"))
+
+
 def _error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
     """The line that tells of the failure; empty where none does. Few tools mark an error as one."""
     if is_error or (kind == "command" and not shell.only_looks):
-        return error_line(text)
+        return error_line(text, echoed=shell.text)
     line, _, more = text.lstrip().partition("\n")
+    if kind == "edit":
+        says_no = _REFUSED.match(line) or (_NOT_DONE.search(line[:400]) and not _DONE.search(line[:400]))
+        return line.strip() if _is_refusal(text) or (says_no and line[:1] != "{") else ""
     # A file may begin with such a line, too.
     is_refusal = kind != "command" and not (kind == "read" and more.strip()) and _REFUSED.match(line)
+    is_refusal = is_refusal or (kind == "read" and not more.strip() and _NOT_READ.match(line))
     return line.strip() if is_refusal else ""
 
 
@@ -162,4 +239,4 @@ def _data(text: str, most_chars: int) -> str:
     """What a result of data says: its values with their keys, or its start."""
     if text.lstrip()[:1] not in ("{", "["):
         return clip(text, most_chars)
-    return listed((pair(key, value) for key, value in first_values(text)), most_chars)
+    return listed((pair(key, value) for key, value in first_values(text)), most_chars) or clip(text, VALUES_CHARS)
