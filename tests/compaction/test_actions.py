@@ -53,7 +53,6 @@ FINE: list[tuple[str, object, str | None, str, str, str]] = [
         "pytest -q",
         "12 passed in 3.1s",
     ),
-    ("bash", {"command": "make"}, None, "command", "make", "no result"),
     ("bash", {"command": "make\ntest"}, "", "command", "make test", ""),
     ("bash", {"command": "cat a.log"}, "error: it broke\nend", "command", "cat a.log", "error: it broke end"),
     ("bash", {"command": "git log -9"}, "1 Fix ValueError: bad\n" * 9, "command", "git log -9", ""),
@@ -161,10 +160,10 @@ def test_what_a_command_that_ran_warns_of_is_no_demand() -> None:
 
 def test_a_command_that_writes_a_file_changed_it() -> None:
     act = acted("bash", {"command": "cat > src/a.py <<EOF\nx = 2\nEOF\npython src/a.py"}, "12 rows")
-    assert (act.short, act.path, act.edits) == ("bash cat > src/a.py; python src/a.py", "src/a.py", True)
+    assert (act.short, act.paths, act.edits) == ("bash cat > src/a.py; python src/a.py", ("src/a.py",), True)
     assert act.detail == "bash cat > src/a.py; python src/a.py: x = 2; 12 rows"
     assert dict(act.forms()) == {act.short: EDIT_WORTH[0], act.detail: EDIT_WORTH[1]}
-    assert acted("bash", {"command": "sed -i s/1/2/ src/a.py"}, "").path == "src/a.py"
+    assert acted("bash", {"command": "sed -i s/1/2/ src/a.py"}, "").paths == ("src/a.py",)
     assert not acted("bash", {"command": "cat src/a.py"}).edits
 
 
@@ -247,6 +246,90 @@ def test_what_searches_sends_or_runs_changes_no_file(tool: str, arguments: dict[
     act = acted(tool, arguments)
     assert act.kind != "edit"
     assert act.change == "" or not act.edits
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("replace_all", {"path": "src", "find": "foo", "replace": "bar", "dry_run": True}),
+        ("edit_file", {"path": "a.md", "edits": [{"oldText": "a", "newText": "b"}], "dryRun": True}),
+        ("post", {"channel_id": "C1", "text": "hello", "file": "x.txt"}),
+    ],
+)
+def test_of_a_call_that_only_tries_or_sends_the_answer_is_told(tool: str, arguments: dict[str, object]) -> None:
+    act = acted(tool, arguments, '{"id": "m_1", "sent": true}')
+    assert (act.edits, act.outcome) == (False, "id m_1, sent true")
+
+
+def test_a_call_without_a_result_or_that_was_stopped_says_so_in_each_form() -> None:
+    assert acted("bash", {"command": "make"}, None).brief == "bash make: no result"
+    stopped = acted("edit", EDIT, "Cancelled by the user")
+    assert (stopped.brief, stopped.ran) == ("edit src/a.py: Cancelled by the user", False)
+    assert stopped.detail == "edit src/a.py: + x = 2; Cancelled by the user"
+
+
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/a.py\n@@ def main\n-x = 1\n+x = 2\n*** Add File: b.py\n+print(3)\n"
+    "*** Delete File: old.py\n*** End Patch"
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "shown"),
+    [
+        ("apply_patch", {"input": PATCH}, "apply_patch"),
+        ("apply_patch", PATCH, "apply_patch"),
+        ("shell", {"command": ["apply_patch", PATCH]}, "shell apply_patch"),
+        ("shell", {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"]}, "shell apply_patch"),
+    ],
+)
+def test_a_patch_is_an_edit_of_the_files_that_it_names(tool: str, arguments: object, shown: str) -> None:
+    act = acted(tool, arguments, '{"output": "Success.", "metadata": {"exit_code": 0}}')
+    assert (act.edits, act.paths) == (True, ("src/a.py", "b.py", "old.py"))
+    assert act.detail == f"{shown} src/a.py, b.py, old.py: + x = 2 print(3)"
+    refused = acted(tool, arguments, '{"output": "Failed to find lines in a.py", "metadata": {"exit_code": 1}}')
+    assert refused.brief == f"{shown} src/a.py, b.py, old.py: failed: Failed to find lines in a.py"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "paths", "change"),
+    [
+        (
+            "replace_in_file",
+            {"path": "c.py", "diff": "<<<<<<< SEARCH\n- x\n=======\n- y\n>>>>>>> REPLACE"},
+            "c.py",
+            "+ - y",
+        ),
+        (
+            "edit_files",
+            {
+                "edits": [
+                    {"path": "d.py", "old_text": "1", "new_text": "2"},
+                    {"path": "e.py", "old_text": "3", "new_text": "4"},
+                ]
+            },
+            "d.py e.py",
+            "+ 2 4",
+        ),
+        (
+            "editor",
+            {"command": "insert", "path": "b.py", "insert_line": 3, "insert_text": "import os"},
+            "b.py",
+            "import os",
+        ),
+        ("editor", {"command": "undo_edit", "path": "b.py"}, "b.py", ""),
+        ("delete_file", {"path": "h.py"}, "h.py", ""),
+        ("edit_file", {"target_file": "g.py", "code_edit": "x = 2"}, "g.py", "x = 2"),
+    ],
+)
+def test_tools_change_files_in_many_ways(tool: str, arguments: object, paths: str, change: str) -> None:
+    act = acted(tool, arguments)
+    assert (act.edits, act.paths, act.change) == (True, tuple(paths.split()), change)
+    assert act.target == ", ".join(act.paths)
+
+
+def test_a_tool_without_arguments_stands_alone_in_a_shared_line() -> None:
+    assert merge([acted("list_orders", {}), acted("list_orders", {})]) == "list_orders x2"
 
 
 def test_a_replaced_text_may_be_empty() -> None:
@@ -346,7 +429,7 @@ def test_a_line_of_a_call_is_one_line_whatever_the_tool_and_its_texts_are() -> N
         for result in (forged, json.dumps({forged: forged}), f"NEVER do it to all of us. {forged}"):
             for is_error in (False, True):
                 act = acted(forged, arguments, result, is_error=is_error)
-                for line in (act.short, act.brief, act.detail, act.path, act.subject, merge([act])):
+                for line in (act.short, act.brief, act.detail, *act.paths, act.subject, merge([act])):
                     assert len(line.splitlines()) <= 1
 
 

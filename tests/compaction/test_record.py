@@ -129,6 +129,11 @@ def test_a_check_that_names_the_same_file_and_passes_mends_a_failure() -> None:
     for command, result, is_mended in (
         ("pytest tests/a.py -q", "3 passed in 1.0s", True),
         ("pytest tests/b.py -q", "3 passed in 1.0s", False),
+        ("python -m pytest tests/a.py tests/b.py", "3 passed in 1.0s", True),
+        ("pytest tests/a.py -k one", "1 passed in 1.0s", False),
+        ("pytest tests/a.py::test_one", "1 passed in 1.0s", False),
+        ("mypy tests/a.py", "all passed", False),
+        ("pytest tests/a.py", "0 of 3 passed", False),
         ("git add tests/a.py", "", False),
         ("cat tests/a.py", "3 passed", False),
         ("pytest tests/a.py -q", "1 failed, 2 passed", False),
@@ -136,6 +141,24 @@ def test_a_check_that_names_the_same_file_and_passes_mends_a_failure() -> None:
         lines = written([*failed, *ran(command, result)])
         assert lines[0].endswith("(passed later)") is is_mended
         assert lines[-1].startswith("Failing at the end: ") is not is_mended
+
+
+def test_a_check_of_some_of_the_files_mends_no_failure() -> None:
+    lines = written([*ran("pytest tests/a.py tests/b.py", "1 failed"), *ran("pytest tests/a.py", "3 passed")])
+    assert lines[0] == "- shell pytest tests/a.py tests/b.py: failed: 1 failed"
+
+
+def test_a_run_whose_end_is_not_shown_is_neither_a_pass_nor_a_failure() -> None:
+    for hidden in ("make > out.txt", "make | head -3"):
+        assert written([*ran("make", "1 failed"), *ran(hidden, "")])[0] == "- shell make: failed: 1 failed"
+        lines = written([*ran("make", "1 failed"), *ran(hidden, ""), *ran("make", "fine")])
+        assert lines[0] == "- shell make: failed: 1 failed (passed later)"
+
+
+def test_all_files_of_a_patch_were_changed() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+    history = [Message("assistant", (ToolCall("c", "apply_patch", patch),)), tool_result("c", "Done!")]
+    assert written(history) == ["- apply_patch a.py, b.py: + y z", "Files changed: a.py (#0), b.py (#0)"]
 
 
 def test_a_call_that_was_stopped_mends_nothing() -> None:

@@ -1,8 +1,8 @@
 """One line for a tool call: the tool, its target, what it changed, and how it ended.
 
 Calls are read by the shape of their arguments: a path, a command, a text that replaces another, a text that is
-written. All other arguments are told as they are, shortened. Of the tool's name only this is read: whether it
-checks something (tests, a build), so that an error in its result is its own.
+written, a patch. All other arguments are told as they are, shortened. Of the tool's name only this is read: whether
+it checks something (tests, a build), so that an error in its result is its own, and whether it deletes or patches.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from msgspec import Struct
 from lading.compaction.clearing import named
 from lading.compaction.commands import MOST_COMMAND_CHARS, read
 from lading.compaction.outcomes import outcome
+from lading.compaction.patches import BEGIN, Patch, read_patch
 from lading.compaction.phrases import clip, listed, one_line, pair, values
 from lading.compaction.record_lines import quoted
 from lading.messages import ToolCall, ToolResult
 
 TARGET_CHARS = 100
+MOST_VERB_CHARS = 20
 CHANGE_CHARS = 160
 EDIT_WORTH = (0.4, 0.3)
 """What a token of the target is worth, and one of the details."""
@@ -40,14 +42,27 @@ _REPLACED = _OLD - {"search", "old", "find"}
 _NEW = frozenset(
     ["newtext", "new_text", "new_string", "new_str", "replace", "replacement", "replacement_text", "new"]
 )
-_WRITTEN = frozenset(["content", "contents", "file_text", "text", "new_content"])
-_ELSEWHERE = frozenset(["to", "recipient", "recipients", "subject", "channel", "url", "query", "pattern"])
-"""A call with one of these sends or searches: it changes no file."""
+_WRITTEN = frozenset(
+    ["content", "contents", "file_text", "text", "new_content", "insert_text", "new_source", "code_edit"]
+)
+_PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
+_SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
+"""Begins a key of a call that sends something: a path beside it is attached, neither read nor changed."""
+_SEARCHES = frozenset(["url", "query", "pattern"])
+_DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
+"""A call with one of these set to true changes nothing."""
+_DELETES = frozenset(["delete", "remove", "undo"])
+_PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 _CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
+_NARROW = re.compile(
+    r"::\S+|(?<!\S)(?:-k|-t|--?run|--grep|--filter|--lf|--last-failed|--testNamePattern)\b(?:[= ]\S+)?"
+)
+_PROGRAM = re.compile(r"(?:^|[\s/])([a-z][\w-]*)(?=\s|$)")
+_LAUNCHERS = frozenset(["python", "python3", "cd", "npx", "npm", "uv", "poetry", "run", "sudo", "time"])
 _VERB = re.compile(r"[A-Za-z_]{1,20}")
 
 
@@ -65,7 +80,8 @@ class Action(Struct, frozen=True):
     """What a document that was read demands, quoted."""
     media: str = ""
     """The images and files in the result, with the message that has them."""
-    path: str = ""
+    paths: tuple[str, ...] = ()
+    """The files that it reads or changes, where it names any."""
     kind: str = ""
     """edit, command, read, or empty: data."""
     failed: bool = False
@@ -77,6 +93,8 @@ class Action(Struct, frozen=True):
     """Of a command: the files it names."""
     subject: str = ""
     """Equal where the same is done again: of a command without the filters behind it."""
+    hides_end: bool = False
+    """Of a command: what it printed at its end is not in the result, so that it may have failed."""
 
     @property
     def short(self) -> str:
@@ -86,12 +104,12 @@ class Action(Struct, frozen=True):
     @property
     def edits(self) -> bool:
         """Whether it changed a file."""
-        return bool(self.path) and self.kind != "read"
+        return bool(self.paths) and self.kind != "read"
 
     @property
     def brief(self) -> str:
         """Tool and target, with the failure, what was demanded, and images."""
-        return _joined(self.short, self.outcome if self.failed else "", self.demands, self.media)
+        return _joined(self.short, self.outcome if self.failed or not self.ran else "", self.demands, self.media)
 
     @property
     def detail(self) -> str:
@@ -116,21 +134,25 @@ class Action(Struct, frozen=True):
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
     """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
     pairs = [(key.rpartition(".")[2].casefold(), value) for key, value in values(call.arguments)]
-    path = next((value for key, value in pairs if key in _PATHS), "")
+    words = frozenset(word.lower() for word in _NAME_WORD.findall(call.name))
     command = _command(pairs)
-    shell = read("" if path else command)
-    old, new, content = (_of(pairs, names) for names in (_OLD, _NEW, _WRITTEN))
-    writes = path and (new or content or _of(pairs, _REPLACED)) and not _of(pairs, _ELSEWHERE)
-    checks = not _CHECKS.isdisjoint(word.lower() for word in _NAME_WORD.findall(call.name))
-    edits = not checks and bool((old and new) or writes)
-    kind = "edit" if edits else "command" if checks or (command and not path) else "read" if path else ""
-    tool = f"{named(call.name)} {command}" if path and _VERB.fullmatch(command) else named(call.name)
-    others = [(key, value) for key, value in values(call.arguments) if value not in (path, command)]
+    patch = _patch(pairs, words)
+    named_paths = dict.fromkeys(value for key, value in pairs if key in _PATHS)
+    paths = tuple(map(_path, (patch.paths if patch else ()) or named_paths))
+    shell = read("" if paths else command)
+    kind = _kind(pairs, words, paths=paths, command=command, is_patch=patch is not None)
+    edits = kind == "edit"
+    is_verb = bool(paths) and patch is None and _VERB.fullmatch(command) is not None
+    tool = f"{named(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
+    others = [
+        (key, value) for key, value in values(call.arguments) if value != command and value not in named_paths
+    ]
     others = [(key, value) for key, value in others if not (edits and key.casefold() in _OLD | _NEW)]
-    target = _target(_path(path), shell.text, others, kind=kind)
-    change = _change(old, new) if old or new else clip(content, CHANGE_CHARS)
+    target = _target(paths, shell.text, [] if patch else others, kind=kind)
+    old, new = (patch.old, patch.new) if patch else (_of(pairs, _OLD), _of(pairs, _NEW))
+    change = _change(old, new) if old or new else clip(_of(pairs, _WRITTEN), CHANGE_CHARS)
     ended = outcome(result, kind, shell=shell)
-    same = shell.runs or " ".join([path, *(value for _, value in (() if edits else others))])
+    same = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
     return Action(
         tool=quoted(tool),
         target=quoted(target),
@@ -139,14 +161,25 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
         full=quoted(ended.full),
         demands=quoted(ended.demands),
         media=media,
-        path=_path(path if kind in ("edit", "read") else shell.path),
+        paths=paths if kind in ("edit", "read") else (_path(shell.path),) if shell.path else (),
         kind=kind,
         failed=ended.failed,
         ran=ended.ran,
         passed=ended.passed,
         files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
+        hides_end=kind == "command" and shell.hides_end and not ended.passed,
     )
+
+
+def covers(passed: Action, failed: Action) -> bool:
+    """Whether a check that passed ran what another one failed of: the same program on the same files or more."""
+    if not failed.files or not failed.files <= passed.files or passed.tool != failed.tool:
+        return False
+    if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
+        return False
+    ran, before = ({*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS for act in (passed, failed))
+    return not before or not ran.isdisjoint(before)
 
 
 def merge(actions: Sequence[Action]) -> str:
@@ -155,11 +188,40 @@ def merge(actions: Sequence[Action]) -> str:
     for one in actions:
         targets = tools.setdefault(one.tool, {})
         targets[one.target] = targets.get(one.target, 0) + 1
-    lines = (
-        f"{tool} " + ", ".join(f"{target} x{times}" if times > 1 else target for target, times in targets.items())
+    told = {
+        tool: ", ".join(f"{target} x{times}".strip() if times > 1 else target for target, times in targets.items())
         for tool, targets in tools.items()
-    )
-    return "; ".join(lines)
+    }
+    return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in told.items())
+
+
+def _kind(
+    pairs: Sequence[tuple[str, str]], words: frozenset[str], *, paths: Sequence[str], command: str, is_patch: bool
+) -> str:
+    """The kind of a call (``Action.kind``), by its arguments and the words of its tool's name."""
+    old, new = (_of(pairs, names) for names in (_OLD, _NEW))
+    sends = any(_SENDS.match(key) for key, _ in pairs)
+    searches = any(key in _SEARCHES for key, _ in pairs)
+    is_dry = any(key.replace("_", "").replace("-", "") in _DRY and value == "true" for key, value in pairs)
+    puts = new or _of(pairs, _WRITTEN) or _of(pairs, _REPLACED)
+    verbs = _NAME_WORD.findall(command) if len(command) < MOST_VERB_CHARS else ()
+    deletes = not _DELETES.isdisjoint(words.union(verbs))
+    writes = paths and (puts or deletes) and not (sends or searches)
+    checks = not _CHECKS.isdisjoint(words)
+    if not (checks or is_dry) and (is_patch or (old and new) or writes):
+        return "edit"
+    if checks or (command and not paths):
+        return "command"
+    return "read" if paths and not (is_dry or sends) else ""
+
+
+def _patch(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> Patch | None:
+    """The patch among the arguments."""
+    for key, value in pairs:
+        is_begun = value.lstrip().startswith(BEGIN) or ("apply_patch" in value[:200] and BEGIN in value)
+        if is_begun or (key in _PATCH and not _PATCHES.isdisjoint(words)):
+            return read_patch(value)
+    return None
 
 
 def _command(pairs: Sequence[tuple[str, str]]) -> str:
@@ -170,16 +232,15 @@ def _command(pairs: Sequence[tuple[str, str]]) -> str:
     return _SHELL.sub("", command, count=1) if len(words) > 1 and _SHELL.match(command) else command
 
 
-def _target(path: str, command: str, others: Sequence[tuple[str, str]], *, kind: str) -> str:
-    """What a call is about: a path with what is looked for in it, a command, or all arguments."""
+def _target(paths: Sequence[str], command: str, others: Sequence[tuple[str, str]], *, kind: str) -> str:
+    """What a call is about: paths with what is looked for in them, a command, or all arguments."""
     if command:
         return clip(command, TARGET_CHARS)
-    told = [pair(key, value) for key, value in others if not (path and _SETTING.fullmatch(value))]
-    if kind == "edit" and path:
-        return path
-    if not path:
+    told = [pair(key, value) for key, value in others if not (paths and _SETTING.fullmatch(value))]
+    if not paths:
         return listed(told, TARGET_CHARS + CHANGE_CHARS)
-    return f"{path} ({listed(told, TARGET_CHARS)})" if told else path
+    path = paths[0] if len(paths) == 1 else listed(paths, TARGET_CHARS + CHANGE_CHARS)
+    return f"{path} ({listed(told, TARGET_CHARS)})" if told and kind != "edit" else path
 
 
 def _path(path: str) -> str:

@@ -20,6 +20,7 @@ _LOOKS = re.compile(
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
 _QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
 _FILTER = re.compile(r"2>&1|\||(?<![-=])>")
+_HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
 _PROGRAM = re.compile(
     r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
     r"(?:[^\s;|&]*/)?(?:(?P<host>git|kubectl|docker)(?:\s+-[Cn]\s+\S+|\s+-\S+)*\s+(?P<verb>[a-z-]+)|(?P<name>[\w.-]+))"
@@ -43,6 +44,8 @@ class Command(Struct, frozen=True):
     only_looks: bool = False
     """Whether it shows what is there and does nothing else."""
     is_filtered: bool = False
+    hides_end: bool = False
+    """Whether the end of what it prints goes elsewhere."""
 
 
 def read(command: str) -> Command:
@@ -58,7 +61,14 @@ def read(command: str) -> Command:
     runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
     programs = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(plain)]
     shows = programs and all(map(_LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
-    return Command(command, runs=runs[:MOST_COMMAND_CHARS], only_looks=bool(shows), is_filtered=cut is not None)
+    hides = cut is not None and _HIDES.search(plain, cut.start()) is not None
+    return Command(
+        command,
+        runs=runs[:MOST_COMMAND_CHARS],
+        only_looks=bool(shows),
+        is_filtered=cut is not None,
+        hides_end=hides,
+    )
 
 
 def _split(command: str) -> tuple[str, str, str]:

@@ -29,7 +29,8 @@ _ERROR = re.compile(
     r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b"
     r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
     r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
-    r"|^ ! \[rejected|^curl: \(\d|\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
+    r"|^ ! \[rejected|^curl: \(\d"
+    r"|\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
     re.IGNORECASE,
 )
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
@@ -37,7 +38,8 @@ _REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!
 """Begins the answer of a tool that did not do what it was asked for."""
 _NOT_DONE = re.compile(
     r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
-    r"|\btimed out\b|\b(?:failed|unable) to\b|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
+    r"|\btimed out\b|\b(?:failed|unable) to\b"
+    r"|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
     r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>",
     re.IGNORECASE,
 )
@@ -105,7 +107,7 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
         return Outcome("no result", ran=False)
-    text, code = _unwrapped(_COLOUR.sub("", result.text)) if kind == "command" else (result.text, "")
+    text, code = _unwrapped(_COLOUR.sub("", result.text)) if kind in ("command", "edit") else (result.text, "")
     text = _COLOUR.sub("", text)
     is_short = len(text) <= MOST_EMPTY_CHARS
     # The values of an answer (cancelled: true) are what the call did.

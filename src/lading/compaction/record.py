@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from lading.compaction.actions import Action, merge
+from lading.compaction.actions import Action, covers, merge
 from lading.compaction.notes import Note
 from lading.compaction.phrases import clip
 from lading.compaction.record_lines import FAILING, FILES
@@ -45,6 +45,8 @@ class Standing(NamedTuple):
     """All failures, by what was called."""
     failing: dict[str, Note]
     """The last failure of what has not passed since, the newest last."""
+    unclear: set[str]
+    """What failed and was then run so that its end cannot be seen."""
     runs: Counter[str]
     """How often each call was carried out."""
     asked: int
@@ -97,7 +99,7 @@ def _fitted(
 
 def _standing(notes: Sequence[Note]) -> Standing:
     """How things stand at the end of the notes."""
-    standing = Standing({}, {}, {}, Counter(), -1)
+    standing = Standing({}, {}, {}, set(), Counter(), -1)
     for note in notes:
         act = note.action
         if act is None:
@@ -106,23 +108,28 @@ def _standing(notes: Sequence[Note]) -> Standing:
         if not act.ran:
             continue
         standing.runs[act.subject] += 1
+        if act.hides_end and not act.failed and act.subject in standing.failing:
+            standing.unclear.add(act.subject)
+        elif not act.hides_end:
+            standing.unclear.discard(act.subject)
         standing.failing.pop(act.subject, None)
         if act.failed:
             standing.failing[act.subject] = note
             standing.failures.setdefault(act.subject, []).append(note)
             continue
         if act.passed:
-            mended = [subject for subject, failed in standing.failing.items() if _checks_the_same(act, failed)]
+            mended = [
+                subject
+                for subject, failed in standing.failing.items()
+                if failed.action and covers(act, failed.action)
+            ]
             for subject in mended:
                 del standing.failing[subject]
         if act.edits:
-            standing.changed.pop(act.path, None)
-            standing.changed[act.path] = note.entry
+            for path in act.paths:
+                standing.changed.pop(path, None)
+                standing.changed[path] = note.entry
     return standing
-
-
-def _checks_the_same(act: Action, failed: Note) -> bool:
-    return failed.action is not None and not act.files.isdisjoint(failed.action.files)
 
 
 def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
@@ -134,7 +141,11 @@ def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
             yield note
         elif note is (failures := standing.failures[act.subject])[-1]:
             again = f" ({len(failures)} times)" if len(failures) > 1 else ""
-            yield note.qualified(again if act.subject in standing.failing else f"{again} (passed later)")
+            yield note.qualified(
+                again
+                if act.subject in standing.failing or act.subject in standing.unclear
+                else f"{again} (passed later)"
+            )
 
 
 def _choose(notes: Sequence[Note], *, most_tokens: int) -> dict[int, int]:
