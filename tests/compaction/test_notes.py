@@ -199,7 +199,7 @@ def test_many_calls_with_one_id_are_read_in_linear_time() -> None:
 
 def test_a_result_that_comes_late_is_told_at_its_call() -> None:
     call = Message("assistant", (ToolCall("1", "shell", '{"command": "make"}'),))
-    assert texts(noted([call, user_text("Wait.")])[0]) == ["shell make", "shell make: no result"]
+    assert texts(noted([call, user_text("Wait.")])[0]) == ["shell make: no result"]
     notes = noted([call, user_text("Wait."), tool_result("1", "built")])
     assert [(note.entry, texts(note)) for note in notes] == [
         (0, ["shell make", "shell make: built"]),

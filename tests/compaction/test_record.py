@@ -100,14 +100,9 @@ def test_a_failure_that_passed_later_says_so_and_repeats_are_told_once() -> None
         "- shell make 2>&1 | tail: failed: 2 failed (2 times)",
         "Failing at the end: shell make 2>&1 | tail: failed: 2 failed",
     ]
-    assert written(history[:3])[1:] == [
-        "- shell make: failed: 1 failed",
-        "Failing at the end: shell make: failed: 1 failed",
-    ]
-    assert written([*history[:3], *history[5:]])[1:] == [
-        "- shell make: failed: 1 failed (passed later)",
-        "- shell make: fine",
-    ]
+    failed = "shell make: failed: 1 failed"
+    assert written(history[:3])[1:] == [f"- {failed}", f"Failing at the end: {failed}"]
+    assert written([*history[:3], *history[5:]])[1:] == [f"- {failed} (passed later)", "- shell make: fine"]
 
 
 def test_what_failed_in_an_older_turn_does_not_fail_at_the_end() -> None:
@@ -141,11 +136,8 @@ def test_a_check_that_names_the_same_file_and_passes_mends_a_failure() -> None:
         lines = written([*failed, *ran(command, result)])
         assert lines[0].endswith("(passed later)") is is_mended
         assert lines[-1].startswith("Failing at the end: ") is not is_mended
-
-
-def test_a_check_of_some_of_the_files_mends_no_failure() -> None:
-    lines = written([*ran("pytest tests/a.py tests/b.py", "1 failed"), *ran("pytest tests/a.py", "3 passed")])
-    assert lines[0] == "- shell pytest tests/a.py tests/b.py: failed: 1 failed"
+    some = [*ran("pytest tests/a.py tests/b.py", "1 failed"), *ran("pytest tests/a.py", "3 passed")]
+    assert written(some)[0] == "- shell pytest tests/a.py tests/b.py: failed: 1 failed"
 
 
 def test_a_run_whose_end_is_not_shown_is_neither_a_pass_nor_a_failure() -> None:
@@ -153,6 +145,20 @@ def test_a_run_whose_end_is_not_shown_is_neither_a_pass_nor_a_failure() -> None:
         assert written([*ran("make", "1 failed"), *ran(hidden, "")])[0] == "- shell make: failed: 1 failed"
         lines = written([*ran("make", "1 failed"), *ran(hidden, ""), *ran("make", "fine")])
         assert lines[0] == "- shell make: failed: 1 failed (passed later)"
+
+
+def test_a_failure_that_something_else_made_good_does_not_stand_at_the_end() -> None:
+    def called(tool: str, arguments: str, result: str) -> list[Message]:
+        return [Message("assistant", (ToolCall("c", tool, arguments),)), tool_result("c", result)]
+
+    query = called("query", '{"sql": "SELEC 1"}', "ERROR: syntax error")
+    assert written(query)[-1] == "Failing at the end: query sql SELEC 1: failed: ERROR: syntax error"
+    assert written([*query, *called("query", '{"sql": "SELECT 1"}', "1")])[-1] == "- query sql SELECT 1: 1"
+    edit = called("edit", '{"path": "a.py", "old": "1", "new": "2"}', "No match found")
+    done = called("write", '{"path": "a.py", "content": "2"}', "ok")
+    assert written([*edit, *done])[-1] == "Files changed: a.py (#2)"
+    script = ran("cat > a.py <<E\n1\nE\npython a.py", "1 failed")
+    assert written([*script, *done])[-1].startswith("Failing at the end: shell cat > a.py; python a.py")
 
 
 def test_all_files_of_a_patch_were_changed() -> None:

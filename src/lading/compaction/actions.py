@@ -14,14 +14,13 @@ from msgspec import Struct
 
 from lading.compaction.clearing import named
 from lading.compaction.commands import MOST_COMMAND_CHARS, read
-from lading.compaction.outcomes import outcome
-from lading.compaction.patches import BEGIN, Patch, read_patch
+from lading.compaction.kinds import NEW, OLD, PATHS, WRITTEN, kind_of, name_words, patch_among, value_of
+from lading.compaction.outcomes import Outcome, outcome
 from lading.compaction.phrases import clip, listed, one_line, pair, values
 from lading.compaction.record_lines import quoted
 from lading.messages import ToolCall, ToolResult
 
 TARGET_CHARS = 100
-MOST_VERB_CHARS = 20
 CHANGE_CHARS = 160
 EDIT_WORTH = (0.4, 0.3)
 """What a token of the target is worth, and one of the details."""
@@ -32,29 +31,7 @@ DATA_WORTH = (0.45, 0.4)
 FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
 OTHER_WORTH = (0.15, 0.12)
-_PATHS = frozenset(
-    ["path", "file_path", "filepath", "filename", "file", "file_name", "notebook_path", "target_file"]
-)
 _COMMANDS = frozenset(["command", "cmd", "script", "shell_command"])
-_OLD = frozenset(["oldtext", "old_text", "old_string", "old_str", "search", "old", "find"])
-_REPLACED = _OLD - {"search", "old", "find"}
-"""Of these the name alone says that the text is replaced."""
-_NEW = frozenset(
-    ["newtext", "new_text", "new_string", "new_str", "replace", "replacement", "replacement_text", "new"]
-)
-_WRITTEN = frozenset(
-    ["content", "contents", "file_text", "text", "new_content", "insert_text", "new_source", "code_edit"]
-)
-_PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
-_SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
-"""Begins a key of a call that sends something: a path beside it is attached, neither read nor changed."""
-_SEARCHES = frozenset(["url", "query", "pattern"])
-_DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
-"""A call with one of these set to true changes nothing."""
-_DELETES = frozenset(["delete", "remove", "undo"])
-_PATCHES = frozenset(["patch", "apply", "edit", "replace"])
-_CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
-_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -\w*c ")
 _SETTING = re.compile(r"-?\d[\d.]*|true|false")
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,5}\b(?![\w./-])")
@@ -84,22 +61,33 @@ class Action(Struct, frozen=True):
     """The files that it reads or changes, where it names any."""
     kind: str = ""
     """edit, command, read, or empty: data."""
-    failed: bool = False
-    ran: bool = True
-    """False: it has no result, or was stopped."""
-    passed: bool = False
-    """It says that what it checked is in order."""
+    end: str = ""
+    """passed: it says that what it checked is in order; failed; stopped, or without a result; aborted: a failure,
+    too; hidden: the end of what it printed is not in the result, so that it may have failed; else empty."""
     files: frozenset[str] = frozenset()
     """Of a command: the files it names."""
     subject: str = ""
     """Equal where the same is done again: of a command without the filters behind it."""
-    hides_end: bool = False
-    """Of a command: what it printed at its end is not in the result, so that it may have failed."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed."""
+        return self.end in ("failed", "aborted")
+
+    @property
+    def ran(self) -> bool:
+        """Whether it has a result and was not stopped."""
+        return self.end not in ("stopped", "aborted")
 
     @property
     def short(self) -> str:
         """Tool and target."""
         return f"{self.tool} {self.target}".rstrip()
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it neither changed a file nor ran a command."""
+        return self.kind in ("", "read")
 
     @property
     def edits(self) -> bool:
@@ -134,23 +122,23 @@ class Action(Struct, frozen=True):
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
     """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
     pairs = [(key.rpartition(".")[2].casefold(), value) for key, value in values(call.arguments)]
-    words = frozenset(word.lower() for word in _NAME_WORD.findall(call.name))
+    words = name_words(call.name)
     command = _command(pairs)
-    patch = _patch(pairs, words)
-    named_paths = dict.fromkeys(value for key, value in pairs if key in _PATHS)
+    patch = patch_among(pairs, words)
+    named_paths = dict.fromkeys(value for key, value in pairs if key in PATHS)
     paths = tuple(map(_path, (patch.paths if patch else ()) or named_paths))
     shell = read("" if paths else command)
-    kind = _kind(pairs, words, paths=paths, command=command, is_patch=patch is not None)
+    kind = kind_of(pairs, words, paths=paths, command=command, is_patch=patch is not None)
     edits = kind == "edit"
     is_verb = bool(paths) and patch is None and _VERB.fullmatch(command) is not None
     tool = f"{named(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
     others = [
         (key, value) for key, value in values(call.arguments) if value != command and value not in named_paths
     ]
-    others = [(key, value) for key, value in others if not (edits and key.casefold() in _OLD | _NEW)]
+    others = [(key, value) for key, value in others if not (edits and key.casefold() in OLD | NEW)]
     target = _target(paths, shell.text, [] if patch else others, kind=kind)
-    old, new = (patch.old, patch.new) if patch else (_of(pairs, _OLD), _of(pairs, _NEW))
-    change = _change(old, new) if old or new else clip(_of(pairs, _WRITTEN), CHANGE_CHARS)
+    old, new = (patch.old, patch.new) if patch else (value_of(pairs, OLD), value_of(pairs, NEW))
+    change = _change(old, new) if old or new else clip(value_of(pairs, WRITTEN), CHANGE_CHARS)
     ended = outcome(result, kind, shell=shell)
     same = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
     return Action(
@@ -163,18 +151,26 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
         media=media,
         paths=paths if kind in ("edit", "read") else (_path(shell.path),) if shell.path else (),
         kind=kind,
-        failed=ended.failed,
-        ran=ended.ran,
-        passed=ended.passed,
+        end=_end(ended, hides_end=kind == "command" and shell.hides_end),
         files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
-        hides_end=kind == "command" and shell.hides_end and not ended.passed,
     )
 
 
+def _end(ended: Outcome, *, hides_end: bool) -> str:
+    if not ended.ran:
+        return "aborted" if ended.failed else "stopped"
+    if ended.failed:
+        return "failed"
+    return "passed" if ended.passed else "hidden" if hides_end else ""
+
+
 def covers(passed: Action, failed: Action) -> bool:
-    """Whether a check that passed ran what another one failed of: the same program on the same files or more."""
-    if not failed.files or not failed.files <= passed.files or passed.tool != failed.tool:
+    """Whether what went well did what had failed: an edit of the same files, or a check that passed of the same
+    program on the same files or more."""
+    if failed.kind == "edit":
+        return passed.edits and {*failed.paths} <= {*passed.paths}
+    if passed.end != "passed" or passed.tool != failed.tool or not failed.files or not failed.files <= passed.files:
         return False
     if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
         return False
@@ -193,35 +189,6 @@ def merge(actions: Sequence[Action]) -> str:
         for tool, targets in tools.items()
     }
     return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in told.items())
-
-
-def _kind(
-    pairs: Sequence[tuple[str, str]], words: frozenset[str], *, paths: Sequence[str], command: str, is_patch: bool
-) -> str:
-    """The kind of a call (``Action.kind``), by its arguments and the words of its tool's name."""
-    old, new = (_of(pairs, names) for names in (_OLD, _NEW))
-    sends = any(_SENDS.match(key) for key, _ in pairs)
-    searches = any(key in _SEARCHES for key, _ in pairs)
-    is_dry = any(key.replace("_", "").replace("-", "") in _DRY and value == "true" for key, value in pairs)
-    puts = new or _of(pairs, _WRITTEN) or _of(pairs, _REPLACED)
-    verbs = _NAME_WORD.findall(command) if len(command) < MOST_VERB_CHARS else ()
-    deletes = not _DELETES.isdisjoint(words.union(verbs))
-    writes = paths and (puts or deletes) and not (sends or searches)
-    checks = not _CHECKS.isdisjoint(words)
-    if not (checks or is_dry) and (is_patch or (old and new) or writes):
-        return "edit"
-    if checks or (command and not paths):
-        return "command"
-    return "read" if paths and not (is_dry or sends) else ""
-
-
-def _patch(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> Patch | None:
-    """The patch among the arguments."""
-    for key, value in pairs:
-        is_begun = value.lstrip().startswith(BEGIN) or ("apply_patch" in value[:200] and BEGIN in value)
-        if is_begun or (key in _PATCH and not _PATCHES.isdisjoint(words)):
-            return read_patch(value)
-    return None
 
 
 def _command(pairs: Sequence[tuple[str, str]]) -> str:
@@ -255,10 +222,6 @@ def _path(path: str) -> str:
 def _joined(short: str, *pieces: str) -> str:
     told = "; ".join(filter(None, pieces))
     return f"{short}: {told}" if told else short
-
-
-def _of(pairs: Sequence[tuple[str, str]], keys: frozenset[str]) -> str:
-    return "\n".join(value for key, value in pairs if key in keys)
 
 
 def _change(old: str, new: str) -> str:

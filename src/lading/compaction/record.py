@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from lading.compaction.actions import Action, covers, merge
@@ -25,6 +26,8 @@ LEAST_WORTH = 0.2
 LINE_TOKENS = 4
 """What a line is charged beside its text: with the framing that ``Form.tokens`` has, more than it takes. Charged
 what they take, many short lines displace the few long ones that tell more: evidence falls by .01 to .03."""
+MOST_MINDED = 64
+"""Whether a check mends a failure is asked of so many failures, the newest."""
 MOST_FILES = 12
 MOST_FAILURES = 3
 
@@ -47,6 +50,8 @@ class Standing(NamedTuple):
     """The last failure of what has not passed since, the newest last."""
     unclear: set[str]
     """What failed and was then run so that its end cannot be seen."""
+    succeeded: dict[str, int]
+    """Where each tool last succeeded."""
     runs: Counter[str]
     """How often each call was carried out."""
     asked: int
@@ -99,7 +104,7 @@ def _fitted(
 
 def _standing(notes: Sequence[Note]) -> Standing:
     """How things stand at the end of the notes."""
-    standing = Standing({}, {}, {}, set(), Counter(), -1)
+    standing = Standing({}, {}, {}, set(), {}, Counter(), -1)
     for note in notes:
         act = note.action
         if act is None:
@@ -108,21 +113,19 @@ def _standing(notes: Sequence[Note]) -> Standing:
         if not act.ran:
             continue
         standing.runs[act.subject] += 1
-        if act.hides_end and not act.failed and act.subject in standing.failing:
+        if act.end == "hidden" and act.subject in standing.failing:
             standing.unclear.add(act.subject)
-        elif not act.hides_end:
+        elif act.end != "hidden":
             standing.unclear.discard(act.subject)
         standing.failing.pop(act.subject, None)
         if act.failed:
             standing.failing[act.subject] = note
             standing.failures.setdefault(act.subject, []).append(note)
             continue
-        if act.passed:
-            mended = [
-                subject
-                for subject, failed in standing.failing.items()
-                if failed.action and covers(act, failed.action)
-            ]
+        standing.succeeded[act.tool] = note.entry
+        if act.end == "passed" or act.edits:
+            newest = islice(reversed(standing.failing.items()), MOST_MINDED)
+            mended = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
             for subject in mended:
                 del standing.failing[subject]
         if act.edits:
@@ -221,6 +224,9 @@ def _state(standing: Standing) -> Iterator[str]:
         earlier = [f"{len(files) - MOST_FILES} earlier"] if len(files) > MOST_FILES else []
         yield f"{FILES}: " + ", ".join([*earlier, *files[-MOST_FILES:]])
     for subject, note in reversed(standing.failing.items()):
-        if note.action and (note.entry > standing.asked or standing.runs[subject] > 1):
+        # A query is put in other words when it failed.
+        is_over = note.action and note.action.is_data and standing.succeeded.get(note.action.tool, -1) > note.entry
+        is_new = note.entry > standing.asked and not is_over
+        if note.action and (is_new or standing.runs[subject] > 1):
             yield f"{FAILING}: {note.action.brief}"
             return

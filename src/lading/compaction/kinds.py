@@ -1,0 +1,71 @@
+"""The kind of a call, by the shape of its arguments and by words of its tool's name: edit, command, read or data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lading.compaction.patches import BEGIN, Patch, read_patch
+
+MOST_VERB_CHARS = 20
+PATHS = frozenset(
+    ["path", "file_path", "filepath", "filename", "file", "file_name", "notebook_path", "target_file"]
+)
+OLD = frozenset(["oldtext", "old_text", "old_string", "old_str", "search", "old", "find"])
+_REPLACED = OLD - {"search", "old", "find"}
+"""Of these the name alone says that the text is replaced."""
+NEW = frozenset(
+    ["newtext", "new_text", "new_string", "new_str", "replace", "replacement", "replacement_text", "new"]
+)
+WRITTEN = frozenset(
+    ["content", "contents", "file_text", "text", "new_content", "insert_text", "new_source", "code_edit"]
+)
+_PATCH = frozenset(["patch", "diff", "patch_text", "patchtext"])
+_SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
+"""Begins a key of a call that sends something: a path beside it is attached, neither read nor changed."""
+_SEARCHES = frozenset(["url", "query", "pattern"])
+_DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
+"""A call with one of these set to true changes nothing."""
+_DELETES = frozenset(["delete", "remove", "undo"])
+_PATCHES = frozenset(["patch", "apply", "edit", "replace"])
+_CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
+_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def name_words(name: str) -> frozenset[str]:
+    """The words of a tool's name."""
+    return frozenset(word.lower() for word in _NAME_WORD.findall(name))
+
+
+def kind_of(
+    pairs: Sequence[tuple[str, str]], words: frozenset[str], *, paths: Sequence[str], command: str, is_patch: bool
+) -> str:
+    """The kind of a call (``Action.kind``), by its arguments and the words of its tool's name."""
+    old, new = (value_of(pairs, names) for names in (OLD, NEW))
+    sends = any(_SENDS.match(key) for key, _ in pairs)
+    searches = any(key in _SEARCHES for key, _ in pairs)
+    is_dry = any(key.replace("_", "").replace("-", "") in _DRY and value == "true" for key, value in pairs)
+    puts = new or value_of(pairs, WRITTEN) or value_of(pairs, _REPLACED)
+    verbs = _NAME_WORD.findall(command) if len(command) < MOST_VERB_CHARS else ()
+    deletes = not _DELETES.isdisjoint(words.union(verbs))
+    writes = paths and (puts or deletes) and not (sends or searches)
+    checks = not _CHECKS.isdisjoint(words)
+    if not (checks or is_dry) and (is_patch or (old and new) or writes):
+        return "edit"
+    if checks or (command and not paths):
+        return "command"
+    return "read" if paths and not (is_dry or sends) else ""
+
+
+def patch_among(pairs: Sequence[tuple[str, str]], words: frozenset[str]) -> Patch | None:
+    """The patch among the arguments."""
+    for key, value in pairs:
+        is_begun = value.lstrip().startswith(BEGIN) or ("apply_patch" in value[:200] and BEGIN in value)
+        if is_begun or (key in _PATCH and not _PATCHES.isdisjoint(words)):
+            return read_patch(value)
+    return None
+
+
+def value_of(pairs: Sequence[tuple[str, str]], keys: frozenset[str]) -> str:
+    """The values of these keys, one behind the other."""
+    return "\n".join(value for key, value in pairs if key in keys)
