@@ -54,6 +54,7 @@ def test_a_patch_is_an_edit_of_the_files_that_it_names(tool: str, arguments: obj
             "import os",
         ),
         ("editor", {"command": "undo_edit", "path": "b.py"}, "b.py", ""),
+        ("rename", {"path": "h.py", "new_name": "i.py"}, "h.py", ""),
         ("delete_file", {"path": "h.py"}, "h.py", ""),
         ("edit_file", {"target_file": "g.py", "code_edit": "x = 2"}, "g.py", "x = 2"),
     ],
@@ -85,6 +86,8 @@ def test_what_searches_sends_or_runs_changes_no_file(tool: str, arguments: dict[
     [
         ("replace_all", {"path": "src", "find": "foo", "replace": "bar", "dry_run": True}),
         ("edit_file", {"path": "a.md", "edits": [{"oldText": "a", "newText": "b"}], "dryRun": True}),
+        ("upload_file", {"path": "a.pdf"}),
+        ("transcribe", {"path": "a.mp3", "text": "hint"}),
         ("post", {"channel_id": "C1", "text": "hello", "file": "x.txt"}),
     ],
 )

@@ -46,6 +46,8 @@ def test_the_first_line_that_tells_of_a_failure_is_found() -> None:
         "Segmentation fault (core dumped)",
         " ! [rejected]        main -> main (fetch first)",
         "curl: (7) Failed to connect to localhost",
+        "Auto-merging a.py\nCONFLICT (content): Merge conflict in a.py",
+        "<exit_code>1</exit_code>",
         "2/3 tests passed",
         "0 of 3 passed",
     ],
@@ -65,6 +67,7 @@ def test_commands_fail_in_many_words(text: str) -> None:
         "100% tests passed, 0 tests failed out of 9",
         "4 passed, 1 xfailed, 2 warnings in 0.1s",
         "12 of 12 passed",
+        "Test 1 of 3 passed",
     ],
 )
 def test_commands_succeed_in_many_words(text: str) -> None:
@@ -98,6 +101,7 @@ def test_the_output_of_a_command_may_be_in_json(command: str, result: object, te
         "<tool_use_error>String to replace not found in file.\nString: a</tool_use_error>",
         "No match found for old_string. No changes were made.",
         "File already exists",
+        "Error editing file: no",
         "Failed to find the context in a.py",
         "apply_patch verification failed: Failed to find expected lines in src/app.py",
         "Tool call timed out after 30s",
@@ -147,3 +151,7 @@ def test_what_was_stopped_says_so(text: str) -> None:
 
 def test_a_result_without_values_is_told_as_it_is() -> None:
     assert [ended("", text).text for text in ("[]", '{"orders": []}', "null")] == ["[]", '{"orders": []}', "null"]
+
+
+def test_an_answer_to_an_edit_in_another_language_is_shown() -> None:
+    assert ended("edit", "文件未找到").text == "文件未找到"

@@ -1,4 +1,4 @@
-"""The kind of a call, by the shape of its arguments and by words of its tool's name: edit, command, read or data."""
+"""The kind of a call, by the shape of its arguments and words of its tool's name: edit, command, read or data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ _SENDS = re.compile(r"(?:to|subject)$|recipient|channel|chat|thread")
 _SEARCHES = frozenset(["url", "query", "pattern"])
 _DRY = frozenset(["dryrun", "preview", "previewonly", "checkonly", "simulate"])
 """A call with one of these set to true changes nothing."""
-_DELETES = frozenset(["delete", "remove", "undo"])
+_DELETES = frozenset(["delete", "remove", "undo", "rename"])
+_GIVES = frozenset(
+    ["upload", "send", "post", "publish", "submit", "share", "attach", "transcribe", "translate", "ocr", "convert"]
+)
+"""A tool with one of these words in its name takes a file to give something else, which is told."""
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
 _CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -42,7 +46,7 @@ def kind_of(
 ) -> str:
     """The kind of a call (``Action.kind``), by its arguments and the words of its tool's name."""
     old, new = (value_of(pairs, names) for names in (OLD, NEW))
-    sends = any(_SENDS.match(key) for key, _ in pairs)
+    sends = not _GIVES.isdisjoint(words) or any(_SENDS.match(key) for key, _ in pairs)
     searches = any(key in _SEARCHES for key, _ in pairs)
     is_dry = any(key.replace("_", "").replace("-", "") in _DRY and value == "true" for key, value in pairs)
     puts = new or value_of(pairs, WRITTEN) or value_of(pairs, _REPLACED)

@@ -29,8 +29,9 @@ _ERROR = re.compile(
     r"|\bcommand (?:aborted|timed out)|\b[1-9]\d* (?:failed|failures?|errors?)\b"
     r"|\bbuild fail(?:ed|ure)\b|\b(?:failures|errors|failed): {1,9}[1-9]|non-zero (?:exit )?(?:code|status)"
     r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
+    r"|^CONFLICT \(|^automatic merge failed|\bexit[_ ]?code>\s*[1-9]"
     r"|^ ! \[rejected|^curl: \(\d"
-    r"|\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
+    r"|(?<!test )(?<!step )(?<!stage )(?<!part )\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
     re.IGNORECASE,
 )
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
@@ -40,7 +41,7 @@ _NOT_DONE = re.compile(
     r"\bnot found\b|\bno (?:match(?:es)?|changes?|occurrences?)\b|\b(?:does not|doesn't|already) exists?\b"
     r"|\btimed out\b|\b(?:failed|unable) to\b"
     r"|\b(?:verification|validation) failed\b|\b(?:cannot|could not|couldn't)\b"
-    r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>",
+    r"|\bpermission denied\b|\bE[A-Z]{4,}: |\berror:|<\w*error>|\A\W*error\b",
     re.IGNORECASE,
 )
 """In the first line of the answer to an edit that did not happen."""
@@ -212,7 +213,9 @@ def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> 
     if kind == "" and not failed:
         return _data(text, VALUES_CHARS)
     if kind != "command" and not failed:
-        return ""
+        # Whether an answer in another language is a refusal is for the reader to tell.
+        is_foreign = kind == "edit" and len(text) <= MOST_EMPTY_CHARS and not text.isascii()
+        return one_line(text) if is_foreign else ""
     if shell.only_looks and not failed:
         # The last of many lines says nothing of them all.
         return one_line(text) if len(text) <= OUTCOME_CHARS else ""
