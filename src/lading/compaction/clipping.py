@@ -26,6 +26,8 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     late = is_late_result(item)
     if item.tokens <= cap_tokens or not (item.clearable_tokens or late):
         return None
+    if view.span(item.entry, item.entry)[0] < view.head:
+        return None
     parts: list[Part] = []
     pointers: list[str] = []
     for part in item.message.parts:
