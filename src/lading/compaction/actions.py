@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading.compaction.clearing import named
 from lading.compaction.commands import MOST_COMMAND_CHARS, read
-from lading.compaction.outcomes import outcome
+from lading.compaction.outcomes import NO_RESULT, Outcome, outcome
 from lading.compaction.phrases import clip, listed, one_line, pair, values
 from lading.compaction.record_lines import quoted
 from lading.messages import ToolCall, ToolResult
@@ -58,21 +58,12 @@ class Action(Struct, frozen=True):
     target: str
     change: str = ""
     """The first lines of an edit that are new."""
-    outcome: str = ""
-    full: str = ""
-    """Of data: the outcome with more of its values."""
-    demands: str = ""
-    """What a document that was read demands, quoted."""
+    ended: Outcome = NO_RESULT
     media: str = ""
     """The images and files in the result, with the message that has them."""
     path: str = ""
     kind: str = ""
     """edit, command, read, or empty: data."""
-    failed: bool = False
-    ran: bool = True
-    """False: it has no result, or was stopped."""
-    passed: bool = False
-    """It says that what it checked is in order."""
     files: frozenset[str] = frozenset()
     """Of a command: the files it names."""
     subject: str = ""
@@ -84,6 +75,11 @@ class Action(Struct, frozen=True):
         return f"{self.tool} {self.target}".rstrip()
 
     @property
+    def failed(self) -> bool:
+        """Whether it did not do what it was to do."""
+        return self.ended.failed
+
+    @property
     def edits(self) -> bool:
         """Whether it changed a file."""
         return bool(self.path) and self.kind != "read"
@@ -91,26 +87,26 @@ class Action(Struct, frozen=True):
     @property
     def brief(self) -> str:
         """Tool and target, with the failure, what was demanded, and images."""
-        return _joined(self.short, self.outcome if self.failed else "", self.demands, self.media)
+        return _joined(self.short, self.ended.text if self.failed else "", self.ended.demands, self.media)
 
     @property
     def detail(self) -> str:
         """The line in full."""
-        return _joined(self.short, self.change, self.outcome, self.demands, self.media)
+        return _joined(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
     def forms(self) -> Iterator[tuple[str, float]]:
         """The line shorter and in full, each with what a token of it is worth."""
         if self.failed:
             worths = FAILURE_WORTH
-        elif self.demands:
+        elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
             kind = "edit" if self.edits else self.kind
             worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(kind, OTHER_WORTH)
         yield self.brief, worths[0]
         yield self.detail, worths[1]
-        if self.full:
-            yield _joined(self.short, self.full, self.media), FULL_WORTH
+        if self.ended.full:
+            yield _joined(self.short, self.ended.full, self.media), FULL_WORTH
 
 
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
@@ -129,21 +125,15 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
     others = [(key, value) for key, value in others if not (edits and key.casefold() in _OLD | _NEW)]
     target = _target(_path(path), shell.text, others, kind=kind)
     change = _change(old, new) if old or new else clip(content, CHANGE_CHARS)
-    ended = outcome(result, kind, shell=shell)
     same = shell.runs or " ".join([path, *(value for _, value in (() if edits else others))])
     return Action(
         tool=quoted(tool),
         target=quoted(target),
         change=quoted(change if edits else clip(shell.written, CHANGE_CHARS)),
-        outcome=quoted(ended.text),
-        full=quoted(ended.full),
-        demands=quoted(ended.demands),
+        ended=outcome(result, kind, shell=shell),
         media=media,
         path=_path(path if kind in ("edit", "read") else shell.path),
         kind=kind,
-        failed=ended.failed,
-        ran=ended.ran,
-        passed=ended.passed,
         files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
     )

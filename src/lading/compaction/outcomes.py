@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from lading.compaction.commands import Command
 from lading.compaction.phrases import MOST_READ_CHARS, clip, first_values, listed, one_line, pair
+from lading.compaction.record_lines import quoted
 from lading.messages import ToolResult
 
 OUTCOME_CHARS = 120
@@ -67,10 +68,13 @@ class Outcome(Struct, frozen=True):
     """Of a document: what it demands, quoted."""
 
 
+NO_RESULT = Outcome("no result", ran=False)
+
+
 def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
-        return Outcome("no result", ran=False)
+        return NO_RESULT
     text = _COLOUR.sub("", result.text)
     is_short = len(text) <= MOST_EMPTY_CHARS
     is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(text) is not None
@@ -79,12 +83,12 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     error = _error(kind, ends, shell, is_error=is_error)
     failed = is_error or bool(error)
     return Outcome(
-        _told(kind, text, error, shell=shell, failed=failed),
-        full="" if kind or failed else _data(text, MOST_VALUES_CHARS),
+        quoted(_told(kind, text, error, shell=shell, failed=failed)),
+        full="" if kind or failed else quoted(_data(text, MOST_VALUES_CHARS)),
         failed=failed,
         ran=not (is_short and _STOPPED.search(text)),
         passed=kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None,
-        demands=demands(ends) if kind == "read" or shell.only_looks else "",
+        demands=quoted(demands(ends)) if kind == "read" or shell.only_looks else "",
     )
 
 

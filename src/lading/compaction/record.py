@@ -103,7 +103,7 @@ def _standing(notes: Sequence[Note]) -> Standing:
         if act is None:
             standing = standing._replace(asked=note.entry) if note.speaker == "User" else standing
             continue
-        if not act.ran:
+        if not act.ended.ran:
             continue
         standing.runs[act.subject] += 1
         standing.failing.pop(act.subject, None)
@@ -111,7 +111,7 @@ def _standing(notes: Sequence[Note]) -> Standing:
             standing.failing[act.subject] = note
             standing.failures.setdefault(act.subject, []).append(note)
             continue
-        if act.passed:
+        if act.ended.passed:
             mended = [subject for subject, failed in standing.failing.items() if _checks_the_same(act, failed)]
             for subject in mended:
                 del standing.failing[subject]
@@ -130,7 +130,7 @@ def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
     for note in notes:
         act = note.action
         # Another edit of a file is not the same edit again.
-        if act is None or not (act.failed and act.ran) or act.edits:
+        if act is None or not (act.failed and act.ended.ran) or act.edits:
             yield note
         elif note is (failures := standing.failures[act.subject])[-1]:
             again = f" ({len(failures)} times)" if len(failures) > 1 else ""
