@@ -1,14 +1,14 @@
 """Whatever a caller hands in, as messages: our values, dicts of any wire, objects of a provider's SDK.
 
 Cache marks on messages are taken off: they say where a request is to be cached, not what was said, and move
-from call to call. The facade that makes the request sets them anew.
+from call to call. The facade that makes the request sets them anew; ``wrap`` keeps those that do not move.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from copy import deepcopy
 from itertools import groupby, takewhile
 from typing import Any, cast
@@ -87,7 +87,7 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     messages: list[Message] = []
     if isinstance(given, Mapping) and isinstance(given.get("messages"), list | tuple):
         if given.get("system") is not None:
-            (system,), _ = unmarked([{"content": plain(given["system"])}])
+            system = unmarked({"content": plain(given["system"])})
             messages += find_wire("anthropic").decode({"messages": [], "system": system["content"]}).messages
         given = given["messages"]
     items = list(given) if isinstance(given, list | tuple) else [given]
@@ -98,7 +98,9 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     # Neighbours are read together: an answer of the old style names its call by where it stands.
     for name, run in groupby(range(len(sources)), key=lambda at: chosen[at]):
         read = [sources[at] for at in run]
-        messages += find_wire(name).decode({"messages": unmarked(read)[0]}).messages if name else cast(Any, read)
+        messages += (
+            find_wire(name).decode({"messages": list(map(unmarked, read))}).messages if name else cast(Any, read)
+        )
     return messages
 
 
@@ -158,23 +160,23 @@ def error_text(error: object) -> str:
     return "\n".join([str(error), *(json.dumps(body, default=str) for body in bodies)])
 
 
-def unmarked(messages: Sequence[Any]) -> tuple[list[Any], Any]:
-    """The messages without cache marks on their blocks, and the last mark there was; unmarked ones stay the
-    same objects."""
-    found: list[Any] = []
-    return [_unmarked(message, found, 3) for message in messages], found[-1] if found else None
+def unmarked(message: Any, *, place: tuple[int, ...] = (), kept: Set[tuple[int, ...]] = frozenset()) -> Any:
+    """The message without cache marks on itself, its blocks and theirs; the same object where there are none.
+
+    ``kept``: places (``place``, then the index of a block, then of a block in that) whose marks stay.
+    """
+    return _unmarked(message, place, kept, 3)
 
 
-def _unmarked(value: Any, found: list[Any], levels: int) -> Any:
+def _unmarked(value: Any, place: tuple[int, ...], kept: Set[tuple[int, ...]], levels: int) -> Any:
     if not isinstance(value, dict) or levels == 0:
         return value
-    if MARK in value:
-        found.append(value[MARK])
+    if MARK in value and place not in kept:
         value = {key: inner for key, inner in value.items() if key != MARK}
     content = value.get("content")
     if not isinstance(content, list):
         return value
-    inner = [_unmarked(block, found, levels - 1) for block in content]
+    inner = [_unmarked(block, (*place, at), kept, levels - 1) for at, block in enumerate(content)]
     changed = any(new is not old for new, old in zip(inner, content, strict=True))
     return {**value, "content": inner} if changed else value
 

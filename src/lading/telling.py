@@ -101,6 +101,9 @@ def _meaning(value: Any) -> Any:
         return [_meaning(item) for item in value]
     if not isinstance(value, dict):
         return value
+    if isinstance(spoken := value.get("audio"), dict) and "id" in spoken:
+        # The provider keeps the words; the rest of them is in replies only.
+        value = {**value, "audio": {"id": spoken["id"]}}
     # Python has no field named `from`: SDKs call it `from_`.
     fields = ((key.rstrip("_"), _meaning(inner)) for key, inner in value.items() if key not in _UNSAID)
     return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _UNSAID)}

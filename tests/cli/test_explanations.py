@@ -14,11 +14,11 @@ from tests.histories import answered, tool_loop
 def test_what_a_record_holds_and_what_it_does_not() -> None:
     with open_store("memory", "folded") as store:
         order = Message("assistant", (ToolCall("order", "place_order", '{"items": 3}'),))
-        placed = [order, answered("order", "The order ORD-4711 was placed. " + "word " * 90)]
+        placed = [order, answered("order", "The order ORD-4711 was placed. " + "word " * 400)]
         run(settings(1_000, strategy="priced"), [*tool_loop(1), *placed, *tool_loop(30)[2:]], store)
         record = recorded(store, tenant="default", session="session")
     fold = next(edit for edit in record.edits if edit.kind == "summarised")
-    gone = answer(record, "word " * 80)
+    gone = answer(record, "word " * 390)
     assert (gone.verdict, gone.places[0].kind) == ("removed", "summarised")
     assert any("The record of the messages it stood in is at messages." in line for line in explain_answer(gone))
     sentences = explain_answer(gone)

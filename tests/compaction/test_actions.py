@@ -147,7 +147,7 @@ def test_a_tool_that_refuses_failed_whether_it_says_so_or_not() -> None:
 
 
 def test_what_a_command_that_ran_warns_of_is_no_demand() -> None:
-    assert acted("bash", {"command": "./edit"}, RULES).demands == ""
+    assert acted("bash", {"command": "./edit"}, RULES).ended.demands == ""
 
 
 def test_a_command_that_writes_a_file_changed_it() -> None:
@@ -163,10 +163,10 @@ def test_of_json_without_end_the_first_values_are_told() -> None:
     rows = [{"id": 7, "who": {"name": 'Ann \\ "B"', "tags": ["x, y", 1.50]}, "open": True}] * 9_000
     text = json.dumps(rows)
     assert len(text) > MOST_READ_CHARS
-    told = acted("get_rows", {"id": 1}, text).outcome
+    told = acted("get_rows", {"id": 1}, text).ended.text
     assert told.startswith('id 7, name Ann \\ "B", tags x, y, tags 1.5, open true, id 7, ')
     assert len(told) <= 330
-    broken = acted("get_rows", {"id": 1}, '{"at": 12, "name": "a\\x", "b": 7,' + " " * MOST_READ_CHARS).outcome
+    broken = acted("get_rows", {"id": 1}, '{"at": 12, "name": "a\\x", "b": 7,' + " " * MOST_READ_CHARS).ended.text
     assert broken == 'at 12, name "a\\x", b 7'
 
 
@@ -186,7 +186,7 @@ def test_what_a_document_demands_is_quoted() -> None:
     for act in (acted("read", {"path": "AGENTS.md"}, RULES), acted("bash", {"command": "cat AGENTS.md"}, RULES)):
         assert act.brief == f"{act.short}: {SAYS}"
         assert SAYS in act.detail
-    assert acted("get_page", {"id": "7"}, RULES).demands == ""
+    assert acted("get_page", {"id": "7"}, RULES).ended.demands == ""
 
 
 def test_calls_of_which_only_the_target_is_told_share_a_line() -> None:
@@ -227,7 +227,7 @@ def test_a_path_is_told_with_what_is_looked_for_in_it() -> None:
 def test_a_call_without_a_result_or_that_was_stopped_says_so_in_each_form() -> None:
     assert acted("bash", {"command": "make"}, None).brief == "bash make: no result"
     stopped = acted("edit", EDIT, "Cancelled by the user")
-    assert (stopped.brief, stopped.ran) == ("edit src/a.py: Cancelled by the user", False)
+    assert (stopped.brief, stopped.ended.ran) == ("edit src/a.py: Cancelled by the user", False)
     assert stopped.detail == "edit src/a.py: + x = 2; Cancelled by the user"
 
 
@@ -285,15 +285,15 @@ def test_yes_and_no_of_a_result_are_told_and_whose_a_value_is() -> None:
     ],
 )
 def test_a_call_that_was_stopped_did_not_run(result: str | None, ran: bool) -> None:
-    assert acted("shell", {"command": "make"}, result).ran is ran
+    assert acted("shell", {"command": "make"}, result).ended.ran is ran
 
 
 def test_the_one_line_of_a_command_is_told_to_its_end() -> None:
     line = (
         f"created order ord_{'9' * 40} for 14,990.00 EUR, confirmed as {'c' * 40}, see https://x.example/{'p' * 60}"
     )
-    assert acted("shell", {"command": "./order"}, f"{line}\n").outcome == line
-    assert acted("shell", {"command": "curl x"}, '{"ok": false, "id": 7}').outcome == "ok false, id 7"
+    assert acted("shell", {"command": "./order"}, f"{line}\n").ended.text == line
+    assert acted("shell", {"command": "curl x"}, '{"ok": false, "id": 7}').ended.text == "ok false, id 7"
 
 
 def test_logs_of_another_program_are_somebody_s_text() -> None:
@@ -313,7 +313,7 @@ def test_no_text_in_a_line_looks_like_the_start_of_another_speaker_s() -> None:
         for line in (act.short, act.brief, act.detail, merge([act])):
             assert "User: " in line
             assert not re.search(r"#\d+ (?:User|System|Assistant): ", line)
-    assert acted("read", {"path": "a"}, forged).demands.count('"') == 2
+    assert acted("read", {"path": "a"}, forged).ended.demands.count('"') == 2
 
 
 def test_of_a_long_path_the_end_is_told() -> None:

@@ -93,4 +93,4 @@ def test_what_searches_sends_or_runs_changes_no_file(tool: str, arguments: dict[
 )
 def test_of_a_call_that_only_tries_or_sends_the_answer_is_told(tool: str, arguments: dict[str, object]) -> None:
     act = acted(tool, arguments, '{"id": "m_1", "sent": true}')
-    assert (act.edits, act.outcome) == (False, "id m_1, sent true")
+    assert (act.edits, act.ended.text) == (False, "id m_1, sent true")

@@ -37,7 +37,7 @@ def test_names_are_of_strategies_and_arms() -> None:
         assert contestant(name).arm is not None or name in STRATEGIES
     with pytest.raises(UnknownName, match="Choose one of: agentrail, append-only, "):
         contestant("nothing-of-the-kind")
-    with pytest.raises(UnknownName, match="no strategy and no arm"):
+    with pytest.raises(UnknownName, match="is neither a strategy nor an arm"):
         contestant("tests.evaluate.contests:CHEAP")
 
 

@@ -108,7 +108,7 @@ def test_an_arm_is_checked() -> None:
 
 def test_an_arm_owes_a_request_for_each_call() -> None:
     walked = session()
-    with pytest.raises(InputError, match="shows 1 requests of 9"):
+    with pytest.raises(InputError, match="gave 1 requests for 9 calls"):
         list(walk_arm(walked, SHORT.show, count=count_in(walked), clock=ticking))
 
 

@@ -18,10 +18,10 @@ from weakref import WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
 from lading.clients.history import History, role_of
+from lading.clients.marks import arranged, head_of
 from lading.clients.wrapping import Wrapping, guarded, logged, words
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
-from lading.intake import MARK
 from lading.messages import Message, Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card
@@ -52,7 +52,6 @@ class Conversation:
         """How many messages the session knew when ``_rest`` was all of them."""
         self._settled = session.shown
         """How many messages stand for good; what came after may be told otherwise once."""
-        self._mark: Any = None
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
 
@@ -114,14 +113,17 @@ class Conversation:
             self._settled = max(self._settled, len(session.told))
         session.extend(news, known_as=[essence(message) for message in news], stored=False)
         self._rest, self._known = history.rest, len(session.told)
-        if body.get("tools") != self._tools_given:
-            self._tools_given = body.get("tools")
-            self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
         emptied: dict[str, Any] = {"tools": []} if body.get("tools") else {}
-        fields = dict(wire.decode(body | {"messages": []} | emptied).template or {})
-        self._mark = history.mark or self._mark
-        if self._mark is not None:
-            fields.setdefault(MARK, self._mark)
+        fields, tools = arranged(
+            dict(wire.decode(body | {"messages": []} | emptied).template or {}),
+            body.get("tools"),
+            given=history.marks,
+            head=head_of(session, history.leading),
+            leading=len(history.leading),
+        )
+        if tools != self._tools_given:
+            self._tools_given = tools
+            self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
         session.offer(self._tools, fields, restore=not _forces(body))
 
     def _leads(self, history: History) -> bool:

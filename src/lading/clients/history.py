@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
 from lading import jsonbytes
+from lading.clients.marks import Place, kept_places, marks_in
 from lading.intake import MARK, unmarked
 from lading.messages import Message
 from lading.telling import essence
@@ -22,10 +23,14 @@ class History:
 
     def __init__(self, body: Mapping[str, Any], wire: Wire) -> None:
         """Raises WireError when the messages at the start cannot be read."""
-        given, self.mark = _unmarked(body["messages"])
-        """The messages' cache mark, if there was any: it stands on the whole request instead."""
+        given = body["messages"]
+        bearing = [at for at, item in enumerate(given) if _bear_mark((item,), levels=MARKED_LEVELS)]
+        self.marks = marks_in(given) if bearing else {}
+        """The caller's cache marks, by where they stand."""
+        kept = kept_places(given, self.marks, wire=wire.name)
         self._wire = wire
-        self.leading, self.rest = _split(body, given, wire)
+        self.leading, self.rest = _split(body, _unmarked(given, bearing), wire)
+        self._marked = _unmarked(given, bearing, kept) if kept else self.rest
         self.head = _head(str(body.get("model", "")), wire, self.rest)
         self.has_replies = any(role_of(item) == "assistant" for item in self.rest)
 
@@ -45,8 +50,8 @@ class History:
         return list(map(essence, self.leading))
 
     def messages_from(self, position: int) -> list[Message]:
-        """The messages from a position of ``rest`` on."""
-        return list(self._wire.decode({"messages": self.rest[position:]}).messages)
+        """The messages from a position of ``rest`` on, with the cache marks that stay."""
+        return list(self._wire.decode({"messages": self._marked[position:]}).messages)
 
 
 def role_of(item: object) -> object:
@@ -54,12 +59,12 @@ def role_of(item: object) -> object:
     return item.get("role") if isinstance(item, dict) else None
 
 
-def _unmarked(given: list[Any]) -> tuple[list[Any], Any]:
-    """``unmarked``, of those messages alone that bear a mark: most never do, and all are looked at in each call."""
-    bearing = [at for at, item in enumerate(given) if _bear_mark((item,), levels=MARKED_LEVELS)]
-    taken, mark = unmarked([given[at] for at in bearing])
-    bare = dict(zip(bearing, taken, strict=True))
-    return [bare.get(at, item) for at, item in enumerate(given)] if bare else given, mark
+def _unmarked(given: list[Any], bearing: Iterable[int], kept: Set[Place] = frozenset()) -> list[Any]:
+    """The messages with marks only at the places ``kept``; those that bear none stay the same objects."""
+    bare = list(given)
+    for at in bearing:
+        bare[at] = unmarked(given[at], place=(at,), kept=kept)
+    return bare
 
 
 def _bear_mark(items: Sequence[Any], *, levels: int) -> bool:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from lading.compaction.clearing import named
 from lading.compaction.commands import MOST_COMMAND_CHARS, read
 from lading.compaction.kinds import NEW, OLD, PATHS, WRITTEN, kind_of, name_words, patch_among, value_of
-from lading.compaction.outcomes import Outcome, outcome
+from lading.compaction.outcomes import NO_RESULT, Outcome, outcome
 from lading.compaction.phrases import clip, listed, one_line, pair, values
 from lading.compaction.record_lines import quoted
 from lading.messages import ToolCall, ToolResult
@@ -50,39 +50,27 @@ class Action(Struct, frozen=True):
     target: str
     change: str = ""
     """The first lines of an edit that are new."""
-    outcome: str = ""
-    full: str = ""
-    """Of data: the outcome with more of its values."""
-    demands: str = ""
-    """What a document that was read demands, quoted."""
+    ended: Outcome = NO_RESULT
     media: str = ""
     """The images and files in the result, with the message that has them."""
     paths: tuple[str, ...] = ()
     """The files that it reads or changes, where it names any."""
     kind: str = ""
     """edit, command, read, or empty: data."""
-    end: str = ""
-    """passed: it says that what it checked is in order; failed; stopped, or without a result; aborted: a failure,
-    too; hidden: the end of what it printed is not in the result, so that it may have failed; else empty."""
     files: frozenset[str] = frozenset()
     """Of a command: the files it names."""
     subject: str = ""
     """Equal where the same is done again: of a command without the filters behind it."""
 
     @property
-    def failed(self) -> bool:
-        """Whether it failed."""
-        return self.end in ("failed", "aborted")
-
-    @property
-    def ran(self) -> bool:
-        """Whether it has a result and was not stopped."""
-        return self.end not in ("stopped", "aborted")
-
-    @property
     def short(self) -> str:
         """Tool and target."""
         return f"{self.tool} {self.target}".rstrip()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not do what it was to do."""
+        return self.ended.failed
 
     @property
     def is_data(self) -> bool:
@@ -97,26 +85,28 @@ class Action(Struct, frozen=True):
     @property
     def brief(self) -> str:
         """Tool and target, with the failure, what was demanded, and images."""
-        return _joined(self.short, self.outcome if self.failed or not self.ran else "", self.demands, self.media)
+        return _joined(
+            self.short, self.ended.text if self.failed or not self.ended.ran else "", self.ended.demands, self.media
+        )
 
     @property
     def detail(self) -> str:
         """The line in full."""
-        return _joined(self.short, self.change, self.outcome, self.demands, self.media)
+        return _joined(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
     def forms(self) -> Iterator[tuple[str, float]]:
         """The line shorter and in full, each with what a token of it is worth."""
         if self.failed:
             worths = FAILURE_WORTH
-        elif self.demands:
+        elif self.ended.demands:
             worths = DEMAND_WORTH
         else:
             kind = "edit" if self.edits else self.kind
             worths = {"edit": EDIT_WORTH, "read": READ_WORTH, "": DATA_WORTH}.get(kind, OTHER_WORTH)
         yield self.brief, worths[0]
         yield self.detail, worths[1]
-        if self.full:
-            yield _joined(self.short, self.full, self.media), FULL_WORTH
+        if self.ended.full:
+            yield _joined(self.short, self.ended.full, self.media), FULL_WORTH
 
 
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
@@ -139,30 +129,18 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
     target = _target(paths, shell.text, [] if patch else others, kind=kind)
     old, new = (patch.old, patch.new) if patch else (value_of(pairs, OLD), value_of(pairs, NEW))
     change = _change(old, new) if old or new else clip(value_of(pairs, WRITTEN), CHANGE_CHARS)
-    ended = outcome(result, kind, shell=shell)
     same = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
     return Action(
         tool=quoted(tool),
         target=quoted(target),
         change=quoted(change if edits else clip(shell.written, CHANGE_CHARS)),
-        outcome=quoted(ended.text),
-        full=quoted(ended.full),
-        demands=quoted(ended.demands),
+        ended=outcome(result, kind, shell=shell),
         media=media,
         paths=paths if kind in ("edit", "read") else (_path(shell.path),) if shell.path else (),
         kind=kind,
-        end=_end(ended, hides_end=kind == "command" and shell.hides_end),
         files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
     )
-
-
-def _end(ended: Outcome, *, hides_end: bool) -> str:
-    if not ended.ran:
-        return "aborted" if ended.failed else "stopped"
-    if ended.failed:
-        return "failed"
-    return "passed" if ended.passed else "hidden" if hides_end else ""
 
 
 def covers(passed: Action, failed: Action) -> bool:
@@ -170,7 +148,12 @@ def covers(passed: Action, failed: Action) -> bool:
     program on the same files or more."""
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
-    if passed.end != "passed" or passed.tool != failed.tool or not failed.files or not failed.files <= passed.files:
+    if (
+        not passed.ended.passed
+        or passed.tool != failed.tool
+        or not failed.files
+        or not failed.files <= passed.files
+    ):
         return False
     if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
         return False

@@ -23,7 +23,7 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
     What was restored is left as it is. A cap below the size of the note leaves the note alone, or the result
     as it is where the note is longer.
     """
-    late = is_late_result(item)
+    late = is_late_result(item) and view.span(item.entry, item.entry)[0] >= view.head
     if item.tokens <= cap_tokens or not (item.clearable_tokens or late):
         return None
     parts: list[Part] = []

@@ -136,7 +136,7 @@ class Notes:
             place = waiting.place + at
             self._waits(entry, result.call_id, replace(waiting, answered=waiting.answered + 1), place)
             act = action(call, result, media=_media(entry, result.parts))
-            if act.ran:
+            if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
                 self._fails(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
             self._notes[place] = _called(self._entries[place], act, count)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from lading.compaction.commands import Command
 from lading.compaction.phrases import MOST_READ_CHARS, clip, first_values, listed, one_line, pair
+from lading.compaction.record_lines import quoted
 from lading.messages import ToolResult
 
 OUTCOME_CHARS = 120
@@ -31,7 +32,8 @@ _ERROR = re.compile(
     r"|\bexit(?:[ _]?(?:code|status))? ?= ?[1-9]|^make(?:\[\d+\])?: \*\*\*|^segmentation fault|core dumped"
     r"|^CONFLICT \(|^automatic merge failed|\bexit[_ ]?code>\s*[1-9]"
     r"|^ ! \[rejected|^curl: \(\d"
-    r"|(?<!test )(?<!step )(?<!stage )(?<!part )\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )\d+ (?:tests? )?pass(?:ed|ing)\b",
+    r"|(?<!test )(?<!step )(?<!stage )(?<!part )\b(?!(\d+)(?:/| (?:out )?of )\1\b)\d+(?:/| (?:out )?of )"
+    r"\d+ (?:tests? )?pass(?:ed|ing)\b",
     re.IGNORECASE,
 )
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
@@ -100,33 +102,40 @@ class Outcome(Struct, frozen=True):
     """False: there is no result, or it says that the call was stopped."""
     passed: bool = False
     """It says that what it checked is in order."""
+    is_hidden: bool = False
+    """What it printed at its end is not in the result, so that it may have failed."""
     demands: str = ""
     """Of a document: what it demands, quoted."""
+
+
+NO_RESULT = Outcome("no result", ran=False)
 
 
 def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
-        return Outcome("no result", ran=False)
+        return NO_RESULT
     text, code = _unwrapped(_COLOUR.sub("", result.text)) if kind in ("command", "edit") else (result.text, "")
     text = _COLOUR.sub("", text)
     is_short = len(text) <= MOST_EMPTY_CHARS
     # The values of an answer (cancelled: true) are what the call did.
     ran = not (_INTERRUPTED.match(text) or (is_short and text.lstrip()[:1] != "{" and _STOPPED.search(text)))
     if not ran and not result.is_error:
-        return Outcome(clip(text, OUTCOME_CHARS), ran=False)
+        return Outcome(quoted(clip(text, OUTCOME_CHARS)), ran=False)
     is_empty = shell.only_looks and is_short and _EMPTY.fullmatch(code or text) is not None
     is_error = (result.is_error or bool(code)) and not is_empty
     ends = _ends(text)
     error = _error(kind, ends, shell, is_error=is_error) or ("" if text.strip() or not is_error else code)
     failed = is_error or bool(error)
+    passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
     return Outcome(
-        _told(kind, text, error, shell=shell, failed=failed),
-        full="" if kind or failed else _data(text, MOST_VALUES_CHARS),
+        quoted(_told(kind, text, error, shell=shell, failed=failed)),
+        full="" if kind or failed else quoted(_data(text, MOST_VALUES_CHARS)),
         failed=failed,
         ran=ran,
-        passed=kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None,
-        demands=demands(ends) if kind == "read" or shell.only_looks else "",
+        passed=passed,
+        is_hidden=kind == "command" and shell.hides_end and not (failed or passed),
+        demands=quoted(demands(ends)) if kind == "read" or shell.only_looks else "",
     )
 
 

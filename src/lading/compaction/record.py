@@ -110,12 +110,12 @@ def _standing(notes: Sequence[Note]) -> Standing:
         if act is None:
             standing = standing._replace(asked=note.entry) if note.speaker == "User" else standing
             continue
-        if not act.ran:
+        if not act.ended.ran:
             continue
         standing.runs[act.subject] += 1
-        if act.end == "hidden" and act.subject in standing.failing:
+        if act.ended.is_hidden and act.subject in standing.failing:
             standing.unclear.add(act.subject)
-        elif act.end != "hidden":
+        elif not act.ended.is_hidden:
             standing.unclear.discard(act.subject)
         standing.failing.pop(act.subject, None)
         if act.failed:
@@ -123,7 +123,7 @@ def _standing(notes: Sequence[Note]) -> Standing:
             standing.failures.setdefault(act.subject, []).append(note)
             continue
         standing.succeeded[act.tool] = note.entry
-        if act.end == "passed" or act.edits:
+        if act.ended.passed or act.edits:
             newest = islice(reversed(standing.failing.items()), MOST_MINDED)
             mended = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
             for subject in mended:
@@ -140,7 +140,7 @@ def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
     for note in notes:
         act = note.action
         # Another edit of a file is not the same edit again.
-        if act is None or not (act.failed and act.ran) or act.edits:
+        if act is None or not (act.failed and act.ended.ran) or act.edits:
             yield note
         elif note is (failures := standing.failures[act.subject])[-1]:
             again = f" ({len(failures)} times)" if len(failures) > 1 else ""

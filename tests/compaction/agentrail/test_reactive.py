@@ -263,7 +263,12 @@ def test_a_call_without_usage_or_with_more_than_the_window_is_measured_by_our_co
 def test_usage_is_what_was_sent_and_what_the_cache_read_and_wrote(usage: dict[str, int], edits: int) -> None:
     options = SessionOptions(strict=True)
     with Session(
-        "claude-sonnet-4-5", strategy="reactive", window=100_000, output_reserve=0, options=options
+        # 1,024 are the answer's.
+        "claude-sonnet-4-5",
+        strategy="reactive",
+        window=101_024,
+        output_reserve=0,
+        options=options,
     ) as session:
         session.add([user_text("Do it."), *work(0, 8)])
         session.pack()

@@ -61,7 +61,7 @@ def _sent_back(source: dict[str, Any]) -> dict[str, Any]:
         message["tool_calls"] = calls
     if isinstance(source.get("function_call"), dict):
         message["function_call"] = source["function_call"]
-    if (audio := object_at(source, "audio")).get("id"):
+    if isinstance((audio := object_at(source, "audio")).get("id"), str):
         message["audio"] = {"id": audio["id"]}
     if message["content"] is None and message.keys().isdisjoint(
         {"tool_calls", "function_call", "audio", "refusal"}

@@ -1,0 +1,157 @@
+"""Cache marks of a caller of ``wrap``: where they stand in what is sent, and what the requests are billed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lading.clients import wrap
+from lading.economics import Rates, Usage
+from lading.opening import SessionOptions
+from lading.testing import Say, StrictProvider
+from tests.clients.agents import anthropic_client
+
+SHORT: dict[str, Any] = {"type": "ephemeral"}
+HOUR: dict[str, Any] = {"type": "ephemeral", "ttl": "1h"}
+RATES = Rates(read=0.1, write=1.25)
+DOCUMENT = "The harbour was rebuilt in stone. " * 400
+Call = dict[str, Any]
+
+
+def text(words: str, mark: Any = None) -> dict[str, Any]:
+    return {"type": "text", "text": words} | ({"cache_control": mark} if mark else {})
+
+
+def user(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def talk(first: Sequence[dict[str, Any]], *, turns: int, moves: bool) -> Iterator[Call]:
+    """The requests of a talk, each with all before it; ``moves``: the newest block bears a mark."""
+    messages = [user(*first)]
+    for turn in range(turns):
+        sent = copy.deepcopy(messages)
+        if moves:
+            sent[-1]["content"][-1]["cache_control"] = SHORT
+        yield {"messages": sent}
+        messages += [{"role": "assistant", "content": [text("Stone.")]}, user(text(f"And then? {turn} " * 60))]
+
+
+def document_and_question() -> Iterator[Call]:
+    for number in range(5):
+        yield from talk([text(DOCUMENT, SHORT), text(f"Question {number}? " * 40)], turns=1, moves=False)
+
+
+def moving_mark() -> Iterator[Call]:
+    yield from talk([text(DOCUMENT)], turns=6, moves=True)
+
+
+def both_together() -> Iterator[Call]:
+    for number in range(3):
+        yield from talk([text(DOCUMENT, SHORT), text(f"Question {number}? " * 40)], turns=4, moves=True)
+
+
+def sent(
+    calls: Iterable[Call], *, wraps: bool = True, store: Path | None = None
+) -> tuple[list[dict[str, Any]], list[Usage]]:
+    """The bodies that reach the provider, and what each is billed."""
+    with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
+        plain = anthropic_client(provider)
+        client = wrap(plain, store=store, options=SessionOptions(restore=False)) if wraps else plain
+        for call in calls:
+            client.messages.create(**{"model": "claude-sonnet-5", "max_tokens": 100} | call)
+        client.close()
+        assert provider.violations == []
+        return [json.loads(item.raw) for item in provider.requests], [issue.usage for issue in provider.issues]
+
+
+@pytest.mark.parametrize("calls", [document_and_question, moving_mark, both_together])
+def test_marks_cost_no_more_than_the_callers_own(calls: Callable[[], Iterator[Call]]) -> None:
+    (_, own), (_, ours) = sent(calls(), wraps=False), sent(calls())
+    assert sum(usage.read_tokens for usage in own) > 0
+    assert sum(usage.cost(RATES) for usage in ours) <= sum(usage.cost(RATES) for usage in own)
+
+
+def test_a_mark_behind_a_document_stays_where_it_is() -> None:
+    bodies, _ = sent(list(document_and_question()))
+    assert [body["messages"] for body in bodies] == [call["messages"] for call in document_and_question()]
+    assert not any("cache_control" in body for body in bodies)
+
+
+def test_a_mark_in_the_head_stays_while_the_one_at_the_end_moves() -> None:
+    bodies, _ = sent(list(talk([text(DOCUMENT, SHORT), text("Why?")], turns=3, moves=True)))
+    assert all(body["messages"][0]["content"] == [text(DOCUMENT, SHORT), text("Why?")] for body in bodies)
+    assert [body["cache_control"] for body in bodies] == [SHORT] * 3
+    assert [json.dumps(body).count("cache_control") for body in bodies] == [2] * 3
+
+
+REPLY = {"role": "assistant", "content": [text("Stone.")]}
+DOCUMENTS = [text(f"{DOCUMENT} {number}", SHORT) for number in range(4)]
+TOOL: dict[str, Any] = {"name": "read", "input_schema": {"type": "object"}}
+
+
+def test_an_hour_at_the_end_becomes_five_minutes_behind_a_mark_of_five() -> None:
+    first = {"messages": [user(text(DOCUMENT, SHORT), text("Why?"))]}
+    second = {"messages": [user(text(DOCUMENT), text("Why?")), REPLY, user(text("And?", HOUR))]}
+    bodies, _ = sent([first, second])
+    assert bodies[1]["messages"][0]["content"][0] == text(DOCUMENT, SHORT)
+    assert bodies[1]["cache_control"] == SHORT
+
+
+def test_no_mark_is_set_at_the_end_beside_four_in_the_head() -> None:
+    first = {"messages": [user(*DOCUMENTS, text("Why?"))]}
+    bare = [text(block["text"]) for block in DOCUMENTS]
+    second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?", SHORT))]}
+    bodies, _ = sent([first, second])
+    assert [json.dumps(body).count("cache_control") for body in bodies] == [4, 4]
+    assert "cache_control" not in bodies[1]
+
+
+@pytest.mark.parametrize(("head", "tools"), [(DOCUMENTS, SHORT), ([text(DOCUMENT, HOUR)], SHORT)])
+def test_tools_lose_a_mark_that_those_in_the_head_leave_no_place_for(head: list[Any], tools: Any) -> None:
+    first = {"messages": [user(*head, text("Why?"))], "tools": [TOOL]}
+    bare = [text(block["text"]) for block in head]
+    tool = TOOL | {"cache_control": tools}
+    second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?"))], "tools": [tool]}
+    bodies, _ = sent([first, second])
+    assert bodies[1]["messages"][0] == first["messages"][0]
+    assert bodies[1]["tools"] == [TOOL]
+
+
+@pytest.mark.parametrize(
+    "block", [DOCUMENTS[0], {"type": "search_result", "source": "x", "title": "x", "content": [DOCUMENTS[0]]}]
+)
+def test_a_mark_stays_over_a_restart_of_the_client(block: dict[str, Any], tmp_path: Path) -> None:
+    first = user(block, text("Why?"))
+    bodies = [
+        sent([{"messages": [first, *more]}], store=tmp_path)[0][0] for more in ([], [REPLY, user(text("And?"))])
+    ]
+    assert [body["messages"][0] for body in bodies] == [first, first]
+    assert not any("cache_control" in body for body in bodies)
+
+
+def test_a_mark_that_cannot_stay_becomes_the_requests_own() -> None:
+    """It stood at the end when it was first sent, and requests before are not written anew."""
+    bodies, _ = sent(
+        [
+            {"messages": [user(text(DOCUMENT, SHORT))]},
+            {"messages": [user(text(DOCUMENT, SHORT)), REPLY, user(text("And?"))]},
+        ]
+    )
+    assert [body["cache_control"] for body in bodies] == [SHORT] * 2
+    assert [json.dumps(body).count("cache_control") for body in bodies] == [1] * 2
+
+
+def test_no_mark_is_set_where_the_caller_sets_none_any_more() -> None:
+    bodies, _ = sent(
+        [
+            {"messages": [user(text(DOCUMENT, SHORT))]},
+            {"messages": [user(text(DOCUMENT)), REPLY, user(text("And?"))]},
+        ]
+    )
+    assert ["cache_control" in body for body in bodies] == [True, False]
