@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from lading.compaction.actions import covers
 from tests.compaction.acted import acted
 
 PATCH = (
@@ -94,3 +95,9 @@ def test_what_searches_sends_or_runs_changes_no_file(tool: str, arguments: dict[
 def test_of_a_call_that_only_tries_or_sends_the_answer_is_told(tool: str, arguments: dict[str, object]) -> None:
     act = acted(tool, arguments, '{"id": "m_1", "sent": true}')
     assert (act.edits, act.ended.text) == (False, "id m_1, sent true")
+
+
+def test_a_tool_that_runs_tests_covers_a_command_that_does() -> None:
+    failed = acted("shell", {"command": "python -m pytest tests/a.py"}, "1 failed")
+    assert covers(acted("run_tests", {"arguments": "tests/a.py"}, "3 passed"), failed)
+    assert not covers(acted("lint", {"arguments": "tests/a.py"}, "3 passed"), failed)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading.compaction.clearing import named
 from lading.compaction.commands import MOST_COMMAND_CHARS, read
-from lading.compaction.kinds import NEW, OLD, PATHS, WRITTEN, kind_of, name_words, patch_among, value_of
+from lading.compaction.kinds import CHECKS, NEW, OLD, PATHS, WRITTEN, kind_of, name_words, patch_among, value_of
 from lading.compaction.outcomes import NO_RESULT, Outcome, outcome
 from lading.compaction.phrases import clip, listed, one_line, pair, values
 from lading.compaction.record_lines import quoted
@@ -148,17 +148,18 @@ def covers(passed: Action, failed: Action) -> bool:
     program on the same files or more."""
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
-    if (
-        not passed.ended.passed
-        or passed.tool != failed.tool
-        or not failed.files
-        or not failed.files <= passed.files
-    ):
+    if not passed.ended.passed or not failed.files or not failed.files <= passed.files:
         return False
     if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
         return False
-    ran, before = ({*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS for act in (passed, failed))
-    return not before or not ran.isdisjoint(before)
+    ran, before = _programs(passed), _programs(failed)
+    return not ran.isdisjoint(before) or (not before and passed.tool == failed.tool)
+
+
+def _programs(act: Action) -> frozenset[str]:
+    """The programs that a check runs; all that run tests are one, and so are tools for it."""
+    words = {*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS | (name_words(act.tool) & CHECKS)
+    return frozenset("test" if "test" in word else word for word in words)
 
 
 def merge(actions: Sequence[Action]) -> str:

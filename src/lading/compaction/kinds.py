@@ -32,7 +32,7 @@ _GIVES = frozenset(
 )
 """A tool with one of these words in its name takes a file to give something else, which is told."""
 _PATCHES = frozenset(["patch", "apply", "edit", "replace"])
-_CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
+CHECKS = frozenset(["test", "tests", "pytest", "build", "compile", "lint", "typecheck"])
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -53,7 +53,7 @@ def kind_of(
     verbs = _NAME_WORD.findall(command) if len(command) < MOST_VERB_CHARS else ()
     deletes = not _DELETES.isdisjoint(words.union(verbs))
     writes = paths and (puts or deletes) and not (sends or searches)
-    checks = not _CHECKS.isdisjoint(words)
+    checks = not CHECKS.isdisjoint(words)
     if not (checks or is_dry) and (is_patch or (old and new) or writes):
         return "edit"
     if checks or (command and not paths):
