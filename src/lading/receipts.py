@@ -150,7 +150,7 @@ class Receipts:
         """Calibrate by what the last request took; once, and not where it held pictures or documents. What
         took more than the window was not this request alone. The first report that cannot be true is an event."""
         last, calibration = self.last, self.calibration
-        if usage is None or not last.call or last.learned:
+        if usage is None or not self._is_open:
             return ()
         is_more = usage.input_tokens > self.settings.budget.window_tokens
         if is_more or self._showed_media(history) or self._believes(usage.input_tokens, history):
@@ -196,11 +196,16 @@ class Receipts:
 
     def _learn(self, tokens: int, history: History, *, certain: bool = False) -> None:
         last = self.last
-        if not last.call or last.learned:
+        if not self._is_open:
             return
         self.last = replace(last, learned=True)
         tokens = 0 if self._showed_media(history) else tokens
         self.calibration = self.calibration.learned(last.counted, tokens, kept=last.kept, certain=certain)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether nothing was learned of the last request yet."""
+        return self.last.call > 0 and not self.last.learned
 
     def is_cold(self, at_s: float | None) -> bool:
         """Whether nothing of the last request is in a prompt cache any more that serves a call made then."""

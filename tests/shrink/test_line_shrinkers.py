@@ -11,11 +11,10 @@ from lading.shrink.blobs import SHRINKER as BLOBS
 from lading.shrink.diffs import SHRINKER as DIFFS
 from lading.shrink.listings import SHRINKER as LISTINGS
 from lading.shrink.logs import SHRINKER as LOGS
-from lading.shrink.searches import SHRINKER as SEARCHES
 from lading.shrink.traces import SHRINKER as TRACES
 from lading.tokens.estimate import ESTIMATE
 
-SHRINKERS = (BLOBS, DIFFS, LISTINGS, LOGS, SEARCHES, TRACES)
+SHRINKERS = (BLOBS, DIFFS, LISTINGS, LOGS, TRACES)
 LINES = {
     "blob": [
         "Here it is:",
@@ -59,16 +58,6 @@ LINES = {
         "2024-03-01 12:00:03 ERROR cannot open /srv/shop/17.json",
         "  at line 7",
         "Mar  4 10:00:00 host sshd[17]: session opened",
-    ],
-    "search": [
-        "src/cart.py:12:    def total(self):",
-        "src/cart.py:40:    return total",
-        "src/cart.py-41-",
-        "src/a-1-b.py-41-around",
-        "--",
-        "src/tea.py:7:total = 0",
-        "== src/tea.py",
-        "3 matches",
     ],
     "trace": [
         "Traceback (most recent call last):",

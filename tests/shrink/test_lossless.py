@@ -28,7 +28,6 @@ FORMS = {
     "listing.folded": "\n".join(["total 4", *["drwxr-xr-x 2 root root 4096 Jan 1 00:00 same"] * 30]),
     "listing.grouped": sample("listing", 60),
     "log.folded": "2031-04-05 12:00:00 INFO ping\n" * 40,
-    "search.grouped": sample("search", 60),
     "table.all": '"id","name"\n' + "\n".join(f'"{n}","the name"' for n in range(30)) + "\n",
     "table.columns": sample("table", 60),
     "table.padding": "| id | name   |\n|----|--------|\n" + "".join(f"| {n:2} | amber  |\n" for n in range(30)),

@@ -114,8 +114,7 @@ class Notes:
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
         """Read the next message; what Lading itself said gives no note.
 
-        ``count`` gives the tokens of a text in a message. It is not kept: it may refer to the session, which
-        would then never be freed.
+        ``count`` gives the tokens of a text in a message.
         """
         self.upto = entry
         # A system message before all others is no part of what happened.

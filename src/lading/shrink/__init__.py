@@ -24,7 +24,6 @@ SHRINKERS: dict[str, str] = {
     "listing": "lading.shrink.listings:SHRINKER",
     "log": "lading.shrink.logs:SHRINKER",
     "prose": "lading.shrink.prose:SHRINKER",
-    "search": "lading.shrink.searches:SHRINKER",
     "table": "lading.shrink.tabular:SHRINKER",
     "trace": "lading.shrink.traces:SHRINKER",
 }
