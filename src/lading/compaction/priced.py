@@ -43,7 +43,7 @@ SMALL_TOKENS = 800
 """... and the first so much, up to so many tokens: a short dialogue is nearly all values that are named again."""
 FOLDS_SHARE = 0.45
 """All folds together take no more than this share of the room ..."""
-FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.9
+FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.5
 """... and no more tokens than this times a power of the room: twice the history does not name twice the values that
 count."""
 MERGED_SHARE = 0.8
