@@ -65,7 +65,8 @@ def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> Wind
     layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
     needed = totals(counts)
     advice = {
-        "conversation": "Nothing is left that may go: not the head, the newest block, nor what must stay with it"
+        "conversation": "The first messages, the newest call and its results, and what must stay with them cannot "
+        "be shortened. Shorten the newest message or the task"
         if strategy != "append-only"
         else "The strategy append-only never shortens the history; choose another",
         "system": "Shorten the system prompt",
