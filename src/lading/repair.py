@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
+from operator import is_
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -170,7 +171,7 @@ class Border:
         kept = self._without_empty_texts(parts, message, repairs)
         if message.parts and not parts:
             return []
-        unchanged = len(kept) == len(message.parts) and all(map(_is, kept, message.parts))
+        unchanged = len(kept) == len(message.parts) and all(map(is_, kept, message.parts))
         return [message if unchanged else message.with_parts(tuple(kept))]
 
     def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
@@ -289,7 +290,3 @@ def is_late(message: Message) -> bool:
     """Whether a message that was repaired shows the result of no open call as text."""
     first = message.parts[0] if message.role == "user" and message.parts else None
     return isinstance(first, Text) and first.text.startswith("[A tool result") and _LATE in first.text[:400]
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

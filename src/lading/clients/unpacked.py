@@ -44,13 +44,11 @@ def is_kept(conversations: Conversations, body: Mapping[str, Any]) -> bool:
     is sent must fit."""
     field = next((field for field in _KEPT if _names_state(body.get(field))), "")
     if field:
-        conversations.tell_once(
-            Unpacked(f"the field {field}", f"Leave {field} out to have the request packed{_HOW}")
-        )
+        advice = f"Leave {field} out and send the whole history to have the request packed."
+        if field == "thread":
+            advice += " With tool_runner: thread=False."
+        conversations.tell_once(Unpacked(f"the field {field}", advice))
     return bool(field)
-
-
-_HOW = ": the whole history has to be sent with it. With tool_runner that is thread=False."
 
 
 def _names_state(value: Any) -> bool:

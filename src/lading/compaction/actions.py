@@ -111,7 +111,8 @@ class Action(Struct, frozen=True):
 
 def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
     """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
-    pairs = [(key.rpartition(".")[2].casefold(), value) for key, value in values(call.arguments)]
+    given = values(call.arguments)
+    pairs = [(key.rpartition(".")[2].casefold(), value) for key, value in given]
     words = name_words(call.name)
     command = _command(pairs)
     patch = patch_among(pairs, words)
@@ -122,10 +123,9 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
     edits = kind == "edit"
     is_verb = bool(paths) and patch is None and _VERB.fullmatch(command) is not None
     tool = f"{named(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
-    others = [
-        (key, value) for key, value in values(call.arguments) if value != command and value not in named_paths
-    ]
-    others = [(key, value) for key, value in others if not (edits and key.casefold() in OLD | NEW)]
+    untold = OLD | NEW if edits else frozenset[str]()
+    others = [(key, value) for key, value in given if value != command and value not in named_paths]
+    others = [(key, value) for key, value in others if key.casefold() not in untold]
     target = _target(paths, shell.text, [] if patch else others, kind=kind)
     old, new = (patch.old, patch.new) if patch else (value_of(pairs, OLD), value_of(pairs, NEW))
     change = _change(old, new) if old or new else clip(value_of(pairs, WRITTEN), CHANGE_CHARS)

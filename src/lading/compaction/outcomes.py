@@ -115,7 +115,7 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     """How a call of the kind (``Action.kind``) ended."""
     if result is None:
         return NO_RESULT
-    text, code = _unwrapped(_COLOUR.sub("", result.text)) if kind in ("command", "edit") else (result.text, "")
+    text, code = _unwrapped(result.text) if kind in ("command", "edit") else (result.text, "")
     text = _COLOUR.sub("", text)
     is_short = len(text) <= MOST_EMPTY_CHARS
     # The values of an answer (cancelled: true) are what the call did.
@@ -127,10 +127,13 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
     ends = _ends(text)
     error = _error(kind, ends, shell, is_error=is_error) or ("" if text.strip() or not is_error else code)
     failed = is_error or bool(error)
+    told, full = (
+        _data(text) if kind == "" and not failed else (_told(kind, text, error, shell=shell, failed=failed), "")
+    )
     passed = kind == "command" and not (failed or shell.only_looks) and _PASSES.search(text[-2_000:]) is not None
     return Outcome(
-        quoted(_told(kind, text, error, shell=shell, failed=failed)),
-        full="" if kind or failed else quoted(_data(text, MOST_VALUES_CHARS)),
+        quoted(told),
+        full=quoted(full),
         failed=failed,
         ran=ran,
         passed=passed,
@@ -219,8 +222,6 @@ def _error(kind: str, text: str, shell: Command, *, is_error: bool) -> str:
 
 
 def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> str:
-    if kind == "" and not failed:
-        return _data(text, VALUES_CHARS)
     if kind != "command" and not failed:
         # Whether an answer in another language is a refusal is for the reader to tell.
         is_foreign = kind == "edit" and len(text) <= MOST_EMPTY_CHARS and not text.isascii()
@@ -231,7 +232,7 @@ def _told(kind: str, text: str, error: str, *, shell: Command, failed: bool) -> 
     if len(text) <= MOST_EMPTY_CHARS and _SILENT.search(text) and not (failed or shell.is_filtered):
         return ""
     if not failed and "\n" not in text.strip():
-        return _data(text, VALUES_CHARS)
+        return _data(text)[0]
     last = _last_line(text)
     ending = clip(error or last, OUTCOME_CHARS)
     if error and last and error != last:
@@ -249,8 +250,10 @@ def _last_line(text: str) -> str:
     return next(telling, lines[-1] if lines else "")
 
 
-def _data(text: str, most_chars: int) -> str:
-    """What a result of data says: its values with their keys, or its start."""
+def _data(text: str) -> tuple[str, str]:
+    """What a result of data says, shorter and longer: its values with their keys, or its start."""
     if text.lstrip()[:1] not in ("{", "["):
-        return clip(text, most_chars)
-    return listed((pair(key, value) for key, value in first_values(text)), most_chars) or clip(text, VALUES_CHARS)
+        return clip(text, VALUES_CHARS), clip(text, MOST_VALUES_CHARS)
+    pairs = [pair(key, value) for key, value in first_values(text)]
+    start = clip(text, VALUES_CHARS)
+    return listed(pairs, VALUES_CHARS) or start, listed(pairs, MOST_VALUES_CHARS) or start

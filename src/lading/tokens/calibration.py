@@ -38,7 +38,9 @@ _MOST_FACTOR = 5
 """Bounds of what a report can be: five times what was counted and this much that the provider added, or a
 fifth of what was counted."""
 _FRAMING_TOKENS = 8
+"""Of what is counted for a message, the most that no provider may count."""
 _SPARE_TOKENS = 50
+"""A provider's fixed additions may differ by so many between two requests."""
 
 FORGETTING = 0.98
 """What an observation weighs once another request was learned from,"""

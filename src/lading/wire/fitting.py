@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -59,7 +60,7 @@ class _Fit:
 
     def _parts(self, parts: tuple[Any, ...], place: str) -> tuple[Any, ...]:
         fitted = tuple(kept for part in parts if (kept := self._part(part, place)) is not None)
-        return parts if len(fitted) == len(parts) and all(map(_is, fitted, parts)) else fitted
+        return parts if len(fitted) == len(parts) and all(map(is_, fitted, parts)) else fitted
 
     def _part(self, part: Any, place: str) -> Any:
         """The part as the wire takes it at this place (a role, or ``result``); None where nothing is left."""
@@ -127,7 +128,3 @@ def _bare(part: Part) -> Part:
     if isinstance(part, ToolResult):
         return replace(part, parts=tuple(map(_bare, part.parts)), template=None)
     return part if isinstance(part, Opaque) else replace(part, template=None)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -71,7 +72,7 @@ def _results_first(message: Message, standing: Standing) -> tuple[Message, Seque
     del standing
     others = [part for part in message.parts if not isinstance(part, ToolResult)]
     parts = (*message.results, *others)
-    if message.role != "user" or all(map(_is, parts, message.parts)):
+    if message.role != "user" or all(map(is_, parts, message.parts)):
         return message, ()
     return message.with_parts(parts), (Repair("results_first", "tool results are put before the other parts"),)
 
@@ -90,10 +91,6 @@ def _paused(message: Message | None) -> bool:
     last = message.parts[-1]
     kind = type_of(last) if isinstance(last, Opaque) else ""
     return kind in SERVER_CALLS or is_server_result(kind)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 WIRE = Wire(
