@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.figures import Figure, below, plain
 from lading.economics import Rates
 from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call, replay
 from lading.evaluate.tally import tally
 from lading.sources import Recording, read
@@ -38,7 +39,7 @@ def _own(path: Path) -> list[Figure]:
         for strategy in ("append-only", "basic", "priced"):
             options = Options(window_tokens=32_000, counter="cl100k", rates=RATES, strategy=strategy)
             calls = _calls(recording, options)
-            result = tally([(call, RATES) for call in calls])
+            result = tally([(call, Price(RATES, 1.0, 1.0)) for call in calls])
             text = f"cost {result.cost_ratio:.3f}, peak {result.tokens_peak:,}, {len(result.typed_errors)} errors"
             figures.append(plain(f"{path.name.split('.')[0]} at 32k, {strategy}, {len(calls)} calls", text))
     return figures
@@ -49,7 +50,7 @@ def _long(path: Path) -> list[Figure]:
     figures = []
     for window, goal in WINDOW_CHUNK.items():
         calls = _calls(recording, Options(window_tokens=window, counter="cl100k", rates=RATES))
-        result = tally([(call, RATES) for call in calls])
+        result = tally([(call, Price(RATES, 1.0, 1.0)) for call in calls])
         what = f"basic, cost on the long session at {window // 1000}k"
         figures.append(below(what, result.cost_ratio, goal, unit="", digits=3))
     with tempfile.TemporaryDirectory() as folder:

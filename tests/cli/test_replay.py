@@ -72,6 +72,24 @@ def test_figures_by_session_add_up(tmp_path: Path) -> None:
     assert report["total"]["calls"] == sum(item["calls"] for item in report["sessions"].values()) == 6
 
 
+def test_sessions_of_several_models_add_up_in_usd_where_all_have_a_price(tmp_path: Path) -> None:
+    messages = json.loads(long_session(tmp_path / "s.json").read_text())["messages"]
+    path = tmp_path / "s.jsonl"
+
+    def ratios(*models: str) -> tuple[float, ...]:
+        path.write_text(
+            "".join(json.dumps({"id": name, "model": name, "messages": messages}) + "\n" for name in models)
+        )
+        report = lading("replay", path, "--window", "3000", "--counter", "o200k", "--json").data["replays"][0]
+        return report["total"]["cost_ratio"], *(item["cost_ratio"] for item in report["sessions"].values())
+
+    total, cheap, dear = ratios("gpt-5-nano", "claude-opus-4-1")
+    assert cheap != dear
+    assert abs(total - dear) < 0.02 * abs(cheap - dear)
+    total, unpriced, dear = ratios("no-such-model", "claude-opus-4-1")
+    assert abs(total - dear) > 0.2 * abs(unpriced - dear)
+
+
 def test_lines_have_the_documented_keys_in_order(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     rounds = [user("Look."), *used_tool(1, "word " * 900), *used_tool(2, "word " * 900), reply()]

@@ -11,6 +11,7 @@ from lading import jsonbytes
 from lading.cli.replay_output import emit_line
 from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call, Plan, replay
 from lading.evaluate.tally import Tally, tally
 from tests.evaluate.sessions import recorded
@@ -23,7 +24,7 @@ def replayed(summarize: Callable[[SummaryRequest], Summary] | None) -> tuple[Tal
     summarizer = Summarizer(summarize) if summarize else None
     plan = replace(plan, settings=replace(plan.settings, summarizer=summarizer))
     calls = list(replay(recording, plan, session="s"))
-    return tally([(call, plan.settings.rates) for call in calls]), calls, plan
+    return tally([(call, Price(plan.settings.rates, 1.0, 1.0)) for call in calls]), calls, plan
 
 
 def test_they_are_told_and_charged() -> None:

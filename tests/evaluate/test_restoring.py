@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from lading.addresses import RESTORE
 from lading.economics import Usage
 from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call, replay
 from lading.evaluate.restoring import RestoreOffer
 from lading.evaluate.tally import tally
@@ -105,10 +106,11 @@ def test_the_tally_says_what_it_costs() -> None:
     plan = replace(plan, min_prefix_tokens=0)
     calls = {on: list(replay(recording, replace(plan, restore=on), session="s")) for on in (True, False)}
     rates = plan.settings.rates
-    figures = tally([(call, rates) for call in calls[True]])
+    price = Price(rates, 1.0, 1.0)
+    figures = tally([(call, price) for call in calls[True]])
     assert figures.restore is not None
     assert figures.restore.requests == figures.calls == 31
     assert figures.restore.tokens_per_request == calls[True][0].restore.tokens <= 120
     cost = {on: sum(call.billed.cost(rates) for call in calls[on]) for on in calls}
     assert figures.restore.cost_share == pytest.approx((cost[True] - cost[False]) / cost[True])
-    assert tally([(call, rates) for call in calls[False]]).restore is None
+    assert tally([(call, price) for call in calls[False]]).restore is None

@@ -12,6 +12,7 @@ from lading import jsonbytes
 from lading.cli.bill_output import print_side_by_side
 from lading.cli.plaintables import Column, figures, number, print_table, say
 from lading.economics import OwnCalls
+from lading.evaluate.prices import Price, price_of
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.sidebyside import SideBySide
 from lading.evaluate.tally import Tally, TypedError, saving, tally
@@ -23,7 +24,7 @@ _SHOWN_ERRORS = 12
 _LEGEND = """\
 tokens, of everything: over the calls that have a request; the share is of everything sent there
 cost: input cost relative to everything sent, the whole history and the recorded tools in any size; failed calls\
- are charged alike in both
+ are charged alike in both; over several models in USD where all have a price
 forced, voluntary: edits, one for each log entry changed or span cut off; forced: part of what the window demanded;\
  voluntary: the rest
 margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
@@ -49,14 +50,20 @@ class Report(Struct, frozen=True):
 def report(
     strategy: str, planned: Mapping[str, tuple[Recording, Plan]], *, calls: Mapping[str, Sequence[Call]]
 ) -> Report:
-    """The figures of these calls. Sessions are priced each at its own rates."""
+    """The figures of these calls. Sessions are priced each at its own model's price."""
     plans = {session: plan for session, (_, plan) in planned.items()}
-    priced = {
-        session: [(call, plans[session].settings.rates) for call in of_session]
-        for session, of_session in calls.items()
-    }
+    prices = _prices(plans)
+    priced = {session: [(call, prices[session]) for call in of_session] for session, of_session in calls.items()}
     total = tally([pair for pairs in priced.values() for pair in pairs])
     return Report(strategy, _settings(plans), total, {session: tally(pairs) for session, pairs in priced.items()})
+
+
+def _prices(plans: Mapping[str, Plan]) -> dict[str, Price]:
+    """The price of each session: in USD where all models have one, else relative to a base input token."""
+    rates = {session: plan.settings.rates for session, plan in plans.items()}
+    found = {session: price_of(plan.settings.card, rates[session]) for session, plan in plans.items()}
+    in_usd = {session: price for session, price in found.items() if price and price.base_usd > 0}
+    return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
 
 
 def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:

@@ -141,11 +141,12 @@ def _record(request: Snapshot, item: Shown) -> RecordText | None:
 
 def _summed_up(record: RecordText) -> str:
     shares = (("user", record.user), ("assistant", record.assistant))
-    said = (f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares)
+    said = [f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares if of.total]
+    if record.calls.total:
+        said.append(f"{number(record.calls.total, 'call')} in {number(record.calls.lines, 'line')}")
     return (
         f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens shortened to "
-        f"{record.tokens_after:,}: {', '.join(said)}, {number(record.calls.total, 'call')} in "
-        f"{number(record.calls.lines, 'line')}"
+        f"{record.tokens_after:,}: {', '.join(said)}"
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lading.economics import OwnCalls, Rates
+from lading.economics import OwnCalls
 from lading.errors import WindowExceeded
+from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call
 from lading.events import Repaired
 
@@ -69,8 +70,8 @@ class Tally(Struct, frozen=True):
     """What compaction's own model calls took; None where there were none."""
 
 
-def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
-    """The figures of these calls, each at its session's rates."""
+def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
+    """The figures of these calls, each at its session's price; all prices in one unit."""
     calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
     tokens = sorted(call.pack.tokens for call in sent if call.pack)
@@ -78,9 +79,10 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
     edits = [edit for call in calls for edit in call.edits]
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced = sum(edit.forced_tokens for edit in edits)
-    own = [taken for call in sent if (taken := call.pack and call.pack.manifest.sent.own)]
-    billed = sum(call.billed.cost(rates) for call, rates in priced) + sum(calls.cost for calls in own)
-    full = sum(call.append_only.cost(rates) for call, rates in priced)
+    own = [(taken, price) for call, price in priced if (taken := call.pack and call.pack.manifest.sent.own)]
+    billed = sum(price.input(call.billed) for call, price in priced)
+    billed += sum(taken.cost * price.base_usd for taken, price in own)
+    full = sum(price.input(call.append_only) for call, price in priced)
     full_tokens = sum(call.append_only_tokens for call in sent)
     return Tally(
         calls=len(calls),
@@ -99,7 +101,7 @@ def tally(priced: Sequence[tuple[Call, Rates]]) -> Tally:
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
         restore=_restore(priced, billed),
-        own=sum(own, OwnCalls()) if own else None,
+        own=sum((taken for taken, _ in own), OwnCalls()) if own else None,
     )
 
 
@@ -118,12 +120,12 @@ def saving(cost_ratio: float) -> str:
     return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
-def _restore(priced: Sequence[tuple[Call, Rates]], billed: float) -> Restore | None:
-    offering = [(call.restore, rates) for call, rates in priced if call.restore.tokens]
+def _restore(priced: Sequence[tuple[Call, Price]], billed: float) -> Restore | None:
+    offering = [(call.restore, price) for call, price in priced if call.restore.tokens]
     if not offering:
         return None
     tokens = sum(usage.tokens for usage, _ in offering)
-    cost = sum(usage.cost(rates) for usage, rates in offering)
+    cost = sum(price.input(usage) for usage, price in offering)
     return Restore(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
 
 
