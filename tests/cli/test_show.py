@@ -126,9 +126,8 @@ def test_a_store_lists_the_records_of_the_newest_requests(compacted: Path) -> No
     assert said == [
         f"default/long since call {record['call']}: record of messages {record['first']}-{record['last']}, "
         f"{record['tokens_before']:,} tokens shortened to {record['tokens_after']:,}: "
-        f"user {share(record['user'])}, assistant {share(record['assistant'])}, "
-        f"{record['calls']['total']} calls in "
-        f"{record['calls']['lines']} lines"
+        + "".join(f"{who} {share(record[who])}, " for who in ("user", "assistant") if record[who]["total"])
+        + f"{record['calls']['total']} calls in {record['calls']['lines']} lines"
         for record in long["records"]
     ]
     assert "user 1 of 1 (1 whole), assistant" in " ".join(said)
