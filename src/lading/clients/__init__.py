@@ -11,17 +11,16 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from lading.addresses import check_name
 from lading.clients.conversations import Conversations
-from lading.clients.transport import SESSION_HEADER, carried_by
+from lading.clients.lading import Lading
+from lading.clients.transport import carried_by
 from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.opening import DEFAULTS, SessionOptions, check_opening
-from lading.session import Session
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:
@@ -29,26 +28,6 @@ if TYPE_CHECKING:
     from lading.clients.wrapped import Awaited, Options
 
 C = TypeVar("C")
-
-
-class Lading(Generic[C]):
-    """What a wrapped client has as ``client.lading``."""
-
-    def __init__(self, client: C, conversations: Conversations) -> None:
-        self._client = client
-        self.conversations = conversations
-
-    def session(self, name: str) -> C:
-        """The same client for one conversation: each of its calls belongs to the session of that name. Raises
-        AddressError for what cannot be a name."""
-        client: Any = self._client
-        named: C = client.copy(default_headers={SESSION_HEADER: check_name(name, what="session")})
-        return named
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """The sessions that are open, the one used last at the end."""
-        return self.conversations.sessions
 
 
 @overload

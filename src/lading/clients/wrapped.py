@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI
 
-from lading.clients import Lading
+from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
 from lading.events import Event
 from lading.opening import SessionOptions
@@ -42,10 +42,15 @@ class OpenAIClient(Protocol[Closed]):
     """A client of the OpenAI SDK; ``close`` gives None, or something to await."""
 
     @property
-    def chat(self) -> object: ...
+    def chat(self) -> object:
+        """Chat Completions."""
+
     @property
-    def responses(self) -> object: ...
-    def close(self) -> Closed: ...
+    def responses(self) -> object:
+        """Responses, which pass through."""
+
+    def close(self) -> Closed:
+        """Close it."""
 
 
 class AzureClient(Protocol[Closed]):
@@ -54,41 +59,59 @@ class AzureClient(Protocol[Closed]):
     _azure_deployment: str | None
 
     @property
-    def chat(self) -> object: ...
-    def close(self) -> Closed: ...
+    def chat(self) -> object:
+        """Chat Completions."""
+
+    def close(self) -> Closed:
+        """Close it."""
 
 
 class AnthropicClient(Protocol[Closed]):
     """A client of the Anthropic SDK."""
 
     @property
-    def messages(self) -> object: ...
+    def messages(self) -> object:
+        """Messages."""
+
     @property
-    def auth_token(self) -> object: ...
-    def close(self) -> Closed: ...
+    def auth_token(self) -> object:
+        """A client for another cloud has none."""
+
+    def close(self) -> Closed:
+        """Close it."""
 
 
 class WrappedOpenAI(OpenAI):
-    """What ``wrap`` makes of an ``OpenAI``; likewise the classes below."""
+    """What ``wrap`` makes of an ``OpenAI``."""
 
     lading: Lading[WrappedOpenAI]
 
 
 class WrappedAsyncOpenAI(AsyncOpenAI):
+    """What ``wrap`` makes of an ``AsyncOpenAI``."""
+
     lading: Lading[WrappedAsyncOpenAI]
 
 
 class WrappedAzureOpenAI(AzureOpenAI):
+    """What ``wrap`` makes of an ``AzureOpenAI``."""
+
     lading: Lading[WrappedAzureOpenAI]
 
 
 class WrappedAsyncAzureOpenAI(AsyncAzureOpenAI):
+    """What ``wrap`` makes of an ``AsyncAzureOpenAI``."""
+
     lading: Lading[WrappedAsyncAzureOpenAI]
 
 
 class WrappedAnthropic(Anthropic):
+    """What ``wrap`` makes of an ``Anthropic``."""
+
     lading: Lading[WrappedAnthropic]
 
 
 class WrappedAsyncAnthropic(AsyncAnthropic):
+    """What ``wrap`` makes of an ``AsyncAnthropic``."""
+
     lading: Lading[WrappedAsyncAnthropic]
