@@ -69,7 +69,7 @@ def ran(python: Path, block: str, *, name: str, is_version: str) -> Ran:
     with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as file:
         file.write(block)
         file.flush()
-        command = [python, ROOT / "scripts" / "framework_agent.py", file.name]
+        command = [str(python), str(ROOT / "scripts" / "framework_agent.py"), file.name]
         done = subprocess.run(command, env=os.environ | OFFLINE, capture_output=True, text=True, check=False)
     if done.returncode:
         return Ran((name, is_version, model, *("-" * 6)), done.stderr)
