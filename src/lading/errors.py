@@ -15,7 +15,7 @@
     │   └── LoopStopped         the model repeats itself, and loop_detection stops it
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
     └── StoreError              the store cannot be used
-        ├── SessionBusy         another process holds the session's lease
+        ├── SessionBusy         another writer holds the session's lease
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
         └── TamperedError       the stored data differ from what was written
 

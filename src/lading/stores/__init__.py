@@ -168,7 +168,7 @@ def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -
 
 
 def busy(tenant: str, session: str, *, holder: str) -> SessionBusy:
-    """The error for a session that another process writes. ``holder``: a description of it."""
+    """The error for a session that another writer holds. ``holder``: a description of it."""
     return SessionBusy(
         f"The session {session!r} of tenant {tenant!r} is being written by {holder}. Close it there, wait for "
         "it with a larger wait_s, or use another session name."
