@@ -91,7 +91,7 @@ class SessionStore(Protocol):
         """Acquire the exclusive right to write a session, which need not exist yet.
 
         It is advisory: ``append`` does not check leases. ``wait_s`` is how many seconds to wait while another
-        process holds it, None: no limit. Raises SessionBusy when the time is over, InputError for an invalid time.
+        writer holds it, None: no limit. Raises SessionBusy when the time is over, InputError for an invalid time.
         """
 
     def close(self) -> None:
