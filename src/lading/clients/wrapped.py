@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypedDict, TypeVar
 
 from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI
+from openai import AsyncOpenAI, OpenAI
 
 from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
@@ -53,19 +53,6 @@ class OpenAIClient(Protocol[Closed]):
         """Close it."""
 
 
-class AzureClient(Protocol[Closed]):
-    """A client of the OpenAI SDK for Azure."""
-
-    _azure_deployment: str | None
-
-    @property
-    def chat(self) -> object:
-        """Chat Completions."""
-
-    def close(self) -> Closed:
-        """Close it."""
-
-
 class AnthropicClient(Protocol[Closed]):
     """A client of the Anthropic SDK."""
 
@@ -91,18 +78,6 @@ class WrappedAsyncOpenAI(AsyncOpenAI):
     """What ``wrap`` makes of an ``AsyncOpenAI``."""
 
     lading: Lading[WrappedAsyncOpenAI]
-
-
-class WrappedAzureOpenAI(AzureOpenAI):
-    """What ``wrap`` makes of an ``AzureOpenAI``."""
-
-    lading: Lading[WrappedAzureOpenAI]
-
-
-class WrappedAsyncAzureOpenAI(AsyncAzureOpenAI):
-    """What ``wrap`` makes of an ``AsyncAzureOpenAI``."""
-
-    lading: Lading[WrappedAsyncAzureOpenAI]
 
 
 class WrappedAnthropic(Anthropic):
