@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -123,7 +124,7 @@ def print_request(request: Snapshot, *, folder: str) -> None:
     _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
     if any(item.edit >= 0 for item in request.shown):
         full = Address(place.tenant, place.session, "log", "N")
-        _echo(f"[{relative('N')} in it is {full}: lading show {full} --store {folder}]", "dim")
+        _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
     told = -1
     for item in request.shown:
         source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
