@@ -12,11 +12,12 @@ from lading.stores import SessionStore
 def resolve(
     store: SessionStore, address: str | Address, *, within: tuple[str, str] | None = None
 ) -> tuple[Entry, ...]:
-    """The entries that a ``log`` address names, checked against their digests. ``within``: the tenant and the
-    session to which a relative address belongs, as a request shows it.
+    """Read the entries that a ``log`` address names, checked against their digests.
 
-    Raises AddressError for a malformed address or one that points past the log, StoreError when the store
-    has no such session, TamperedError when an entry is not what was written.
+    ``within``: tenant and session of a relative address, as a request shows it.
+
+    Raises AddressError for a malformed address or one that points past the log, StoreError when the store has no
+    such session, TamperedError when an entry differs from what was written.
     """
     place = parse(address, within=within) if isinstance(address, str) else address
     first, last, _ = place.log_span()
