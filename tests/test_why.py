@@ -394,5 +394,5 @@ def test_bad_questions() -> None:
         assert why(store, "hi", tenant="default", session="session").verdict == "present"
         with pytest.raises(InputError, match="has no call 2"):
             why(store, "hi", tenant="default", session="session", call=2)
-        with pytest.raises(InputError, match="not blank"):
+        with pytest.raises(InputError, match="is blank"):
             why(store, " \n", tenant="default", session="session")
