@@ -97,8 +97,8 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self.close)
             self._shared.enter(self)
-            self._lease = self.store.lease(settings.tenant, settings.session, wait_s=self.options.wait_s)
-            if (settings.tenant, settings.session) in self.store.sessions():
+            self._hold()
+            if any(self.store.counts(settings.tenant, settings.session)):
                 self._engine = reopen(settings, self.store)
             else:
                 self._engine = Engine(settings, self.store)
@@ -119,6 +119,9 @@ class Session:
         self._last: Pack | None = None
         self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
         self._retried = False
+
+    def _hold(self) -> None:
+        self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
