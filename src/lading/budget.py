@@ -17,6 +17,8 @@ class Budget(Struct, frozen=True, omit_defaults=True):
     margin_tokens: int
     unused_tokens: int = 0
     """Of the window, kept out of use (``within``)."""
+    is_learned: bool = False
+    """Whether the window is what the provider named when it found a request too long."""
 
     @property
     def limit_tokens(self) -> int:

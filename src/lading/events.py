@@ -147,6 +147,14 @@ class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
     after: str
 
 
+class ToolsLeftOut(Struct, frozen=True, tag_field="event", tag=True):
+    """A stored session goes on over another wire, which cannot carry these tools of the provider it had."""
+
+    session: str
+    tools: tuple[str, ...]
+    wire: str
+
+
 class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
     """A streamed reply did not say what it took: counts learn nothing from it. Told once for each session."""
 
@@ -201,6 +209,7 @@ Event: TypeAlias = (
     | Forked
     | Restored
     | ModelChanged
+    | ToolsLeftOut
     | UsageMissing
     | UsageDoubted
     | Unpacked

@@ -114,10 +114,13 @@ class Call:
 
     def _smaller(self, text: str) -> bytes | None:
         try:
-            return self._session.retry(text).body
+            body, budget = self._session.retry(text).body, self._session.settings.budget
         except LadingError:
             # No overflow, or nothing left to take out: the provider's own error says it best.
             return None
+        if budget.is_learned:
+            self._conversations.windows[self._session.model] = budget.window_tokens
+        return body
 
     def _taken(self, data: bytes) -> Answered:
         try:

@@ -157,6 +157,8 @@ class Conversations:
         self.clock = clock
         self._on_event = on_event
         self._unpacked: dict[str, Unpacked] = {}
+        self.windows: dict[str, int] = {}
+        """By model, the window that its provider named when it found a request too long."""
         self._lock = Lock()
         self._open: dict[str, Conversation] = {}
         """By the session's name, the one used last at the end."""
@@ -182,6 +184,7 @@ class Conversations:
         conversation, news, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
+            conversation.session.narrow(self.windows.get(asked.model))
             with self.dropping(conversation.session):
                 conversation.take(body, asked.history, news=news)
             undo.pop_all()
@@ -269,8 +272,7 @@ class Conversations:
             self._store.close()
 
     def _find(self, asked: Asked) -> Taken | None:
-        """The conversation that a request goes on with, one that is begun where there is none. None where another
-        request or process took it just now: then it is looked for again."""
+        """The conversation that a request goes on with or begins; None where another took it: then look again."""
         history, name, tried = asked.history, asked.name, self._idle(asked)
         # A conversation that got no answer yet is the start of many.
         for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
@@ -338,8 +340,7 @@ class Conversations:
         return Conversation(self._session(asked, session.name), conversation.head)
 
     def _begun(self, asked: Asked) -> SharedSession | None:
-        """A new session of the name that is wanted or, where it is taken, of that name with a number, held. None
-        where another process has begun one of that name just now."""
+        """A new session of the wanted name, or of that with a number, held; None where another process begins."""
         with self._lock:
             known = set(self._open)
         known.update(self._stored_names())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lading.opening import narrowed
 from lading.session import Session
 
 
@@ -21,6 +22,10 @@ class SharedSession(Session):
         lease, self._lease = self._lease, None
         if lease is not None:
             lease.release()
+
+    def narrow(self, window_tokens: int | None) -> None:
+        """Keep to the window that the provider named to another session of the same model, if it did."""
+        self.settings = narrowed(self.settings, window_tokens)
 
     @property
     def is_behind(self) -> bool:
