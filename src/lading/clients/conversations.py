@@ -195,8 +195,7 @@ class Conversations:
             return self._groups.setdefault(key, Lock())
 
     def _claimed(self, conversation: Conversation, asked: Asked) -> Lease | None:
-        """The right to make a call of a conversation that was found; None where another request or process took it
-        or went on with it, or it was closed, since then."""
+        """The right to make a call of a conversation; None where another took it or went on, or it was closed."""
         session = conversation.session
         with self._lock:
             known = self._open.get(session.name)
@@ -253,8 +252,7 @@ class Conversations:
             raise
 
     def drop(self, session: SharedSession) -> None:
-        """Close a session that may hold half of a step: whoever wants it opens it anew, as it was stored. Cannot
-        fail."""
+        """Close a session that may hold half of a step; whoever wants it opens it anew, as stored. Cannot fail."""
         with self._lock:
             conversation = self._open.get(session.name)
             if conversation is not None and conversation.session is session:
@@ -325,8 +323,7 @@ class Conversations:
         return conversation, news, lease
 
     def _current(self, conversation: Conversation, asked: Asked) -> Conversation:
-        """The conversation, opened anew where another process went on with it, or the request is for another model
-        than it has: a name may be kept over a change of models."""
+        """The conversation, opened anew where another process went on with it or a name is told another model."""
         session, model = conversation.session, asked.model
         is_same = session.model == model or same_model(session.settings.card, find_card(model)[0])
         if is_same and not session.is_behind:
