@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -26,6 +27,12 @@ def refusals(provider: StrictProvider) -> int:
     return sum(answer.status >= 400 for answer in provider.answers)
 
 
+def grown(talk: Talk) -> None:
+    talk.step()
+    chance = Random(len(talk.messages))
+    talk.messages[-1]["content"] = " ".join(f"{chance.getrandbits(32):x}" for _ in range(400))
+
+
 def window(line: Session) -> tuple[int, bool]:
     budget = line.settings.budget
     return budget.window_tokens, budget.is_learned
@@ -37,13 +44,13 @@ def test_one_refusal_is_enough_for_all_conversations_of_a_client(tmp_path: Path)
         talks = [Talk(client.lading.session(name), name) for name in ("anna", "bert", "cleo", "dora")]
         for _ in range(10):
             for talk in talks:
-                talk.step(900)
+                grown(talk)
         assert refusals(provider) == 1
         client.close()
         again: Any = wrap(openai_client(provider), store=tmp_path)
         for talk in talks:
             talk.client = again.lading.session(talk.messages[0]["content"])
-            talk.step(900)
+            grown(talk)
         assert {window(session) for session in again.lading.sessions} == {(WINDOW, True)}
         assert len(again.lading.sessions) == len(talks)
         assert refusals(provider) == 1
