@@ -30,7 +30,7 @@ def refusals(provider: StrictProvider) -> int:
 def grown(talk: Talk) -> None:
     talk.step()
     chance = Random(len(talk.messages))
-    talk.messages[-1]["content"] = " ".join(f"{chance.getrandbits(32):x}" for _ in range(400))
+    talk.messages[-1]["content"] = " ".join(f"{chance.getrandbits(32):x}" for _ in range(900))
 
 
 def window(line: Session) -> tuple[int, bool]:
