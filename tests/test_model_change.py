@@ -10,7 +10,7 @@ import pytest
 
 from lading import Session, SessionOptions
 from lading.errors import WindowExceeded
-from lading.events import ModelChanged
+from lading.events import ModelChanged, ToolsLeftOut
 from lading.manifest import Frame, Manifest
 from lading.models.catalog import find_card
 from lading.replay import verify
@@ -179,3 +179,21 @@ def test_a_prompt_cache_of_another_model_is_cold() -> None:
         line.pack()
     with opened("gpt-5-mini", store, window=2_600, output_reserve=200, strategy="basic") as line:
         assert {decision.reason for decision in line.pack().manifest.decisions} == {"the cache was cold"}
+
+
+def test_server_tools_that_another_wire_cannot_carry_are_told_of() -> None:
+    store = MemoryStore()
+    search: dict[str, Any] = {"type": "web_search_20250305", "name": "web_search"}
+    read = {"name": "read", "description": "Read.", "input_schema": {"type": "object"}}
+    with Session("claude-sonnet-5", store=store) as line:
+        line.add("Hello.")
+        line.pack([search, read])
+    with Session("claude-opus-4-1", store=store) as line:
+        assert not any(isinstance(event, ToolsLeftOut) for event in line.events)
+    for expected in ([ToolsLeftOut("session", ("web_search",), "openai_chat")], []):
+        with Session(CHAT, store=store) as line:
+            assert [event for event in line.events if isinstance(event, ToolsLeftOut)] == expected
+            assert b"web_search" not in line.pack().body
+    with Session("claude-sonnet-5", store=store) as line:
+        assert b"web_search" in line.pack().body
+        assert not any(isinstance(event, ToolsLeftOut) for event in line.events)

@@ -17,6 +17,8 @@ class Budget(Struct, frozen=True, omit_defaults=True):
     margin_tokens: int
     unused_tokens: int = 0
     """Tokens of the window that are not used (``within``)."""
+    is_learned: bool = False
+    """Whether the window is the limit that the provider named when it refused a request."""
 
     @property
     def limit_tokens(self) -> int:

@@ -97,6 +97,11 @@ class Engine:
         """Settings, tools and fields of the last request; None when there was none."""
         return self._receipts.frame
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether another writer has stored something of the session since."""
+        return self._receipts.is_behind
+
     def start_from(self, calibration: Calibration) -> None:
         """Start from the calibration of another session of the same model."""
         self._receipts.start_from(calibration)
@@ -197,11 +202,9 @@ class Engine:
         last = self._last
         if last.chain or not last.call:
             return
-        earlier = self.history.rebuilt(last.entries, last.edits)
-        self._encode(self._request, earlier)
-        chain = tuple(self._request.chain)
-        if chain[-1] == last.digest:
-            self._receipts.last = replace(last, chain=chain)
+        self._encode(self._request, self.history.rebuilt(last.entries, last.edits))
+        if self._request.chain[-1] == last.digest:
+            self._receipts.last = replace(last, chain=tuple(self._request.chain))
         if since := self.history.edits[last.edits :]:
             entry = min(edit.first for edit in since)
             self._request.forget(self.history.view.span(entry, entry)[0])
@@ -236,8 +239,7 @@ class Engine:
                     self._reduce(detail)
                     self._room = max(room, fits) + tools_tokens
                     return account
-                view = self.history.view
-                counts = layer_counts(view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
+                counts = layer_counts(self.history.view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
                 self._take_back(mark)
         raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
@@ -345,8 +347,7 @@ class Engine:
     def _made_worse(self, violations: Sequence[Violation], mark: int) -> bool:
         """Whether the same history without the edits since ``mark`` breaks fewer rules."""
         plain = Request(self._wire, self.settings.card, strict=self.settings.strict)
-        view = self.history.rebuilt(len(self.history.entries), mark)
-        return len(self._encode(plain, view)) < len(violations)
+        return len(self._encode(plain, self.history.rebuilt(len(self.history.entries), mark))) < len(violations)
 
     def _encode(self, request: Request, view: View) -> list[Violation]:
         tools, tools_tokens = self._offer.at(self._detail), self._offer.tokens(self._detail)

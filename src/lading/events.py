@@ -150,6 +150,14 @@ class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
     after: str
 
 
+class ToolsLeftOut(Struct, frozen=True, tag_field="event", tag=True):
+    """A stored session goes on over another wire, which cannot carry these tools of the provider it had."""
+
+    session: str
+    tools: tuple[str, ...]
+    wire: str
+
+
 class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
     """A streamed reply reported no usage, so counts are not calibrated. Once for each session."""
 
@@ -205,6 +213,7 @@ Event: TypeAlias = (
     | Forked
     | Restored
     | ModelChanged
+    | ToolsLeftOut
     | UsageMissing
     | UsageDoubted
     | Unpacked

@@ -16,7 +16,7 @@ from lading.compaction import strategy as named
 from lading.effects import Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
-from lading.events import Event, ModelChanged
+from lading.events import Event, ModelChanged, ToolsLeftOut
 from lading.intake import MARK, plain
 from lading.loops import LoopDetection
 from lading.messages import Template, Tool
@@ -152,7 +152,8 @@ def narrowed(settings: Settings, limit_tokens: int | None) -> Settings:
         return settings
     shrunk = {key: getattr(budget, key) * limit_tokens // window for key in ("margin_tokens", "unused_tokens")}
     reserve = min(budget.output_reserve_tokens, limit_tokens // 4)
-    found = replace(budget, window_tokens=limit_tokens, output_reserve_tokens=reserve, **shrunk)
+    learned = replace(budget, is_learned=True)
+    found = replace(learned, window_tokens=limit_tokens, output_reserve_tokens=reserve, **shrunk)
     return replace(settings, budget=found) if found.room_tokens > 0 else settings
 
 
@@ -172,17 +173,26 @@ def offered_last(
     engine: Engine, store: SessionStore, *, model: str
 ) -> tuple[tuple[Tool, ...], Template | None, tuple[Event, ...]]:
     """Tools and other fields of a session's last request, and what there is to be told of it. Fields that belonged
-    to another model are those of this one instead; of another wire, none is taken up. Raises TamperedError."""
+    to another model are those of this one instead; of another wire, none is taken up. A window that was learned of
+    this model is kept to. Raises TamperedError."""
     settings, frame = engine.settings, engine.frame
     if frame is None:
         return (), None, ()
     tools, fields = offered(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
     is_same, same_wire = same_model(frame.card, settings.card), frame.wire == settings.wire
+    if is_same and frame.budget.is_learned:
+        engine.change(narrowed(settings, frame.budget.window_tokens))
     if is_same and same_wire:
         return tools, fields, ()
     kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in _MODEL_FIELDS}
-    events = () if is_same else (ModelChanged(settings.session, frame.card.name, settings.card.name),)
-    return tools, body_fields(model, settings=settings, fields=kept), events
+    events: list[Event] = []
+    if not is_same:
+        events.append(ModelChanged(settings.session, frame.card.name, settings.card.name))
+    if lost := tuple(
+        tool.name for tool in tools if tool.schema is None and tool.origin == frame.wire != settings.wire
+    ):
+        events.append(ToolsLeftOut(settings.session, lost, settings.wire))
+    return tools, body_fields(model, settings=settings, fields=kept), tuple(events)
 
 
 def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:

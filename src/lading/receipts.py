@@ -314,6 +314,12 @@ class Receipts:
         )
         self._saved_entries, self._saved_edits = len(entries), len(edits)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the store holds something else of the session than was loaded and saved here."""
+        own = self._saved_entries, self._saved_edits, self.last.call
+        return self._store is not None and own != self._store.counts(self.settings.tenant, self.settings.session)
+
     def _expected(self, counted: Counted, kept: bool) -> Expected | None:
         if not self.calibration.seen and not self.calibration.is_doubted:
             return None

@@ -97,13 +97,12 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self.close)
             self._shared.enter(self)
-            self._lease = self.store.lease(settings.tenant, settings.session, wait_s=self.options.wait_s)
-            if (settings.tenant, settings.session) in self.store.sessions():
-                self._engine = reopen(settings, self.store)
-            else:
-                self._engine = Engine(settings, self.store)
+            self._hold()
+            stored = any(self.store.counts(settings.tenant, settings.session))
+            self._engine = reopen(settings, self.store) if stored else Engine(settings, self.store)
             tools, self._fields, events = offered_last(self._engine, self.store, model=self.model)
             self.events += events
+            self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
         self.told = Told(known_entries(self.entries, withdrawn=self._engine.history.withdrawn))
@@ -119,6 +118,9 @@ class Session:
         self._last: Pack | None = None
         self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
         self._retried = False
+
+    def _hold(self) -> None:
+        self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
@@ -221,6 +223,7 @@ class Session:
             undo.callback(forked.close)
             forked._shared = self._shared  # Whoever is closed last closes the store.
             forked._shared.enter(forked)
+            forked.settings = replace(forked.settings, budget=self.settings.budget)
             forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
             forked.offer(self._tools, self._fields, restore=self.offers_restore)

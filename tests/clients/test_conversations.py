@@ -266,16 +266,3 @@ def test_tasks_share_a_client_and_nothing_is_mixed() -> None:
         asyncio.run(everybody())
         assert (len(sessions), mixed(sessions)) == (20, [])
         assert provider.violations == []
-
-
-def test_two_processes_on_one_name_do_not_write_one_session(tmp_path: Path) -> None:
-    events: list[Event] = []
-    with StrictProvider(stepping) as provider, open_store("sqlite", str(tmp_path)) as other:
-        first = wrap(openai_client(provider), store=tmp_path).lading.session("work")
-        Talk(first, "anna").step()
-        second = wrap(openai_client(provider), store=other, on_event=events.append).lading.session("work")
-        Talk(second, "anna").step()
-        assert Forked("work", "work-2") in events
-        assert {name for _, name in other.sessions()} == {"work", "work-2"}
-        first.close()
-        second.close()

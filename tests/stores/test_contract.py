@@ -47,6 +47,17 @@ def test_what_was_appended_is_loaded(store: SessionStore) -> None:
     assert list(store.manifests("acme", "s1")) == [manifest(0), manifest(1), manifest(2)]
 
 
+def test_what_is_stored_is_counted_without_being_read(store: SessionStore) -> None:
+    assert store.counts("acme", "s1") == (0, 0, 0)
+    store.append("acme", "s1", entries=entries(0, 3), edits=[edit(0)], manifest=manifest(0))
+    store.append("acme", "s1", manifest=manifest(1))
+    assert store.counts("acme", "s1") == (3, 1, 2)
+    assert store.counts("other", "s1") == (0, 0, 0)
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.counts("acme", "s1")
+
+
 def test_a_session_may_be_empty(store: SessionStore) -> None:
     store.append("acme", "s1")
     assert store.load("acme", "s1") == Stored((), (), 0, None)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.clients.conversations import Conversations
+from lading.clients.sharing import SharedSession
 from lading.clients.unpacked import is_kept
 from lading.clients.wrapping import Given, guarded, words
 from lading.errors import LadingError, LoopStopped, WireError
@@ -21,7 +22,6 @@ from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
 from lading.pack import Pack
 from lading.restore import address_asked
-from lading.session import Session
 from lading.stores.leases import Lease
 from lading.telling import essence
 from lading.wire import Wire
@@ -39,7 +39,7 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 class Call:
     """A call that was packed. ``begin`` makes it."""
 
-    def __init__(self, conversations: Conversations, session: Session, *, pack: Pack, lease: Lease) -> None:
+    def __init__(self, conversations: Conversations, session: SharedSession, *, pack: Pack, lease: Lease) -> None:
         self._conversations = conversations
         self._session = session
         self._lease = lease
@@ -114,10 +114,13 @@ class Call:
 
     def _smaller(self, text: str) -> bytes | None:
         try:
-            return self._session.retry(text).body
+            body, budget = self._session.retry(text).body, self._session.settings.budget
         except LadingError:
             # No overflow, or nothing left to take out: the provider's own error says it best.
             return None
+        if budget.is_learned:
+            self._conversations.windows[self._session.model] = budget.window_tokens
+        return body
 
     def _taken(self, data: bytes) -> Answered:
         try:

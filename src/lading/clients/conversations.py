@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import takewhile
 from threading import Lock
@@ -17,15 +17,15 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
-from lading.clients.history import History, role_of
+from lading.clients.history import Asked, History, forces, role_of
 from lading.clients.marks import arranged, head_of
+from lading.clients.sharing import SharedSession
 from lading.clients.wrapping import Wrapping, guarded, logged, words
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.messages import Message, Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card
-from lading.session import Session
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.telling import essence
@@ -35,13 +35,14 @@ _MOST_OPEN = 256
 """Conversations kept open; one that is closed is found again in the store."""
 _MOST_TRIED = 64
 """Stored conversations that start alike which are opened to find the one a history goes on with."""
-_FORCING = frozenset({"required", "any", "tool"})
+_MOMENT_S = 1.0
+"""How long a call waits at least for another process that makes one of the same conversation."""
 
 
 class Conversation:
     """One conversation of a client: its session, and how its last request told it."""
 
-    def __init__(self, session: Session, head: str) -> None:
+    def __init__(self, session: SharedSession, head: str) -> None:
         self.session = session
         self.head = head
         self.busy = False
@@ -61,6 +62,7 @@ class Conversation:
         return Lease(self._free)
 
     def _free(self) -> None:
+        self.session.let_go()
         self.busy = False
 
     def news(self, history: History) -> list[Message] | None:
@@ -124,7 +126,7 @@ class Conversation:
         if tools != self._tools_given:
             self._tools_given = tools
             self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
-        session.offer(self._tools, fields, restore=not _forces(body))
+        session.offer(self._tools, fields, restore=not forces(body))
 
     def _leads(self, history: History) -> bool:
         """Whether as many system messages stand at the start."""
@@ -149,10 +151,14 @@ class Conversations:
     ) -> None:
         self._store = opened(store)
         self._owns_store = self._store is not store
+        wait_s = wrapping.options.wait_s
+        self._wait_s = None if wait_s is None else max(wait_s, _MOMENT_S)
         self.wrapping = wrapping
         self.clock = clock
         self._on_event = on_event
         self._unpacked: dict[str, Unpacked] = {}
+        self.windows: dict[str, int] = {}
+        """By model, the window that its provider named when it found a request too long."""
         self._lock = Lock()
         self._open: dict[str, Conversation] = {}
         """By the session's name, the one used last at the end."""
@@ -160,7 +166,7 @@ class Conversations:
         """For each name or start of a history that is looked for now, the lock of those who look for it."""
 
     @property
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> tuple[SharedSession, ...]:
         """The sessions that are open, the one used last at the end."""
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
@@ -168,18 +174,19 @@ class Conversations:
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[Conversation, Lease]:
         """The conversation that a request belongs to, with what is new in it taken in, and the right to make
         its call. Raises LadingError when the request cannot be read."""
-        history = History(body, wire)
+        asked = Asked(body, wire, name)
         while True:
             # Opening a stored session takes a while: only requests for the same conversation wait for it.
-            with self._group(name or history.head):
-                found = self._find(body, wire, name=name, history=history)
+            with self._group(asked.wanted):
+                found = self._find(asked)
             if found is not None:
                 break
         conversation, news, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
+            conversation.session.narrow(self.windows.get(asked.model))
             with self.dropping(conversation.session):
-                conversation.take(body, history, news=news)
+                conversation.take(body, asked.history, news=news)
             undo.pop_all()
         return conversation, lease
 
@@ -187,9 +194,8 @@ class Conversations:
         with self._lock:
             return self._groups.setdefault(key, Lock())
 
-    def _claimed(self, conversation: Conversation) -> Lease | None:
-        """The right to make a call of a conversation that was found; None where another request took it, or it
-        was closed, since then."""
+    def _claimed(self, conversation: Conversation, asked: Asked) -> Lease | None:
+        """The right to make a call of a conversation; None where another took it or went on, or it was closed."""
         session = conversation.session
         with self._lock:
             known = self._open.get(session.name)
@@ -202,7 +208,21 @@ class Conversations:
         if known is None:
             for event in session.events:
                 self.tell(event)
-        return lease
+        with ExitStack() as undo:
+            undo.callback(lease.release)
+            if self._held(session, asked):
+                undo.pop_all()
+                return lease
+        return None
+
+    def _held(self, session: SharedSession, asked: Asked) -> bool:
+        """Whether a session could be held, and is here as it is stored. What is waited for once is not again."""
+        try:
+            session.hold(wait_s=self._wait_s if asked.may_be_stored and not asked.held else 0.0)
+        except SessionBusy:
+            asked.held.add(session.name)
+            return False
+        return not session.is_behind
 
     def tell(self, event: Event) -> None:
         """Pass an event on; what went wrong is logged as well. Neither can fail."""
@@ -221,7 +241,7 @@ class Conversations:
             self.tell(event)
 
     @contextmanager
-    def dropping(self, session: Session) -> Iterator[None]:
+    def dropping(self, session: SharedSession) -> Iterator[None]:
         """``drop`` the session where what is done with it fails by an error that is none of ours."""
         try:
             yield
@@ -231,9 +251,8 @@ class Conversations:
             self.drop(session)
             raise
 
-    def drop(self, session: Session) -> None:
-        """Close a session that may hold half of a step: whoever wants it opens it anew, as it was stored. Cannot
-        fail."""
+    def drop(self, session: SharedSession) -> None:
+        """Close a session that may hold half of a step; whoever wants it opens it anew, as stored. Cannot fail."""
         with self._lock:
             conversation = self._open.get(session.name)
             if conversation is not None and conversation.session is session:
@@ -250,39 +269,44 @@ class Conversations:
         if self._owns_store:
             self._store.close()
 
-    def _find(self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History) -> Taken | None:
-        """The conversation that a request goes on with, one that is begun where there is none. None where another
-        request took it just now: then there is another to be found."""
-        tried = self._idle(wire, name=name, history=history)
+    def _find(self, asked: Asked) -> Taken | None:
+        """The conversation that a request goes on with or begins; None where another took it: then look again."""
+        history, name, tried = asked.history, asked.name, self._idle(asked)
         # A conversation that got no answer yet is the start of many.
         for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
             if conversation.news(history) is not None:
-                return self._taken(self._for_model(conversation, body, wire), history)
+                return self._taken(self._current(conversation, asked), asked)
         try:
-            for conversation in self._stored(body, wire, name=name, history=history):
+            for conversation in self._stored(asked):
                 tried.append(conversation)
                 if conversation.news(history) is not None:
-                    return self._taken(conversation, history)
+                    return self._taken(conversation, asked)
             for at, conversation in enumerate(tried):
                 position = conversation.turning(history, named=bool(name))
                 if position is None:
                     continue
-                tried[at] = self._for_model(conversation, body, wire)
-                if taken := self._taken(tried[at], history, position=position):
+                tried[at] = self._current(conversation, asked)
+                if taken := self._taken(tried[at], asked, position=position):
                     return taken
+            behind = [one.session for one in tried if asked.may_be_stored and one.session.is_behind]
+            for session in behind:
+                self.drop(session)
+            if behind:
+                return None
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
                     conversation.session.close()
-        session = self._begun(body, wire, name or f"c-{history.head[:16]}")
-        if name and session.name != name:
-            self.tell(Forked(name, session.name))
-        return self._taken(Conversation(session, history.head), history)
+        if begun := self._begun(asked):
+            if name and begun.name != name:
+                self.tell(Forked(name, begun.name))
+            return self._taken(Conversation(begun, history.head), asked)
+        return None
 
-    def _taken(self, conversation: Conversation, history: History, *, position: int | None = None) -> Taken | None:
+    def _taken(self, conversation: Conversation, asked: Asked, *, position: int | None = None) -> Taken | None:
         """A conversation with what is new in it, from ``position`` on where its end is told otherwise, and the
         right to make its call. None where it cannot be gone on with like that, or not any more."""
-        lease = self._claimed(conversation)
+        history, lease = asked.history, self._claimed(conversation, asked)
         if lease is None:
             return None
         with ExitStack() as undo:
@@ -298,11 +322,11 @@ class Conversations:
             undo.pop_all()
         return conversation, news, lease
 
-    def _for_model(self, conversation: Conversation, body: Mapping[str, Any], wire: Wire) -> Conversation:
-        """The conversation, opened anew where the request is for another model than it has: a name may be kept
-        over a change of models."""
-        session, model = conversation.session, str(body.get("model", ""))
-        if session.model == model or same_model(session.settings.card, find_card(model)[0]):
+    def _current(self, conversation: Conversation, asked: Asked) -> Conversation:
+        """The conversation, opened anew where another process went on with it or a name is told another model."""
+        session, model = conversation.session, asked.model
+        is_same = session.model == model or same_model(session.settings.card, find_card(model)[0])
+        if is_same and not session.is_behind:
             return conversation
         with self._lock:
             if conversation.busy or conversation.is_closed:
@@ -310,63 +334,59 @@ class Conversations:
             conversation.is_closed = True
             self._open.pop(session.name, None)
         session.close()
-        return Conversation(self._session(body, wire, session.name), conversation.head)
+        return Conversation(self._session(asked, session.name), conversation.head)
 
-    def _begun(self, body: Mapping[str, Any], wire: Wire, wanted: str) -> Session:
-        """A new session of that name or, where it is taken, of that name with a number."""
+    def _begun(self, asked: Asked) -> SharedSession | None:
+        """A new session of the wanted name, or of that with a number, held; None where another process begins."""
         with self._lock:
             known = set(self._open)
         known.update(self._stored_names())
-        names = (wanted if number == 1 else numbered(wanted, number) for number in range(1, 2**31))
+        names = (asked.wanted if number == 1 else numbered(asked.wanted, number) for number in range(1, 2**31))
         for name in names:
             if name not in known:
-                try:
-                    return self._session(body, wire, name)
-                except SessionBusy:
-                    # Another process begins one of that name just now.
-                    continue
+                session = self._session(asked, name)
+                if self._held(session, asked):
+                    return session
+                session.close()
+                if name not in asked.held:
+                    return None
         raise SessionBusy()
 
-    def _idle(self, wire: Wire, *, name: str, history: History) -> list[Conversation]:
+    def _idle(self, asked: Asked) -> list[Conversation]:
         """Open conversations that the request may belong to and that make no call now, the one used last first."""
         with self._lock:
             conversations = list(reversed(self._open.items()))
         return [
             one
             for own, one in conversations
-            if (is_numbered(own, name) if name else one.head == history.head)
+            if (is_numbered(own, asked.name) if asked.name else one.head == asked.history.head)
             and not one.busy
-            and one.session.wire == wire
+            and own not in asked.held
+            and one.session.wire == asked.wire
         ]
 
-    def _stored(
-        self, body: Mapping[str, Any], wire: Wire, *, name: str, history: History
-    ) -> Iterator[Conversation]:
+    def _stored(self, asked: Asked) -> Iterator[Conversation]:
         """Stored conversations that the request may belong to, opened."""
-        if not name and not history.has_replies:
+        if not asked.may_be_stored:
             return
-        wanted = name or f"c-{history.head[:16]}"
-        stored = [session for session in self._stored_names() if is_numbered(session, wanted)]
+        stored = [session for session in self._stored_names() if is_numbered(session, asked.wanted)]
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
-            if session not in self._open:
-                try:
-                    yield Conversation(self._session(body, wire, session), history.head)
-                except SessionBusy:
-                    continue
+            if session not in self._open and session not in asked.held:
+                yield Conversation(self._session(asked, session), asked.history.head)
 
     def _stored_names(self) -> Iterator[str]:
         return (session for tenant, session in self._store.sessions() if tenant == self.wrapping.options.tenant)
 
-    def _session(self, body: Mapping[str, Any], wire: Wire, name: str) -> Session:
+    def _session(self, asked: Asked, name: str) -> SharedSession:
         wrapping = self.wrapping
-        return Session(
-            str(body.get("model", "")),
+        return SharedSession(
+            asked.model,
             store=self._store,
             name=name,
             strategy=wrapping.strategy,
             window=wrapping.window,
             output_reserve=wrapping.output_reserve,
-            wire=wire.name,
+            wire=asked.wire.name,
             options=wrapping.options,
         )
 
@@ -378,11 +398,3 @@ class Conversations:
             closed = self._open.pop(oldest)
             closed.is_closed = True
             closed.session.close()
-
-
-def _forces(body: Mapping[str, Any]) -> bool:
-    """Whether the caller forces a tool choice, or asks for several answers at once."""
-    choice = body.get("tool_choice")
-    kind = choice.get("type") if isinstance(choice, dict) else choice
-    forced = kind in _FORCING or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return forced or body.get("n") not in (None, 1)

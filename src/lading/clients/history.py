@@ -16,6 +16,7 @@ from lading.wire import Wire
 
 MARKED_LEVELS = 3
 """Messages, their blocks, and the blocks of results in them bear cache marks."""
+_FORCING = frozenset({"required", "any", "tool"})
 
 
 class History:
@@ -52,6 +53,28 @@ class History:
     def messages_from(self, position: int) -> list[Message]:
         """The messages from a position of ``rest`` on, with the cache marks that stay."""
         return list(self._wire.decode({"messages": self._marked[position:]}).messages)
+
+
+class Asked:
+    """A request whose conversation is looked for."""
+
+    def __init__(self, body: Mapping[str, Any], wire: Wire, name: str) -> None:
+        """Raises WireError when the messages at the start cannot be read."""
+        self.model, self.wire, self.name = str(body.get("model", "")), wire, name
+        self.history = History(body, wire)
+        self.wanted = name or f"c-{self.history.head[:16]}"
+        self.may_be_stored = bool(name) or self.history.has_replies
+        """Whether it may go on with what another process has begun."""
+        self.held: set[str] = set()
+        """Sessions that others hold, and for longer than can be waited."""
+
+
+def forces(body: Mapping[str, Any]) -> bool:
+    """Whether the caller forces a tool choice, or asks for several answers at once."""
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    forced = kind in _FORCING or (isinstance(choice, dict) and kind not in ("auto", "none"))
+    return forced or body.get("n") not in (None, 1)
 
 
 def role_of(item: object) -> object:

@@ -87,6 +87,9 @@ class SessionStore(Protocol):
     def sessions(self) -> tuple[tuple[str, str], ...]:
         """List every (tenant, session), sorted."""
 
+    def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
+        """How many entries, edits and manifests a session has; zeros where there is none. Reads none of them."""
+
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """Acquire the exclusive right to write a session, which need not exist yet.
 
@@ -120,7 +123,7 @@ def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> No
     """Raise AddressError for an illegal name, StoreError when the store already holds the session."""
     check_name(tenant, what="tenant")
     check_name(session, what="session")
-    if store is not None and (tenant, session) in store.sessions():
+    if store is not None and any(store.counts(tenant, session)):
         raise StoreError(
             f"The store already holds the session {session!r}. Continue it with lading.reopen, or choose another "
             "session name."

@@ -104,6 +104,12 @@ class MemoryStore:
         with self._lock:
             return tuple(sorted(self._open()))
 
+    def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
+        """How much of a session is stored; see SessionStore."""
+        with self._lock:
+            found = self._open().get((tenant, session)) or _Session()
+            return len(found.entries), len(found.edits), len(found.manifests)
+
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """The exclusive right to write a session; see SessionStore."""
         check_lease(tenant, session, wait_s=wait_s)

@@ -154,6 +154,12 @@ class SqliteStore:
         with self._transaction("BEGIN") as sql:
             return _sessions(sql)
 
+    def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
+        """How much of a session is stored; see SessionStore."""
+        with self._transaction("BEGIN") as sql:
+            _, counts = _record(sql, tenant, session) or (0, dict.fromkeys(_KINDS, 0))
+        return counts["entry"], counts["edit"], counts["manifest"]
+
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """The exclusive right to write a session, among all stores of this folder; see SessionStore."""
         check_lease(tenant, session, wait_s=wait_s)

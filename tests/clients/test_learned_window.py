@@ -1,0 +1,108 @@
+"""A window that the provider names when it refuses a request: learned once, and known from then on."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from lading import Session
+from lading.clients import wrap
+from lading.errors import LadingError
+from lading.manifest import unseal
+from lading.stores.memory import MemoryStore
+from lading.testing import StrictProvider
+from tests.clients.agents import openai_client
+from tests.clients.talks import Talk, stepping
+from tests.replies import chat_reply
+
+WINDOW = 16_000
+TOO_LONG = "This model's maximum context length is {} tokens. Please reduce the length of the messages."
+
+
+def refusals(provider: StrictProvider) -> int:
+    return sum(answer.status >= 400 for answer in provider.answers)
+
+
+def grown(talk: Talk) -> None:
+    talk.step()
+    chance = Random(len(talk.messages))
+    talk.messages[-1]["content"] = " ".join(f"{chance.getrandbits(32):x}" for _ in range(900))
+
+
+def window(line: Session) -> tuple[int, bool]:
+    budget = line.settings.budget
+    return budget.window_tokens, budget.is_learned
+
+
+def test_one_refusal_is_enough_for_all_conversations_of_a_client(tmp_path: Path) -> None:
+    with StrictProvider(stepping, window_tokens=WINDOW) as provider:
+        client: Any = wrap(openai_client(provider), store=tmp_path)
+        talks = [Talk(client.lading.session(name), name) for name in ("anna", "bert", "cleo", "dora")]
+        for _ in range(10):
+            for talk in talks:
+                grown(talk)
+        assert refusals(provider) == 1
+        client.close()
+        again: Any = wrap(openai_client(provider), store=tmp_path)
+        for talk in talks:
+            talk.client = again.lading.session(talk.messages[0]["content"])
+            grown(talk)
+        assert {window(session) for session in again.lading.sessions} == {(WINDOW, True)}
+        assert len(again.lading.sessions) == len(talks)
+        assert refusals(provider) == 1
+        assert provider.violations == []
+        again.close()
+
+
+def asked(store: Any, model: str = "gpt-4o", **options: Any) -> Session:
+    line = Session(model, store=store, wire="openai_chat", **options)
+    if not line.entries:
+        for number in range(30):
+            line.add(("word " * 400) + str(number))
+            line.reply(chat_reply(f"answer {number}", number=number))
+        line.add("And now?")
+    return line
+
+
+def test_a_session_and_its_forks_know_it_when_they_are_opened_anew() -> None:
+    store = MemoryStore()
+    with asked(store) as line:
+        before = line.settings
+        line.pack()
+        manifest = line.retry(TOO_LONG.format("8,000")).manifest
+        assert manifest.frame is not None
+        assert manifest.frame.budget == line.settings.budget
+        fork = line.fork("Something else.")
+        fork.pack()
+        fork.close()
+    for name in ("session", "session-2"):
+        with Session("gpt-4o", store=store, name=name, wire="openai_chat") as again:
+            assert window(again) == (8_000, True)
+            assert again.pack().tokens <= 8_000
+    with Session("gpt-4o", store=store, window=4_000, wire="openai_chat") as smaller:
+        assert window(smaller) == (4_000, False)
+    with asked(store, "gpt-5-mini") as other:
+        assert not other.settings.budget.is_learned
+        other.pack()
+    with asked(store) as back:
+        assert back.settings == before
+
+
+@pytest.mark.parametrize("limit", ["10", "0", "900,000"])
+def test_what_no_window_can_be_is_not_learned(limit: str) -> None:
+    store = MemoryStore()
+    with asked(store) as line:
+        line.pack()
+        before = line.settings
+        with contextlib.suppress(LadingError):
+            line.retry(TOO_LONG.format(limit))
+        assert line.settings == before
+        line.pack()
+    with asked(store) as again:
+        assert again.settings == before
+    frames = [unseal(data).frame for data in store.manifests("default", "session")]
+    assert not any(frame.budget.is_learned for frame in frames if frame)
