@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
+from hashlib import sha256
 from itertools import takewhile
 from typing import Any
 
@@ -95,12 +95,10 @@ class History:
     @cached_property
     def digests(self) -> bytes:
         """``DIGEST_BYTES`` for each message after those at the start, of its bytes without cache marks."""
-        return b"".join(
-            hashlib.sha256(
-                jsonbytes.dump(unmarked(self._given[at])) if at in self._given.bearing else self._given.raws[at]
-            ).digest()[:DIGEST_BYTES]
-            for at in range(self._start, len(self._given))
-        )
+        raws, bearing = list(self._given.raws), self._given.bearing
+        for at in bearing:
+            raws[at] = jsonbytes.dump(unmarked(self._given[at]))
+        return b"".join([sha256(raw).digest()[:DIGEST_BYTES] for raw in raws[self._start :]])
 
     @cached_property
     def messages(self) -> list[Message]:
