@@ -162,7 +162,8 @@ def test_an_answer_to_an_edit_in_another_language_is_shown() -> None:
 @given(st.from_regex(_ERROR, alphabet=st.characters(codec="ascii")))
 def test_what_tells_of_an_error_holds_a_word_by_which_its_line_is_looked_at(text: str) -> None:
     found = _ERROR.search(text)
-    assert found and any(word in found[0].lower() for word in _ERROR_WORDS)
+    assert found
+    assert any(word in found[0].lower() for word in _ERROR_WORDS)
 
 
 def test_a_line_beyond_ascii_is_looked_at_whatever_words_it_holds() -> None:

@@ -66,8 +66,8 @@ _NOT_READ = re.compile(
 )
 """Begins the one line that stands in place of a file."""
 _INTERRUPTED = re.compile(
-    r"\W*(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
-    r"|\W*(?:\w+ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b",
+    r"\W*+(?:(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
+    r"|(?:\w++ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b)",
     re.IGNORECASE,
 )
 """Begins an answer of any length for a call that was not carried out."""
