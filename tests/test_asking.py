@@ -92,11 +92,11 @@ NOTHING: Any = None
     [
         (_raise, "failed: ConnectionError: no route"),
         (_end_the_thread, "failed: it ended its thread"),
-        (lambda _request: NOTHING, "failed: it gave a NoneType that is neither text nor a sound Summary"),
-        (lambda _request: Summary(NOTHING), "failed: it gave a Summary that is neither text nor a sound Summary"),
+        (lambda _request: NOTHING, "failed: it gave a NoneType that is neither text nor a valid Summary"),
+        (lambda _request: Summary(NOTHING), "failed: it gave a Summary that is neither text nor a valid Summary"),
         (
             lambda _request: Summary("said", -1),
-            "failed: it gave a Summary that is neither text nor a sound Summary",
+            "failed: it gave a Summary that is neither text nor a valid Summary",
         ),
     ],
 )
@@ -134,7 +134,7 @@ def test_one_that_hangs_is_left_and_nothing_else_is_asked_until_it_is_back() -> 
     assert driver.spent.output_tokens == 0
     for _ in range(5):
         driver.begin()
-        assert driver.run(step("quick")) == ["failed: the call before has not come back yet"]
+        assert driver.run(step("quick")) == ["failed: the previous call has not returned yet"]
         assert driver.spent is None
     assert active_count() <= threads + 1
     free.set()
@@ -149,7 +149,7 @@ def test_where_no_thread_can_be_had_the_next_request_tries_again(monkeypatch: py
     driver = asking(lambda request: request.text)
     with monkeypatch.context() as patched:
         patched.setattr(Thread, "start", start)
-        assert driver.run(step("one")) == ["failed: no thread for it: can't start new thread"]
+        assert driver.run(step("one")) == ["failed: no thread could be started: can't start new thread"]
     driver.begin()
     assert driver.run(step("one")) == ["one"]
 

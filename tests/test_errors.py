@@ -48,7 +48,7 @@ def test_every_error_has_a_sentence_of_its_own() -> None:
 
 
 def test_the_docstring_is_the_default_text() -> None:
-    assert str(TamperedError()) == "What was read from the store is not what was written to it."
+    assert str(TamperedError()) == "The stored data differ from what was written."
     assert str(StoreError("Something else.")) == "Something else."
 
 

@@ -147,7 +147,9 @@ def test_what_does_not_fit_its_checksum_or_cannot_be_read_is_refused(data: bytes
 
 @pytest.mark.parametrize("found", [FORMAT + 1, 0, "1", None])
 def test_another_format_is_refused_with_what_to_do(found: object) -> None:
-    with pytest.raises(StoreFormatError, match=f"format {found!r}.*reads {FORMAT}. Use the Lading that wrote it"):
+    with pytest.raises(
+        StoreFormatError, match=f"format {found!r}.*reads {FORMAT}. Use the version of Lading that wrote it"
+    ):
         unseal(jsonbytes.canonical({"format": found, "what_comes_next": [1, 2]}))
 
 

@@ -155,7 +155,7 @@ def test_one_that_hangs_holds_a_request_up_no_longer_than_its_time() -> None:
     assert pack.body == folded(summarising(None)).body
     engine.append(work(60, start=40))
     assert rejections(engine.pack(tools=TOOLS, template=template("openai_chat"))) == [
-        "the call before has not come back yet"
+        "the previous call has not returned yet"
     ]
     free.set()
 

@@ -70,7 +70,7 @@ class Asking:
             return result
         finally:
             steps.close()
-        raise PackError(f"It asked for more than {MOST_REQUESTS} summaries for one request.")
+        raise PackError(f"The strategy asked for more than {MOST_REQUESTS} summaries for one request.")
 
     def _answer(self, request: SummaryRequest) -> Summary | None:
         """Each request is answered once, and after a failure nothing is asked for the same pack again."""
@@ -90,14 +90,14 @@ class Asking:
 
     def _asked(self, request: SummaryRequest, summarizer: Summarizer) -> Summary:
         if not self._busy.acquire(blocking=False):
-            raise SummaryFailed("the call before has not come back yet")
+            raise SummaryFailed("the previous call has not returned yet")
         answers: SimpleQueue[object] = SimpleQueue()
         run, call = copy_context().run, partial(_called, summarizer, request)
         try:
             Thread(target=run, args=(self._work, call, answers), name="lading-summary", daemon=True).start()
         except RuntimeError as error:
             self._busy.release()
-            raise SummaryFailed(f"no thread for it: {error}") from error
+            raise SummaryFailed(f"no thread could be started: {error}") from error
         try:
             answer = answers.get(timeout=summarizer.timeout_s)
         except Empty:
@@ -111,7 +111,7 @@ class Asking:
             raise summary
         if isinstance(summary, Exception):
             raise SummaryFailed(f"{type(summary).__name__}: {summary}"[:_REASON_CHARS]) from summary
-        raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a sound Summary")
+        raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a valid Summary")
 
     def _work(self, call: Callable[[], Summarised], answers: SimpleQueue[object]) -> None:
         outcome: object = SummaryFailed("it ended its thread")
@@ -159,7 +159,7 @@ def _called(summarizer: Summarizer, request: SummaryRequest) -> Summarised:
             raise _late(summarizer) from error
     if close := getattr(answer, "close", None):
         close()
-    raise SummaryFailed("it has to be awaited, and no coroutine waits for this request: use AsyncSession")
+    raise SummaryFailed("it is an async function and this request is synchronous: use AsyncSession")
 
 
 def _late(summarizer: Summarizer) -> SummaryFailed:

@@ -34,8 +34,7 @@ Result = TypeVar("Result")
 class AsyncSession:
     """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
 
-    A summarizer that is a coroutine function is awaited on the loop that awaits ``pack`` or ``retry``, and is
-    cancelled with it.
+    An async summarizer is awaited on the loop that awaits ``pack`` or ``retry``, and is cancelled with it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -58,7 +57,7 @@ class AsyncSession:
         return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s))
 
     async def reply(self, response: object) -> Reply:
-        """See ``Session.reply``; the stream may be an asynchronous one."""
+        """See ``Session.reply``; the stream may be asynchronous."""
         if isinstance(response, AsyncIterable):
             response = [event async for event in response]
         return await to_thread(self.session.reply, response)

@@ -1,4 +1,4 @@
-"""How the window is divided: what is reserved, what is fixed, what is left for the conversation. Pure."""
+"""Divides the window: reserve, fixed parts, and the rest for the conversation. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from lading.models.card import Card
 
 
 class Budget(Struct, frozen=True, omit_defaults=True):
-    """The sizes that every request of a session keeps to, in tokens."""
+    """The token budget of every request of a session."""
 
     window_tokens: int
     output_reserve_tokens: int
     margin_tokens: int
     unused_tokens: int = 0
-    """Of the window, kept out of use (``within``)."""
+    """Tokens of the window that are not used (``within``)."""
 
     @property
     def limit_tokens(self) -> int:
-        """What a request may take by the provider's count."""
+        """Limit of a request in tokens, by the provider's count."""
         return self.window_tokens - self.unused_tokens - self.output_reserve_tokens
 
     @property
     def room_tokens(self) -> int:
-        """What system, tools and messages may take together."""
+        """The input budget: tokens for system, tools and messages together."""
         return self.limit_tokens - self.margin_tokens
 
 
@@ -36,10 +36,10 @@ def allocate(
     output_reserve_tokens: int | None = None,
     margin_tokens: int | None = None,
 ) -> Budget:
-    """The budget for a model; what is not given comes from its card.
+    """Compute the budget for a model; omitted values come from its card.
 
-    The reserve is absolute and capped by the card's max output (default: the max output, at most a quarter
-    of the window). Raises InputError when nothing is left for input.
+    The reserve is absolute and capped by the card's max output (default: the max output, at most a quarter of the
+    window). Raises InputError when nothing is left for input.
     """
     window = card.limits.window_tokens if window_tokens is None else window_tokens
     most = card.limits.max_output_tokens
@@ -55,7 +55,7 @@ def allocate(
 
 
 def within(budget: Budget, percent: int) -> Budget:
-    """The budget in which a request and its reply use no more than this share of the window.
+    """The budget in which a request and its reply use at most this share of the window.
 
     Raises InputError when nothing is left for input.
     """

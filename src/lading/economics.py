@@ -1,7 +1,7 @@
-"""Prices, the prompt cache, and when an edit pays. Pure: prices come in as arguments.
+"""Prices, the prompt cache, and break-even of an edit. Pure: prices are arguments.
 
-Prices are relative to one base input token: ``read`` for a token read from the cache, ``write`` for one
-written to it, 1 for one that passes uncached.
+Prices are relative to one base input token: ``read`` for a token read from the cache, ``write`` for one written to
+it, 1 for one that is not cached.
 """
 
 from __future__ import annotations
@@ -12,41 +12,41 @@ from msgspec import Struct
 
 
 class Rates(Struct, frozen=True):
-    """What a cached read and a cache write cost, relative to base input. Equal rates: no cache."""
+    """Prices of a cache read and a cache write, relative to base input. Equal rates: no cache."""
 
     read: float
     write: float
 
 
 def edit_price(rates: Rates, *, cached_suffix_tokens: int, inserted_tokens: int, own_calls: float = 0.0) -> float:
-    """What an edit costs once: (w - r)(b + e) + C, in base input tokens.
+    """The one-time cost of an edit: (w - r)(b + e) + C, in base input tokens.
 
-    ``cached_suffix_tokens`` (b) stand after the first changed byte and were sent before;
-    ``inserted_tokens`` (e) are new; ``own_calls`` (C) is what the edit's own model calls cost. The kept
-    prefix cancels. Zero where there is no cache price.
+    ``cached_suffix_tokens`` (b) follow the first changed byte and were sent before; ``inserted_tokens`` (e) are
+    new; ``own_calls`` (C) is the cost of the edit's own model calls. The unchanged prefix cancels out. Zero if
+    there is no cache price.
     """
     return max(rates.write - rates.read, 0.0) * (cached_suffix_tokens + inserted_tokens) + own_calls
 
 
 def rent(rates: Rates, *, removable_tokens: int) -> float:
-    """What one more call pays for carrying tokens that could be gone: r x removable, in base input tokens."""
+    """The carrying cost of one more call: r x the tokens that an edit could remove, in base input tokens."""
     return rates.read * removable_tokens
 
 
 def due(account: float, price: float, *, regret: float = 1.0) -> bool:
-    """Whether the rent paid so far has reached the price of the edit (ski rental, 2-competitive).
+    """Whether the carrying cost so far has reached the price of the edit (ski rental, 2-competitive).
 
-    ``regret`` above 1 waits longer: dearer on average, closer to never editing at the worst.
+    ``regret`` above 1 waits longer: more expensive on average, closer to never editing in the worst case.
     """
     return account >= regret * price
 
 
 def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterable[int]) -> bool:
-    """Whether an edit that is due had better wait for what is about to become removable too.
+    """Whether a due edit should wait for more tokens to become removable.
 
-    ``ageing_tokens``: of what stands in the kept tail now, how much (net of digests) becomes removable at each of
-    the next calls, in order. It waits while, some calls on, that has taken more off the price than the rent until
-    then; growth to come is left out. ``due`` with twice the regret should end any wait, which bounds it.
+    ``ageing_tokens``: how many tokens of the verbatim part (net of digests) become removable at each of the next
+    calls, in order. It waits if, some calls on, this lowers the price by more than the carrying cost until then;
+    future growth is ignored. ``due`` with twice the regret should end any wait, which limits it.
     """
     saved = paid = 0.0
     for tokens in ageing_tokens:
@@ -58,12 +58,12 @@ def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterabl
 
 
 class Usage(Struct, frozen=True):
-    """What one request is billed for its input, in tokens by kind."""
+    """The billed input of one request, in tokens by kind."""
 
     read_tokens: int = 0
     written_tokens: int = 0
     fresh_tokens: int = 0
-    """Passed through uncached: the prefix is shorter than the provider caches."""
+    """Not cached: the prefix is shorter than the provider's minimum."""
 
     @property
     def tokens(self) -> int:
@@ -71,7 +71,7 @@ class Usage(Struct, frozen=True):
         return self.read_tokens + self.written_tokens + self.fresh_tokens
 
     def cost(self, rates: Rates) -> float:
-        """The bill in base input tokens."""
+        """The cost in base input tokens."""
         return self.read_tokens * rates.read + self.written_tokens * rates.write + self.fresh_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -83,7 +83,7 @@ class Usage(Struct, frozen=True):
 
 
 class OwnCalls(Struct, frozen=True, omit_defaults=True):
-    """What compaction's own model calls took, in tokens, and their bill."""
+    """Tokens and cost of compaction's own model calls."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -101,11 +101,11 @@ class OwnCalls(Struct, frozen=True, omit_defaults=True):
 
 
 class PrefixCache:
-    """A provider's prompt cache: it holds every prefix it has seen, by unit, until its time is up.
+    """A model of a provider's prompt cache: it holds every prefix it has seen, by unit, until it expires.
 
-    A request is a chain: ``chain[i]`` names the prefix that ends with unit ``i`` (envelope first, then one
-    unit for each wire message), and ``ends[i]`` is its length in tokens. Because a longer prefix is only
-    ever stored together with all shorter ones, the longest hit is found by bisection.
+    A request is a chain: ``chain[i]`` names the prefix that ends with unit ``i`` (envelope first, then one unit
+    for each message of the body), and ``ends[i]`` is its length in tokens. Because a longer prefix is only ever
+    stored together with all shorter ones, the longest hit is found by bisection.
     """
 
     def __init__(self, *, min_prefix_tokens: int = 0, ttl_s: float | None = None) -> None:
@@ -116,9 +116,9 @@ class PrefixCache:
         self._now = 0.0
 
     def bill(self, chain: Sequence[str], ends: Sequence[int], *, at_s: float | None = None) -> Usage:
-        """What this request is billed; the cache remembers it.
+        """Bill this request, and remember its prefixes.
 
-        ``at_s`` is when it is sent (seconds). Not given, or earlier than before: no time has passed.
+        ``at_s`` is the time of sending in seconds. Missing, or earlier than before: no time has passed.
         """
         self._now = now = self._now if at_s is None else max(self._now, at_s)
         hits = self._longest_hit(chain, now)
@@ -148,14 +148,14 @@ class PrefixCache:
 
 
 def is_cold(*, idle_s: float | None, ttl_s: float | None) -> bool:
-    """Whether the cache has certainly cooled before a call: idle for longer than its time to live."""
+    """Whether the cache has certainly expired before a call: idle for longer than its time to live."""
     return idle_s is not None and ttl_s is not None and idle_s > ttl_s
 
 
 def rates_for(read: float, write: Mapping[int, float], *, ttl_s: float) -> Rates:
     """The rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``.
 
-    The dearest where none covers it; 1 where the row has no write prices.
+    The most expensive if none covers it; 1 if the row has no write prices.
     """
     covering = [price for lifetime, price in sorted(write.items()) if lifetime >= ttl_s]
     return Rates(read, covering[0] if covering else max(write.values(), default=1.0))

@@ -15,39 +15,39 @@ Result = TypeVar("Result")
 
 
 class SummaryRequest(Struct, frozen=True):
-    """What a model is asked to summarise. All but ``instructions`` is data, fenced as such: no reasoning, no
-    signatures, no bytes and no secrets stand in it."""
+    """A request for a summary. All but ``instructions`` is data, fenced as such, without reasoning, signatures,
+    bytes and secrets."""
 
     instructions: str
     text: str
-    """What is to be summarised."""
+    """The messages to summarise."""
     earlier: str = ""
-    """The sections of earlier summaries that the answer takes the place of; empty when there are none."""
+    """The sections of earlier summaries that the answer replaces; empty when there are none."""
     context: str = ""
-    """What the work is about, which stays in view."""
+    """The task, which stays in view."""
     keep: str = ""
     """Values, open tasks and failures that the answer must still name, one a line."""
     reason: str = ""
-    """Why the messages leave the view, as their edit says it."""
+    """Why the messages are removed, as recorded in the edit."""
     most_tokens: int = 0
-    """An answer of more tokens, by the session's counter, is not used."""
+    """Limit in tokens, by the session's counter; a longer answer is rejected."""
     model: str = ""
-    """The model to ask, where the strategy names one; empty: whichever you choose."""
+    """The model to ask, if the strategy names one; empty: your choice."""
     provider: str = ""
-    """Whose model that is, where the strategy says so."""
+    """The provider of that model, if the strategy names one."""
     temperature: float | None = None
-    """To sample the answer at, where the strategy says so."""
+    """The sampling temperature, if the strategy sets one."""
 
     @property
     def prompt(self) -> str:
-        """All of it as one text, for one message of a user."""
+        """The whole request as one text, for one user message."""
         return "\n\n".join(
             part for part in (self.instructions, self.context, self.earlier, self.text, self.keep) if part
         )
 
 
 class Summary(Struct, frozen=True):
-    """An answer, with what it took where the provider said so."""
+    """A summary, with its token usage if the provider reported it."""
 
     text: str
     input_tokens: int | None = None
@@ -64,15 +64,15 @@ Steps: TypeAlias = Generator[SummaryRequest, object, Result]
 
 
 class Summarizer(Struct, frozen=True):
-    """Whom to ask for summaries."""
+    """The summarization callback and its timeout."""
 
     summarize: Summarize
     timeout_s: float = 60.0
-    """An answer that takes longer is not waited for."""
+    """Seconds to wait for an answer."""
 
 
 def ask(request: SummaryRequest) -> Steps[Summary | None]:
-    """The answer to a request, for use with ``yield from``; None where nobody can be asked.
+    """Request a summary, for use with ``yield from``; None without a summarizer.
 
     Raises SummaryFailed when there was no answer, TypeError when the driver sends something else.
     """

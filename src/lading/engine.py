@@ -41,7 +41,7 @@ Decided = TypeVar("Decided")
 
 
 class Engine:
-    """One session's line from messages to requests."""
+    """The request pipeline of one session: messages in, requests and manifests out."""
 
     def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
         """``store`` None: nothing is kept beyond the process.
@@ -72,40 +72,40 @@ class Engine:
 
     @property
     def shown(self) -> int:
-        """How many entries of the log the last request could show."""
+        """Number of log entries that the last request could show."""
         return self._last.entries
 
     @property
     def changes_requests(self) -> bool:
-        """Whether the strategy can take anything out of a request."""
+        """Whether the strategy can remove anything from a request."""
         return self._strategy.changes_requests
 
     @property
     def room_tokens(self) -> int:
-        """What the conversation may count behind its head, tools included, whichever way the next request goes."""
+        """Token budget of the conversation after its opening messages, tools included, for any next request."""
         view = self.history.view
         return max(min(self._receipts.rooms(items=len(view))) - view.tokens_before(view.head), 0)
 
     @property
     def calibration(self) -> Calibration:
-        """What reported usage has taught about the session's counter."""
+        """The calibration of the session's counter from reported usage."""
         return self._receipts.calibration
 
     @property
     def frame(self) -> Frame | None:
-        """What the last request was made with; None when there was none."""
+        """Settings, tools and fields of the last request; None when there was none."""
         return self._receipts.frame
 
     def start_from(self, calibration: Calibration) -> None:
-        """Count on what another session of the same model has learned from reported usage."""
+        """Start from the calibration of another session of the same model."""
         self._receipts.start_from(calibration)
 
     def change(self, settings: Settings) -> None:
-        """Keep to these settings, with another budget, from the next request on."""
+        """Use these settings, with another budget, from the next request on."""
         self.settings = self._receipts.settings = settings
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
-        """Go on where a stored session stopped; ``recent``: its last manifests. For ``reopen``."""
+        """Continue a stored session; ``recent``: its last manifests. For ``reopen``."""
         self._receipts = Receipts(self.settings, store)
         last = self._receipts.resume(stored, recent, history=self.history)
         if last is not None:
@@ -119,12 +119,11 @@ class Engine:
         usage: Reported | None = None,
         known_as: Sequence[str] = (),
     ) -> None:
-        """Admit messages to the log, in order, as they happened. They are stored with the next ``pack``, or
-        at once by ``save``.
+        """Append messages to the log, in order. They are stored with the next ``pack``, or at once by ``save``.
 
-        ``usage``: what the last call took, when the messages are the reply to it; counts are calibrated by it.
-        ``known_as``: for each message the digest under which the caller knows it. Raises IllegalRequest for a
-        message with a number that is NaN or infinite; those before it are in.
+        ``usage``: the usage of the last call, when the messages are the reply to it; it calibrates the counts.
+        ``known_as``: for each message the digest by which the caller knows it. Raises IllegalRequest for a message
+        with a number that is NaN or infinite; the messages before it are appended.
         """
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
@@ -132,17 +131,17 @@ class Engine:
         self._events += self._receipts.learn(usage, self.history)
 
     def restate(self, entry: int, message: Message) -> None:
-        """Show a message of the head as the caller says it now, from the next request on."""
+        """Replace an opening message by the caller's new version, from the next request on."""
         self.history.restate(entry, message, call=self.call)
         self._request.forget(0)
 
     def withdraw(self, entry: int) -> None:
-        """Show nothing from this entry on, from the next request on: the caller goes on from before it."""
+        """Hide this entry and all later ones from the next request on: the caller continues from before it."""
         self._request.forget(self.history.withdraw(entry, call=self.call))
         self._receipts.shortened(len(self.history.view))
 
     def save(self) -> None:
-        """Store what was appended since the last ``pack``. Raises StoreError."""
+        """Store the messages appended since the last ``pack``. Raises StoreError."""
         self._receipts.save(self.history)
 
     def pack(
@@ -155,14 +154,14 @@ class Engine:
         cause: Cause = "",
         refused_tokens: int | None = None,
     ) -> Pack:
-        """The request for the next call, recorded.
+        """Build and record the request for the next call.
 
-        ``template`` holds the body's other fields (model, temperature). ``at_s`` is when the call is made,
-        for prompt caches that cool. ``most_tokens``: no larger by the session's counter, whatever the window
-        allows. ``cause`` stands in the manifest. ``refused_tokens``: the provider found the last request too
-        long and counted so many tokens (0: it does not say). Raises WindowExceeded, IllegalRequest for input
-        that cannot be encoded, PackError, StoreError; after an error the log stands, nothing decided or learned
-        in this call remains, and the call may be made again.
+        ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
+        seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
+        ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
+        long and counted this many tokens (0: unknown). Raises WindowExceeded, IllegalRequest for input that cannot
+        be encoded, PackError, StoreError; after an error the log is unchanged, decisions and calibration of this
+        call are discarded, and the call may be repeated.
         """
         if at_s is not None and not math.isfinite(at_s):
             raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
@@ -388,7 +387,7 @@ class Engine:
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:
-    """The line of a stored session where it stopped: same log, same edits, and so the same bytes.
+    """Continue a stored session: same log, same edits, and so the same bytes.
 
     Raises StoreError when the store has no such session, TamperedError when it was changed.
     """

@@ -5,19 +5,19 @@
     │   ├── WireError           a body does not have its provider format
     │   ├── SourceError         a session file cannot be read at all
     │   ├── AddressError        an artifact:// address is malformed or points nowhere
-    │   ├── ModelError          a model card is wrong
-    │   ├── PastChanged         a history differs from what the session knows; says where
+    │   ├── ModelError          a model card is invalid
+    │   ├── PastChanged         a history differs from the session's; says where
     │   └── UnknownName         no such strategy, wire, source, counter
     ├── PackError               the request cannot be built
-    │   ├── WindowExceeded      it does not fit; names the layer that cannot shrink
-    │   ├── ContextOverflow     the provider found it too long, and so the smaller one after it
+    │   ├── WindowExceeded      the request does not fit; names the layer that cannot shrink
+    │   ├── ContextOverflow     the provider rejected it as too long, and a smaller one too
     │   ├── IllegalRequest      it breaks a provider rule; carries the violations
-    │   └── LoopStopped         the model repeats itself, and it was to be stopped then
-    ├── SummaryFailed           a step that asked for a summary is not given one; thrown into it
+    │   └── LoopStopped         the model repeats itself, and loop_detection stops it
+    ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
     └── StoreError              the store cannot be used
-        ├── SessionBusy         somebody else holds the session's lease
+        ├── SessionBusy         another writer holds the session's lease
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
-        └── TamperedError       what was read is not what was written
+        └── TamperedError       the stored data differ from what was written
 
 The docstring of an error is its default text.
 """
@@ -36,7 +36,7 @@ class LadingError(Exception):
         super().__init__(text or inspect.getdoc(type(self)) or type(self).__name__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a copy in another process: the text as it stands and what is known beside it, not made again."""
+        """Pickle the message and the attributes, without building the message again."""
         return _again, (type(self), *self.args), self.__dict__
 
 
@@ -65,7 +65,7 @@ class ModelError(InputError):
 
 
 class PastChanged(InputError):
-    """The history handed in differs from what the session knows."""
+    """The given history differs from the one the session has stored."""
 
     def __init__(self, text: str = "", *, position: int, known: int, given: int) -> None:
         what = "ends before" if position == given else "differs at"
@@ -87,7 +87,7 @@ class PackError(LadingError):
 
 
 class WindowExceeded(PackError):
-    """The request does not fit the window and nothing that may shrink is left."""
+    """The request does not fit the window, and no layer can be reduced further."""
 
     def __init__(self, text: str = "", *, layer: str, counts: Mapping[str, int], room: int) -> None:
         super().__init__(text)
@@ -96,11 +96,11 @@ class WindowExceeded(PackError):
         self.counts = dict(counts)
         """Tokens by layer of the smallest request that was tried."""
         self.room = room
-        """Tokens that were there: window less output reserve and margin."""
+        """The input budget in tokens: window less output reserve and margin."""
 
 
 class ContextOverflow(PackError):
-    """The provider rejected the request as too long, and the smaller one after it too."""
+    """The provider rejected the request as too long, and a smaller one as well."""
 
 
 class IllegalRequest(PackError):
@@ -112,7 +112,7 @@ class IllegalRequest(PackError):
 
 
 class LoopStopped(PackError):
-    """The model repeats itself, and no request is made."""
+    """The model repeats itself, and no request is sent."""
 
     def __init__(self, text: str = "", *, kind: str, times: int) -> None:
         what = "made the same tool calls" if kind == "calls" else "said the same"
@@ -122,7 +122,7 @@ class LoopStopped(PackError):
             "End the run, or add() a message of the user and pack() again."
         )
         self.kind = kind
-        """What it repeats: calls or text."""
+        """What is repeated: calls or text."""
         self.times = times
         """How often, the newest included."""
 
@@ -144,4 +144,4 @@ class StoreFormatError(StoreError):
 
 
 class TamperedError(StoreError):
-    """What was read from the store is not what was written to it."""
+    """The stored data differ from what was written."""

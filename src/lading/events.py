@@ -1,4 +1,4 @@
-"""What happened, as frozen values. Rooms return them; ``Pack.events`` has those of one call."""
+"""Events as frozen values. ``Pack.events`` has those of one call."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 
 
 class UnknownModel(Struct, frozen=True, tag_field="event", tag=True):
-    """No card matches the model; a mid-tier card with careful limits stands in for it."""
+    """No card matches the model; a mid-tier card with conservative limits is used."""
 
     model: str
     assumed_window_tokens: int
 
 
 class Repaired(Struct, frozen=True, tag_field="event", tag=True):
-    """A message was mended on its way into the log's view, by a named rule."""
+    """A message was repaired on its way into the view, by a named rule."""
 
     rule: str
     entry: int
@@ -23,7 +23,7 @@ class Repaired(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class RuleBroken(Struct, frozen=True, tag_field="event", tag=True):
-    """A request breaks a wire rule that no repair covers; ``Pack.violations`` has it too."""
+    """A request violates a provider rule that no repair covers; ``Pack.violations`` has it too."""
 
     call: int
     rule: str
@@ -33,7 +33,7 @@ class RuleBroken(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class CompactionApplied(Struct, frozen=True, tag_field="event", tag=True):
-    """A frozen decision changed what the model sees from this call on."""
+    """An edit changes what the model sees from this call on."""
 
     call: int
     edit: int
@@ -45,7 +45,7 @@ class CompactionApplied(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class Compacted(Struct, frozen=True, tag_field="event", tag="compaction"):
-    """A request shows fewer messages than it would have without what was decided for it."""
+    """The edits made for a request changed its number of messages."""
 
     call: int
     messages_before: int
@@ -53,7 +53,7 @@ class Compacted(Struct, frozen=True, tag_field="event", tag="compaction"):
 
 
 class StrategyOverruled(Struct, frozen=True, tag_field="event", tag=True):
-    """The edits of a strategy broke a rule or did not fit; the last legal ones and a cut stand instead."""
+    """The edits of a strategy broke a rule or did not fit; its last legal edits and a cut were applied instead."""
 
     call: int
     strategy: str
@@ -68,25 +68,26 @@ class NoProgress(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
-    """A model's summary was not had or not used; what was to be summarised is told by rules."""
+    """A model's summary failed or was rejected; a rule-based summary was used."""
 
     call: int
     reason: str
 
 
 class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
-    """The model repeats itself: it is warned (``inject``), stopped (``terminate``) or let go on (``continue``)."""
+    """The model repeats itself: it is warned (``inject``), stopped (``terminate``) or allowed to continue
+    (``continue``)."""
 
     call: int
     kind: str
     times: int
     action: str
     failed: str = ""
-    """Why the function that was to decide did not; then the action is that of ``warn``."""
+    """Why the caller's function did not decide; then the action is that of ``warn``."""
 
 
 class SynthesisSignals(Struct, frozen=True):
-    """What was known of a run when its history was synthesised."""
+    """The known facts about a run when its history was synthesised."""
 
     tier: str
     iteration: int
@@ -99,23 +100,24 @@ class SynthesisSignals(Struct, frozen=True):
 
 
 class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
-    """A ``synthesis`` strategy decided how older turns are told."""
+    """A ``synthesis`` strategy chose how to summarise older turns."""
 
     call: int
     path: str
-    """``fast``, ``deep`` or ``custom``: what was done, which is ``fast`` where a model's answer was not had."""
+    """The path taken: ``fast``, ``deep`` or ``custom``; ``fast`` where a model's answer failed."""
     reason: str
     phase: str
     estimated_tokens: int
-    """Of the messages with the strategy's edits: a quarter of their characters, and four for each."""
+    """Estimate for the messages with the strategy's edits: a quarter of their characters, and four for each
+    message."""
     signals: SynthesisSignals
     steering: str
-    """What to tell the model in this phase; it stands in no request unless you put it there."""
+    """Steering text for the model in this phase; it is in no request unless you add it."""
 
 
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
-    """Tool schemas are sent with less detail from this call on: nothing else could give way, or a profile was
-    chosen that says so."""
+    """Tool schemas are sent with less detail from this call on: nothing else could be reduced, or the chosen
+    profile requires it."""
 
     call: int
     detail: str
@@ -124,14 +126,14 @@ class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class Forked(Struct, frozen=True, tag_field="event", tag=True):
-    """A history differed from what its session knows; it goes on in a session of its own."""
+    """A history differed from that of its session; it continues in a session of its own."""
 
     session: str
     fork: str
 
 
 class Restored(Struct, frozen=True, tag_field="event", tag=True):
-    """The model asked for something that had left its view, and was answered."""
+    """The model asked for removed content, and was answered."""
 
     session: str
     address: str
@@ -139,8 +141,8 @@ class Restored(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
-    """A stored session goes on with another model: its requests are counted, bounded and priced for that one
-    from now on, and what was learned of the other's counts is put aside."""
+    """A stored session continues with another model: its requests are counted, limited and priced for the new
+    model from now on, and the calibration of the old one is set aside."""
 
     session: str
     before: str
@@ -148,15 +150,15 @@ class ModelChanged(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
-    """A streamed reply did not say what it took: counts learn nothing from it. Told once for each session."""
+    """A streamed reply reported no usage, so counts are not calibrated. Once for each session."""
 
     session: str
     advice: str
-    """How it is told the next time."""
+    """How to enable usage reports."""
 
 
 class UsageDoubted(Struct, frozen=True, tag_field="event", tag=True):
-    """A reply reported less input than its request can have taken; counts stay as they are. Once for a session."""
+    """A reply reported implausibly little input; counts are not calibrated by it. Once for each session."""
 
     call: int
     reported_tokens: int
@@ -164,23 +166,24 @@ class UsageDoubted(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class Unpacked(Struct, frozen=True, tag_field="event", tag=True):
-    """Conversations of this kind go out as the client's caller makes them. Told once for each kind and client."""
+    """Conversations of this kind are sent unchanged. Once for each kind and client."""
 
     what: str
-    """An endpoint that is not packed, or the field by which a request goes on with what the provider keeps."""
+    """An endpoint that is not packed, or the field by which a request continues a conversation stored at the
+    provider."""
     advice: str
-    """How they come to be packed."""
+    """How to have them packed."""
 
 
 class PackingFailed(Struct, frozen=True, tag_field="event", tag=True):
-    """A client's request went out as its caller made it, because it could not be packed."""
+    """A client's request was sent as its caller made it, because packing failed."""
 
     session: str
     error: str
 
 
 class ReplyLost(Struct, frozen=True, tag_field="event", tag=True):
-    """A reply was passed on and not recorded: it was cut short, or could not be read."""
+    """A reply was forwarded and not recorded: it was cut short, or could not be read."""
 
     session: str
     why: str

@@ -185,7 +185,7 @@ def _json(response: str | bytes) -> Any:
     try:
         return jsonbytes.load(response)
     except ValueError as error:
-        raise WireError(f"The response is no JSON ({error}). Hand in the whole body.") from error
+        raise WireError(f"The response is no JSON ({error}). Give the whole body.") from error
 
 
 def _event(value: Any) -> SseEvent:
@@ -199,7 +199,7 @@ def _object(item: object) -> dict[str, Any]:
     value = plain(item)
     if not isinstance(value, dict):
         raise InputError(
-            f"A {type(item).__name__} was handed in where a message or tool is expected. Give a dict in the form "
+            f"A {type(item).__name__} was given where a message or tool is expected. Give a dict in the form "
             "of a provider, an object of its SDK, or a value of lading."
         )
     return value

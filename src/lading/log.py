@@ -22,7 +22,7 @@ NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):
-    """What the provider reported of one call, with its reply."""
+    """The usage that the provider reported for one call, with its reply."""
 
     input_tokens: int
     """All input: read from the cache, written to it, and neither."""
@@ -47,18 +47,18 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     turn: int = 0
     """Number of user messages before this entry, itself included when it is one."""
     at_s: float | None = None
-    """When it happened, in seconds since 1970, where the source recorded it."""
+    """Time of the message in seconds since 1970, if the source recorded it."""
     usage: Reported | None = None
-    """What the call took that this message is the reply to, where the provider said so."""
+    """Reported usage of the call that this message answers, if any."""
     known_as: str | None = None
-    """Digest (``telling.essence``) under which the caller knows the message, where a facade took it in; empty:
-    the caller never saw it."""
+    """Digest (``telling.essence``) by which the caller knows the message, if it came from a client; empty: the
+    caller never saw it."""
 
 
 class Edit(Struct, frozen=True, omit_defaults=True):
-    """A decision, taken once and applied identically at each later call.
+    """A decision, made once and applied identically at each later call.
 
-    The entries ``first`` to ``last`` (both included) are seen as ``replacement``.
+    The entries ``first`` to ``last`` (both included) are shown as ``replacement``.
     """
 
     index: int
@@ -71,19 +71,19 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     replacement_tokens: tuple[int, ...]
     """Tokens of each message of ``replacement``."""
     tokens_before: int
-    """Tokens of what stood there in the view before."""
+    """Tokens of the replaced messages in the view."""
     reason: str
     forced_tokens: int = 0
-    """How many of the removed tokens had to go for the request to fit; the rest is voluntary."""
+    """How many of the removed tokens the window required; the rest is voluntary."""
     pointers: tuple[str, ...] = ()
     """Addresses under which the removed bytes can be read again."""
 
     @property
     def withdraws(self) -> bool:
-        """Whether the caller said that its entries are not part of the history any more."""
+        """Whether the caller removed its entries from the history."""
         return self.kind == "restated" and not self.replacement
 
     @property
     def tokens_after(self) -> int:
-        """Tokens of what stands there now."""
+        """Tokens of the replacement."""
         return sum(self.replacement_tokens)

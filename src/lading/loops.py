@@ -1,8 +1,8 @@
-"""Loop detection: whether a model says or calls the same over and over, and what is done about it.
+"""Loop detection: whether a model repeats the same text or calls, and the action to take.
 
-An answer repeats the one before it when the model still saw that one and its results: a call that is made again
-because its result left the view is no loop. Whether a model was warned is read from the log, where the warning
-stands, so nothing is forgotten when a session is reopened.
+An answer repeats the one before it if the model still saw that one and its results: a call that is repeated
+because its result was removed is no loop. Whether a model was warned is read from the log, which holds the
+warning, so nothing is forgotten when a session is reopened.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Kind: TypeAlias = Literal["calls", "text"]
 
 
 class Loop(Struct, frozen=True):
-    """The same, several times in a row."""
+    """A repetition: the same answer several times in a row."""
 
     kind: Kind
     times: int
-    """How often, the newest included."""
+    """Number of repetitions, the newest included."""
     first: int
     last: int
     """The log entries of the oldest and the newest of them."""
@@ -51,12 +51,12 @@ OnLoop: TypeAlias = Literal["warn", "terminate"] | Callable[[Loop], Action]
 
 
 class LoopDetection(Struct, frozen=True):
-    """The documents' options, with their defaults. Raises InputError for fewer than two repetitions or an empty
-    window, for what is no whole number, and for ``on_loop_detected`` of another word or to be awaited."""
+    """Options of loop detection. Raises InputError for fewer than two repetitions, an empty window, numbers that
+    are not whole, and an ``on_loop_detected`` that is unknown or async."""
 
     max_repetitions: int = 3
     loop_detection_window: int = 4
-    """So many of the newest answers are compared; at least ``max_repetitions`` are."""
+    """Number of newest answers that are compared; at least ``max_repetitions``."""
     on_loop_detected: OnLoop = "warn"
 
     def __post_init__(self) -> None:
@@ -77,18 +77,19 @@ DEFAULTS = LoopDetection()
 
 
 class Verdict(Struct, frozen=True):
-    """What to do after an answer."""
+    """The action after an answer."""
 
     action: Action = "continue"
     loop: Loop | None = None
     warning: Message | None = None
-    """With ``inject``: to be added behind the results of the answer."""
+    """With ``inject``: the message to add after the results of the answer."""
     failed: str = ""
-    """Why the function that was to decide did not; then ``warn`` decides."""
+    """Why the caller's function did not decide; then ``warn`` applies."""
 
 
 def judge(view: View, *, options: LoopDetection = DEFAULTS) -> Verdict:
-    """What to do where the newest in the log is an answer with the results of all its calls; nothing elsewhere.
+    """Decide on the action when the newest log entries are an answer with the results of all its calls; none
+    otherwise.
 
     An answer that repeats nothing resets: the next loop is warned of again.
     """

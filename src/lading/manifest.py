@@ -1,9 +1,9 @@
-"""The receipt of a pack: what was sent, what was left out and why, and how to build the same bytes again.
+"""The receipt of a pack: what was sent, what was left out and why, and the data to rebuild the same bytes.
 
-A manifest is a delta on its parent, the session's previous manifest: it names how much of the log and how
-many edits the request shows, what was decided at this call, and the request's digest. The frame (model
-card, counter, budget, tools) is written in a keyframe and whenever it changes. Checksums form a chain over
-the canonical form, so that no manifest can be changed, dropped or exchanged unnoticed.
+A manifest is a delta on its parent, the session's previous manifest: how much of the log and how many edits the
+request shows, the decisions of this call, and the request's digest. The frame (model card, counter, budget, tools)
+is written in a keyframe and whenever it changes. Checksums form a chain over the canonical form, so that no
+manifest can be changed, dropped or exchanged unnoticed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lading.tokens.calibration import Calibration
 from lading.toolset import Detail
 
 FORMAT = 1
-"""Version of the manifest's form. Every version once released stays readable."""
+"""Version of the manifest format. Every released version stays readable."""
 
 KEYFRAME_EVERY = 64
 """Calls between two keyframes."""
@@ -46,21 +46,21 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 class Prefix(Struct, frozen=True, omit_defaults=True):
-    """What this request shares with the previous one."""
+    """The prefix that this request shares with the previous one."""
 
     units: int
     """Units, envelope included, with equal bytes at the start."""
     tokens: int
     """Their tokens: what the provider can read from its cache."""
     first_changed: str = ""
-    """The first unit of the previous request that is gone, ``envelope`` or ``messages.N``; empty: none."""
+    """The first unit of the previous request that is missing, ``envelope`` or ``messages.N``; empty: none."""
     why: str = ""
     price: float = 0.0
-    """What the divergence costs once, in base input tokens: (w - r) x the cached tokens behind it."""
+    """One-time cost of the divergence, in base input tokens: (w - r) x the cached tokens after it."""
 
 
 class Frame(Struct, frozen=True):
-    """Everything about a request that seldom changes."""
+    """The parts of a request that rarely change."""
 
     wire: str
     strategy: str
@@ -73,7 +73,7 @@ class Frame(Struct, frozen=True):
     budget: Budget
     rates: Rates
     cache_ttl_s: float | None
-    """Idle for longer, the cache was taken for cold; None: it was taken to be always warm."""
+    """Idle seconds after which the cache was assumed expired; None: never."""
     tools: str
     """Digest of the stored tools."""
     template: str
@@ -81,24 +81,23 @@ class Frame(Struct, frozen=True):
 
 
 Cause: TypeAlias = Literal["", "restore", "retry"]
-"""Why a request was made: the caller asked (empty), the model had something restored, or the provider found
-the one before too long."""
+"""Why a request was made: by the caller (empty), for an answer of ``restore``, or after "prompt too long"."""
 
 
 class Place(Struct, frozen=True, omit_defaults=True):
-    """Which request this is."""
+    """Identifies the request."""
 
     tenant: str
     session: str
     call: int
     """From 1."""
     at_s: float | None = None
-    """When the caller said the request is made, in seconds since 1970."""
+    """Time of the request according to the caller, in seconds since 1970."""
     cause: Cause = ""
 
 
 class Seen(Struct, frozen=True, omit_defaults=True):
-    """How much of the session the request shows."""
+    """The extent of the session that the request shows."""
 
     entries: int
     edits: int
@@ -109,7 +108,7 @@ class Seen(Struct, frozen=True, omit_defaults=True):
 
 
 class Expected(Struct, frozen=True):
-    """What the provider is expected to count of the request, and what reported usage had taught before it."""
+    """The expected provider count of the request, and the calibration before it."""
 
     tokens: int
     calibration: Calibration
@@ -124,9 +123,9 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """``Request.digest``: equal digests mean equal bytes."""
     body_bytes: int
     expected: Expected | None = None
-    """None: no usage was reported yet; the counts stand as they are."""
+    """None: no usage was reported yet; counts are uncalibrated."""
     own: OwnCalls | None = None
-    """What compaction's own model calls for it took; None: there were none."""
+    """Usage of compaction's own model calls for it; None: there were none."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):
@@ -138,13 +137,13 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     """Checksum of the previous manifest; empty for the first."""
     seen: Seen
     counts: dict[str, int]
-    """Tokens by layer; ``slack`` is what was left of the room."""
+    """Tokens by layer; ``slack`` is the unused input budget."""
     prefix: Prefix
     sent: Sent
     tool_detail: Detail = "full"
     decisions: tuple[Decision, ...] = ()
     account: float = 0.0
-    """Rent paid since the last edit, in base input tokens."""
+    """Carrying cost accumulated since the last edit, in base input tokens."""
     frame: Frame | None = None
     checksum: str = ""
 
@@ -166,7 +165,8 @@ def unseal(data: bytes) -> Manifest:
         found = raw.get("format")
         if found != FORMAT:
             raise StoreFormatError(
-                f"The manifest is of format {found!r}, this version reads {FORMAT}. Use the Lading that wrote it."
+                f"The manifest is of format {found!r}, this version reads {FORMAT}. "
+                "Use the version of Lading that wrote it."
             )
         manifest = msgspec.convert(raw, Manifest, strict=False)
         checksum = _checksum({key: value for key, value in raw.items() if key != "checksum"})

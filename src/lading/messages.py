@@ -28,25 +28,25 @@ wire that made it); every other field holds the provider's own value, unread."""
 
 
 class Text(Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):
-    """Words, as the model reads or wrote them. May hold lone surrogates (real shells print them)."""
+    """Text that the model reads or wrote. May hold lone surrogates (real shells print them)."""
 
     text: str
     template: Template | None = None
 
 
 class Image(Struct, frozen=True, tag="image", tag_field="kind", omit_defaults=True):
-    """A picture, by address or inline."""
+    """An image, by URL or inline."""
 
     url: str = ""
-    """An http(s) address, or empty when the picture is inline."""
+    """An http(s) URL, or empty when the image is inline."""
     data: str = ""
-    """Base64 of the picture, or empty when it is given by address."""
+    """Base64 of the image, or empty when it is given by URL."""
     media_type: str = ""
     template: Template | None = None
 
 
 class File(Struct, frozen=True, tag="file", tag_field="kind", omit_defaults=True):
-    """A document (PDF and the like), by address, by provider id or inline."""
+    """A document (PDF and the like), by URL, by provider id or inline."""
 
     url: str = ""
     data: str = ""
@@ -58,7 +58,7 @@ class File(Struct, frozen=True, tag="file", tag_field="kind", omit_defaults=True
 
 
 class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind", omit_defaults=True):
-    """The model asks for a tool. ``arguments`` is the original string, invalid JSON included."""
+    """A tool call of the model. ``arguments`` is the original string, even if it is invalid JSON."""
 
     id: str
     name: str
@@ -67,7 +67,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind", omit_defa
 
 
 class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
-    """The model's thinking. Providers check ``signature`` and ``data``: both go back exactly as issued."""
+    """The model's reasoning. Providers check ``signature`` and ``data``: both are sent back exactly as issued."""
 
     text: str = ""
     signature: str | None = None
@@ -77,7 +77,7 @@ class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind", omit_def
 
 
 class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind"):
-    """A part of a type this version does not know, kept whole."""
+    """A part of a type this version does not know, kept unchanged."""
 
     value: Any
 
@@ -86,7 +86,7 @@ ResultPart: TypeAlias = Text | Image | File | Opaque
 
 
 class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind", omit_defaults=True):
-    """What a tool answered to the call with the same id."""
+    """The result of the tool call with the same id."""
 
     call_id: str
     parts: tuple[ResultPart, ...] = ()
@@ -104,14 +104,14 @@ Part: TypeAlias = Text | Image | File | ToolCall | ToolResult | Reasoning | Opaq
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
-    """One message: a role and its parts, in order."""
+    """One message: a role and an ordered list of parts."""
 
     role: Role
     parts: tuple[Part, ...] = ()
     name: str = ""
     origin: str = ""
-    """The wire this was decoded from; its templates mean something to that wire only. Empty: made here. ``OWN``:
-    Lading says it, and nobody else. No wire writes it, and no text can give it."""
+    """The provider format this was decoded from, the only one its templates apply to. Empty: made here. ``OWN``: a
+    message of Lading itself; no provider format encodes this value, and no text can set it."""
     template: Template | None = None
 
     @property
@@ -130,7 +130,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     def with_parts(self, parts: tuple[Part, ...]) -> Message:
-        """The same message with other parts; everything else, its template included, stays."""
+        """Copy the message with other parts; everything else, its template included, stays."""
         return replace(self, parts=parts)
 
 
@@ -148,17 +148,18 @@ class Tool(Struct, frozen=True, omit_defaults=True):
 
 
 class Conversation(Struct, frozen=True, omit_defaults=True):
-    """What one request says: messages (system included, first), tools, and every other field of the body."""
+    """The content of one request: messages (system first), tools, and every other field of the body."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     origin: str = ""
     template: Template | None = None
-    """The body in its key order: model, temperature and all else, with messages, system and tools cut out."""
+    """The body in its key order: model, temperature and all other fields, with messages, system and tools cut out.
+    """
 
 
 def user_text(text: str) -> Message:
-    """A user message made here, not by a person or a provider."""
+    """Build a user message from a text."""
     return Message("user", (Text(text),))
 
 
@@ -178,5 +179,5 @@ def is_spoken(message: Message) -> bool:
 
 
 def tool_result(call_id: str, text: str, *, is_error: bool = False) -> Message:
-    """The message that answers a tool call."""
+    """Build the message that answers a tool call."""
     return Message("tool", (ToolResult(call_id, (Text(text),), is_error=is_error),))

@@ -30,7 +30,7 @@ def exactly(text: str) -> Find:
     Raises InputError when it is blank.
     """
     if not text.strip():
-        raise InputError("There is nothing to look for: give some text that is not blank.")
+        raise InputError("The text to search for is blank. Give some text.")
     spellings = [spelling for spelling in dict.fromkeys((text, *_escaped(text), _unescaped(text))) if spelling]
 
     def find(string: str) -> tuple[int, int] | None:

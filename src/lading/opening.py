@@ -1,5 +1,4 @@
-"""What a session is opened with: its options, the settings they make with a model's card, and the fields that
-each of its bodies has unless the caller says otherwise."""
+"""Opening a session: its options, its settings from a model's card, and the default fields of its bodies."""
 
 from __future__ import annotations
 
@@ -34,24 +33,23 @@ _MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
 
 
 class SessionOptions(Struct, frozen=True):
-    """What a session is seldom told. Raises InputError for a summarizer, profile or loop detection that is none."""
+    """Advanced session options. Raises InputError for an invalid summarizer, profile or loop detection."""
 
     tenant: str = "default"
     restore: bool = True
-    """Offer the tool by which the model reads what left its view (``lading.restore``)."""
+    """Offer the tool with which the model reads removed content (``lading.restore``)."""
     wait_s: float | None = 0.0
-    """How long to wait for another process that writes the session: not at all, so many seconds, or (None)
-    as long as it takes."""
+    """Seconds to wait for another process that writes the session; None: no limit."""
     counter: str | None = None
     """Name of the token counter; None: the model's."""
     strict: bool = False
-    """Raise where a strategy fails instead of overruling it."""
+    """Raise when a strategy fails instead of overruling it."""
     summarizer: Summarizer | None = None
-    """Whom a strategy may ask for summaries; None: rules alone say what older rounds came to."""
+    """The summarization callback; None: summaries are rule-based."""
     profile: Profile | None = None
-    """The context profile that requests keep to (``models.profiles.context_profile``); None: the card alone."""
+    """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
-    """When a model repeats itself and what is done then; None: it is never looked for."""
+    """When a repeating model is warned or stopped; None: no detection."""
 
     def __post_init__(self) -> None:
         for value, kind, advice in (

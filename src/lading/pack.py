@@ -19,7 +19,7 @@ from lading.wire.checking import Violation
 
 
 class Pack(Struct, frozen=True):
-    """The request for one call."""
+    """The request of one call, with its manifest and events."""
 
     body: bytes
     """The provider's body."""
@@ -29,12 +29,12 @@ class Pack(Struct, frozen=True):
     ends: tuple[int, ...] | list[int]
     """Tokens of the prefix that ends with each link."""
     violations: tuple[Violation, ...] = ()
-    """Rules the caller's own input breaks; the strategy's edits never add any."""
+    """Rules that the caller's own input violates; edits never add any."""
     events: tuple[Event, ...] = ()
 
     @property
     def request(self) -> dict[str, Any]:
-        """The body as a plain dict of its own, safe to change."""
+        """The body as a separate dict, safe to change."""
         body: dict[str, Any] = jsonbytes.load(self.body)
         return body
 

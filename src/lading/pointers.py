@@ -10,10 +10,10 @@ from lading.stores import SessionStore
 
 
 def resolve(store: SessionStore, address: str | Address) -> tuple[Entry, ...]:
-    """The entries that a ``log`` address names, checked against their digests.
+    """Read the entries that a ``log`` address names, checked against their digests.
 
-    Raises AddressError for a malformed address or one that points past the log, StoreError when the store
-    has no such session, TamperedError when an entry is not what was written.
+    Raises AddressError for a malformed address or one that points past the log, StoreError when the store has no
+    such session, TamperedError when an entry differs from what was written.
     """
     place = parse(address) if isinstance(address, str) else address
     first, last, _ = place.log_span()

@@ -29,22 +29,22 @@ _LONGEST_ID = 40
 _LONGEST_NAME = 64
 
 RULES: dict[str, str] = {
-    "unfit_id": "a tool-call id that the wire does not take is replaced, with its result",
-    "unfit_name": "a tool name that the wire does not take is written with characters that it does",
-    "duplicate_id": "a tool-call id that was used before is renamed, with its result",
-    "unanswered_call": "a call without a result gets a synthetic error result that says so",
+    "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
+    "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
+    "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
+    "unanswered_call": "a call without a result gets a synthetic error result",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
-    "empty_field": "an empty field that the wire wants absent or filled is written so",
-    "same_role_run": "neighbours of the same role are joined where the wire's dialect demands alternation",
-    "system_place": "a system message where the model takes none is moved to the system prompt or the user's words",
-    "results_first": "the tool results of a message are put before its other parts",
-    "part_translated": "a part in another wire's form is written in this wire's form",
-    "part_moved": "a picture or document in a tool result is shown in a user message after it",
-    LEFT_OUT: "a part that the wire cannot carry there is replaced by a note with a pointer to it",
-    "reasoning_left_out": "reasoning that the wire does not accept back is left out",
-    "trailing_space": "whitespace at the end of a prefilled answer is removed where the wire forbids it",
-    "ends_with_assistant": "a final assistant message that the model does not continue gets a user turn after it",
+    "empty_field": "an empty field that the provider format does not allow is removed or filled",
+    "same_role_run": "consecutive messages of one role are joined where the dialect requires alternation",
+    "system_place": "a system message in an illegal place is moved to the system prompt or a user message",
+    "results_first": "the tool results of a message are moved before its other parts",
+    "part_translated": "a part in another provider's format is translated",
+    "part_moved": "an image or document in a tool result is moved to a user message after it",
+    LEFT_OUT: "a part that the provider format does not allow there is replaced by a note with a pointer to it",
+    "reasoning_left_out": "reasoning that the provider does not accept back is left out",
+    "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
+    "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
 }
 """Every rule by name, in a sentence."""
 

@@ -27,13 +27,13 @@ from lading.wire import Wire, find_wire
 
 
 class Outcome(Struct, frozen=True):
-    """What comparing one manifest with its rebuilt request gave."""
+    """The result of comparing one manifest with its rebuilt request."""
 
     tenant: str
     session: str
     call: int
     problem: str = ""
-    """What does not agree; empty when all does."""
+    """The difference; empty when there is none."""
 
 
 class Rebuilder:
@@ -61,14 +61,14 @@ class Rebuilder:
         manifest = unseal(data)
         place = manifest.place
         if (place.tenant, place.session) != (self._tenant, self._session):
-            raise TamperedError(f"A manifest of {place.tenant}/{place.session} stands in this session.")
+            raise TamperedError(f"A manifest of {place.tenant}/{place.session} is stored in this session.")
         if manifest.parent != self._checksum:
             raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
         if place.call != self._call + 1:
-            raise TamperedError(f"The manifest says call {place.call} where call {self._call + 1} comes next.")
+            raise TamperedError(f"The manifest is of call {place.call}; expected call {self._call + 1}.")
         self._checksum, self._call = manifest.checksum, place.call
         if "tools" not in manifest.counts:
-            raise TamperedError("The manifest does not say what the tools take.")
+            raise TamperedError("The manifest lacks the token count of the tools.")
         request = self._framed(manifest)
         self._grow(manifest, request)
         tools = reduce_tools(self._tools, manifest.tool_detail)
@@ -97,21 +97,21 @@ class Rebuilder:
         """Show what the manifest saw and the one before did not; check it against the manifest."""
         seen = manifest.seen
         if seen.entries > len(self._entries) or seen.edits > len(self._edits):
-            raise TamperedError("The log holds less than the manifest saw.")
+            raise TamperedError("The log has fewer entries than the manifest lists.")
         if seen.entries < self._shown_entries or seen.edits < self._shown_edits:
-            raise TamperedError("The manifest saw less than the one before it.")
+            raise TamperedError("The manifest lists fewer entries than the previous one.")
         for entry in self._entries[self._shown_entries : seen.entries]:
             self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
             self._log = log_chain(self._log, entry)
         if self._log != seen.log:
-            raise TamperedError("The log's entries are not those the manifest saw.")
+            raise TamperedError("The log's entries are not those the manifest lists.")
         edits = self._edits[self._shown_edits : seen.edits]
         if tuple(map(decision, edits)) != manifest.decisions:
             raise TamperedError("The edits are not those the manifest names.")
         for edit in edits:
             in_log = 0 <= edit.first <= edit.last < seen.entries
             if not in_log or len(edit.replacement) != len(edit.replacement_tokens):
-                raise TamperedError(f"Edit {edit.index} is not one that Lading makes.")
+                raise TamperedError(f"Edit {edit.index} is not a valid edit.")
             request.forget(self._view.apply(edit))
             self._check_pointers(edit)
         self._shown_entries, self._shown_edits = seen.entries, seen.edits
@@ -154,7 +154,7 @@ def offered(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...
 
 
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
-    """The body of one call, byte for byte. Raises PackError when the session has no such call."""
+    """Rebuild the body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
     for data in store.manifests(tenant, session):
         manifest, request = rebuilder.step(data)

@@ -1,4 +1,4 @@
-"""What a session's line is set to, and how that follows from a model's card."""
+"""The settings of a session's engine, derived from a model's card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DETAILS: Mapping[ToolSchemaDetail, Detail] = {"names-only": "names", "names-and-
 
 
 class Settings(Struct, frozen=True):
-    """What a session's line is set to."""
+    """The settings of one session's engine."""
 
     card: Card
     meter: Meter
@@ -35,21 +35,21 @@ class Settings(Struct, frozen=True):
     rates: Rates
     wire: str = "openai_chat"
     strategy: str | Strategy = DEFAULT
-    """By name, by dotted path, or as it is; manifests hold its name."""
+    """A name, a dotted path or a ``Strategy``; manifests hold its name."""
     tenant: str = "default"
     session: str = "session"
     cache_ttl_s: float | None = None
-    """Idle for longer, the prompt cache is taken for cold; None: it is always warm."""
+    """Idle seconds after which the prompt cache is assumed expired; None: never."""
     strict: bool = False
-    """Raise where a strategy's edits break a rule instead of overruling it, and count unverified rules."""
+    """Raise when a strategy's edits break a rule instead of overruling it, and apply unverified rules."""
     summarizer: Summarizer | None = None
-    """Whom a strategy may ask for summaries; None: nobody."""
+    """The summarization callback of strategies; None: none."""
     tool_detail: Detail = "full"
-    """The most of each tool that a request tells."""
+    """The maximum detail of tool schemas in a request."""
 
     @property
     def strategy_name(self) -> str:
-        """The strategy as manifests and errors name it."""
+        """The name of the strategy in manifests and errors."""
         return name_of(self.strategy)
 
     def address(self, item: str) -> str:
@@ -68,10 +68,10 @@ def settings_for(
     session: str = "session",
     counter: str | None = None,
 ) -> Settings:
-    """Settings for a model; what is not given comes from its card.
+    """Build the settings for a model; omitted values come from its card.
 
-    A counter named here counts as it is; the card's own counter comes with its multiplier. Raises
-    InputError when the window leaves no room for input, UnknownName for a counter that does not exist.
+    A counter named here is used without a multiplier; the card's own counter has its multiplier. Raises InputError
+    when the window leaves no input budget, UnknownName for an unknown counter.
     """
     return Settings(
         card,
@@ -90,10 +90,10 @@ def settings_for(
 
 
 def profiled(settings: Settings, profile: Profile) -> Settings:
-    """The settings by a context profile: its tier in place of the card's, its share of the window, its detail of
-    tools, and its numbers where the strategy goes by some.
+    """Apply a context profile to settings: its tier instead of the card's, its share of the window, its detail of
+    tools, and its numbers if the strategy uses them.
 
-    Raises InputError when its share leaves no room for input, UnknownName for a strategy that does not exist.
+    Raises InputError when its share leaves no input budget, UnknownName for an unknown strategy.
     """
     chosen = named(settings.strategy).with_profile
     return replace(

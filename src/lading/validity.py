@@ -1,8 +1,8 @@
-"""Where a history may be cut. Each invariant is a small object that forbids positions; strategies cut only
-at what all of them leave.
+"""Where a history may be cut. Each invariant is a small object that forbids positions; strategies cut only at
+positions that all of them allow.
 
-A cut at position ``i`` drops messages before ``i`` and keeps those from ``i`` on. Wires add invariants of
-their own (``Wire.invariants``), such as an open reasoning loop that must stay whole.
+A cut at position ``i`` drops messages before ``i`` and keeps those from ``i`` on. Provider formats add invariants
+of their own (``Wire.invariants``), such as an open reasoning loop that must stay whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lading.messages import Message, Reasoning
 
 
 class Invariant(Protocol):
-    """One thing that must hold of a history after a cut."""
+    """A condition that a history must satisfy after a cut."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class PairsWhole(Struct, frozen=True):
 
 
 class NewestBlockWhole(Struct, frozen=True):
-    """What the model has not answered yet, and the call that led to it, stays."""
+    """Unanswered messages, and the call that led to them, stay."""
 
     name: str = "newest_block_whole"
 
@@ -60,7 +60,7 @@ class OpenLoopWhole(Struct, frozen=True):
 
 
 INVARIANTS: tuple[Invariant, ...] = (PairsWhole(), NewestBlockWhole())
-"""What holds on every wire."""
+"""The invariants of every provider format."""
 
 
 def legal_cuts(messages: Sequence[Message], invariants: Sequence[Invariant] = ()) -> list[int]:

@@ -1,8 +1,8 @@
-"""The log seen through its edits: what the model is shown, in order.
+"""The log with its edits applied, in order: what the model sees.
 
-A view grows at its end at the cost of what is new. Applying an edit to what stands in the middle costs
-the view's length; that happens at epochs only. Running sums make the questions a strategy asks on every
-call (how much is there, how much could leave) cheap.
+A view grows at its end at the cost of the new messages. Applying an edit in the middle costs the view's length;
+that happens at epochs only. Running sums make the questions a strategy asks on every call (how much is there, how
+much could be removed) cheap.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Item(Struct, frozen=True):
 
     message: Message
     entry: int
-    """The log entry it stands for; the first one when it stands for a span."""
+    """The log entry it shows; the first one of a span."""
     tokens: int
     edit: int = -1
-    """Index of the edit that put it there; -1 for the raw message."""
+    """Index of the edit that produced it; -1 for the raw message."""
     clearable_tokens: int = 0
     """Tokens of tool results in it that an edit may still shorten: those that are no notes."""
     kind: EditKind | None = None
-    """Kind of the edit that put it there; None for the raw message."""
+    """Kind of the edit that produced it; None for the raw message."""
 
 
 class View:
@@ -78,17 +78,17 @@ class View:
 
     @property
     def head(self) -> int:
-        """How many items stand before the log's first assistant message: the pinned start."""
+        """Number of items before the log's first assistant message: the opening messages, which are pinned."""
         return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
 
     @property
     def newest_request(self) -> tuple[int, Message] | None:
-        """The newest raw message in which the user says something, with its entry, whether shown or not."""
+        """The newest raw message written by the user, with its entry, whether shown or not."""
         return self._newest_request
 
     @property
     def messages(self) -> list[Message]:
-        """The messages alone."""
+        """The messages without their entries."""
         return [item.message for item in self.items]
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
@@ -101,12 +101,12 @@ class View:
         return ((entry, self._raw[entry]) for entry in reversed(self._users[start:end]))
 
     def admitted_between(self, first: int, last: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
-        """The entries ``first`` to ``last``, each as it is shown where nothing cleared, folded or dropped it,
-        without withdrawn ones."""
+        """The entries ``first`` to ``last``, each as shown before any clearing, record or drop, without withdrawn
+        ones."""
         return ((entry, self._admitted.get(entry, (message,))) for entry, message in self.raw_between(first, last))
 
     def pinned_between(self, first: int, last: int) -> Iterator[Message]:
-        """What the caller pinned of the entries ``first`` to ``last``, as it is shown."""
+        """The pinned messages of the entries ``first`` to ``last``, as shown."""
         pinned = sorted(entry for entry in self._pinned if first <= entry <= last)
         return (message for entry in pinned for message in self._pinned[entry])
 
@@ -126,30 +126,30 @@ class View:
         return bisect_right(self._clearable, self._clearable[start], lo=start) - 1
 
     def position_with_tail(self, tail_tokens: int) -> int:
-        """The first position from which on at most ``tail_tokens`` tokens stand."""
+        """The first position with at most ``tail_tokens`` tokens from there on."""
         self._sum_up(len(self))
         return bisect_left(self._tokens, self.tokens - max(tail_tokens, 0))
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """The half-open range of positions that the entries ``first`` to ``last`` take."""
+        """The half-open range of positions of the entries ``first`` to ``last``."""
         return bisect_left(self._entries, first), bisect_right(self._entries, last)
 
     def starts_entry(self, position: int) -> bool:
-        """Whether the item there is the first that stands for its entry."""
+        """Whether the item at this position is the first of its entry."""
         return position == 0 or self._entries[position - 1] != self._entries[position]
 
     def last_entry(self, position: int) -> int:
-        """The last log entry that stands before ``position``, spans included; -1 for none. ``position`` is
-        the length, or the first that its entry takes."""
+        """The last log entry before ``position``, spans included; -1 for none. ``position`` is the length, or the
+        first of its entry."""
         return self._entries[position] - 1 if position < len(self.items) else self._last_entry
 
     def append(self, message: Message, *, entry: int, tokens: int) -> None:
-        """Show one more raw message at the end."""
+        """Append one more raw message."""
         self._note(message, entry)
         self._push(self._item(message, tokens, entry=entry))
 
     def apply(self, edit: Edit) -> int:
-        """Show a span of entries as the edit says; returns the first position that changed."""
+        """Apply an edit to a span of entries; returns the first position that changed."""
         self.edits += 1
         self._note_edit(edit)
         self._pin(edit)

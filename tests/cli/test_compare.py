@@ -103,8 +103,8 @@ def test_the_old_name_of_an_arm_is_the_same_arm(tmp_path: Path) -> None:
         ({"evidence": [{"message": 55, "quote": "said by nobody"}]}, "Copy the passage from the message as it is."),
         ({"evidence": [{"message": 55, "quote": "it is the"}]}, "has no word to look for. Quote more."),
         ({"call": 20}, "Message 55 is not before the call, whose reply is message 53."),
-        ({"session": "bughunt"}, "No probe is of a session that was read."),
-        ("", "No probe is of a session that was read."),
+        ({"session": "bughunt"}, "No probe belongs to a session that was read."),
+        ("", "No probe belongs to a session that was read."),
     ],
 )
 def test_a_probe_that_cannot_be_scored_is_named(line: str | dict[str, Any], said: str, tmp_path: Path) -> None:

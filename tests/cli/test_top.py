@@ -146,7 +146,9 @@ def test_a_frame_in_words(tmp_path: Path) -> None:
         "counts off by 0.",
     ):
         assert words in out
-    assert re.search(r"edits \d+ forced, \d+ voluntary .* last at call \d+: ", out)
+    assert re.search(r"edits \d+ forced, \d+ voluntary .*\n +last at call \d+: ", out)
+    blocks = out[: out.index("newest calls")].splitlines()[1:]
+    assert [line for line in blocks if len(line) > 80 and "last at call" not in line] == []
     assert "newest calls of other" in out
     for name in ("agent", "default/agent"):
         assert "newest calls of agent" in lading("top", tmp_path / "store", "--once", "--session", name).out

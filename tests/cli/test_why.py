@@ -101,7 +101,7 @@ def test_hostile_output_does_not_reach_the_terminal(several: Path) -> None:
 
 
 def test_bad_questions(store: Path, several: Path, tmp_path: Path) -> None:
-    complains(lading("why", store, ""), "nothing to look for")
+    complains(lading("why", store, ""), "text to search for is blank")
     complains(lading("why", store, "x", "--call", "99"), "has no call 99", "calls 1 to")
     complains(lading("why", several, "x", "--call", "99"), "No call 99 in any of the 2 sessions")
     complains(lading("why", store, "x", "--call", "0"), "--call")

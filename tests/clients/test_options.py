@@ -159,7 +159,7 @@ def test_a_summarizer_is_asked_and_an_async_one_awaited_by_async_clients(kind: s
         last = str(provider.requests[-1].body)
     rejected = [event.reason for event in events if isinstance(event, SummaryRejected)]
     if is_async and "Async" not in kind:
-        assert "it has to be awaited" in rejected[0]
+        assert "it is an async function" in rejected[0]
     else:
         assert rejected == []
         assert "Goal: repair the dates" in last

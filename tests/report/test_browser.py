@@ -339,6 +339,10 @@ OUTSIDE = """() => [...document.querySelectorAll('.figures > div')].flatMap((til
 }).map((inner) => inner.outerHTML)"""
 
 
+CUT = """() => [...document.querySelectorAll('.calls .row > .call, .calls .row > .cost, .calls .row > .full')]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.outerHTML)"""
+
+
 def grown_by(factor: int, usage: Usage) -> Usage:
     return Usage(*(getattr(usage, name) * factor for name in usage.__struct_fields__))
 
@@ -346,12 +350,13 @@ def grown_by(factor: int, usage: Usage) -> Usage:
 @pytest.mark.fuzz
 @share_of_examples(0.2)
 @given(st.integers(320, 1700), st.integers(0, 9), st.booleans())
-def test_tiles_do_not_collide(browser: Browser, width: int, power: int, is_priced: bool) -> None:
+def test_tiles_do_not_collide_and_no_cost_is_cut(browser: Browser, width: int, power: int, is_priced: bool) -> None:
     session = session_of(hostile_history(19), model="claude-sonnet-4-5" if is_priced else "nobody-knows-it")
     grown = [replace(call, simulated=grown_by(10**power, call.simulated)) for call in session.calls]
     with TemporaryDirectory() as folder, browser.new_page(viewport={"width": width, "height": 900}) as page:
         page.goto(written(Path(folder), replace(session, calls=tuple(grown))).as_uri())
         assert page.evaluate(OUTSIDE) == []
+        assert page.evaluate(CUT) == []
 
 
 def test_the_overview_says_what_all_cost_also_on_a_telephone(

@@ -16,7 +16,7 @@ from lading.cli import terminal
 COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",
     "replay": "build the request of every call of recorded sessions, and price it",
-    "compare": "lay strategies side by side: what they cost, and what they keep",
+    "compare": "compare strategies: what they cost, and what they keep",
     "verify": "build every recorded request again and compare",
     "report": "write one page that shows every request of sessions, what left it, and its cost",
     "top": "watch the sessions of a store while they run",

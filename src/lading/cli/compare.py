@@ -115,8 +115,8 @@ def command(
 ) -> None:
     """Compare strategies on the sessions recorded in FILEs: what they cost, and what they keep.
 
-    Cost is relative to everything sent at the same prices. Recall says how many of the values
-    that later calls used stand in the request, and with a word that stood beside them (bound).
+    Cost is relative to everything sent at the same prices. Recall is the share of the
+    values used by later calls that are in the request; bound: next to a word that they had in the source.
     See docs/reference/compare.md.
 
     \b
@@ -194,5 +194,7 @@ def _probes(sessions: Sequence[Session], path: str | None) -> tuple[list[Probe],
         many = number(count, "probe")
         terminal.warn(f"{path}:{line}: No file holds session {name!r}: {many} left out.")
     if left_out.total() == len(probes):
-        raise InputError(f"{path}: No probe is of a session that was read. Give the files that hold its sessions.")
+        raise InputError(
+            f"{path}: No probe belongs to a session that was read. Give the files with the sessions of the probes."
+        )
     return probes, left_out

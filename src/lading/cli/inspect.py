@@ -38,7 +38,7 @@ _DAY_S = 86_400
 @click.option(
     "--days", type=click.IntRange(1), metavar="N", help="Without FILE: only logs written to in the last N days."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, every session by itself too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each session separately.")
 def command(
     files: tuple[str, ...],
     model: str | None,
@@ -69,7 +69,9 @@ def command(
     """
     with terminal.clear_errors():
         if files and days is not None:
-            raise InputError("--days chooses among the logs that are found; leave it out where FILEs are named.")
+            raise InputError(
+                "--days selects among the logs found on this machine. Leave it out when you name FILEs."
+            )
         if files:
             inspected = _inspect_files(files, Options(model=model, counter=counter), check, top, as_json)
         else:

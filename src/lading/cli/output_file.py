@@ -28,7 +28,7 @@ class OutputFile:
         if not self._path.parent.is_dir():
             raise InputError(f"The folder {self._path.parent} does not exist. Make it first, or choose another.")
         if self._path.exists() and not self._path.is_file():
-            raise InputError(f"{path} is not a regular file. Name a file that may be replaced when all is written.")
+            raise InputError(f"{path} is not a regular file. Name a regular file.")
         with self._reported():
             descriptor, name = tempfile.mkstemp(
                 prefix=f".{self._path.name[:100]}-", suffix=".part", dir=self._path.parent

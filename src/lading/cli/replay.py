@@ -71,7 +71,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 )  # fmt: skip
 @click.option(
     "--output-reserve", callback=_by(partial(tokens_of, least=0)), default="0", show_default=True, metavar="N",
-    help="Tokens of the window left free for the answer, at most what the model's card lets it write.",
+    help="Tokens of the window reserved for the answer, at most the model's output limit.",
 )  # fmt: skip
 @click.option(
     "--strategy", "strategies", multiple=True, default=(DEFAULT,), show_default=True, metavar="NAME",
@@ -90,12 +90,14 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
     help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
 )  # fmt: skip
 @click.option(
-    "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The cache cools after S idle seconds."
+    "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The prompt cache expires after S idle seconds."
 )
 @click.option(
-    "--restore", is_flag=True, help="Offer the model the tool restore, as a session does; says what that costs."
+    "--restore", is_flag=True, help="Offer the model the tool restore, as a session does, and report its cost."
 )
-@click.option("--store", "folder", callback=_parse_path, metavar="DIR", help="Keep log, edits and manifests there.")
+@click.option(
+    "--store", "folder", callback=_parse_path, metavar="DIR", help="Store log, edits and manifests in DIR."
+)
 @click.option("--emit", "emit_path", callback=_parse_path, metavar="OUT.jsonl",
     help="Write each request, one JSON object a line.",
 )  # fmt: skip
@@ -124,7 +126,7 @@ def command(
     """Build the request of every model call recorded in FILEs, as it would have been, and price it.
 
     For each assistant message after the first user message the request is built from what was known by
-    then. Cost is relative to everything sent: the whole history and the recorded tools, in any size.
+    then. Cost is relative to everything sent: the whole history and the recorded tools, without a window limit.
 
     \b
     Exit code 0: every request was built and is legal. 1: some were not, or break a rule. 2: bad input.

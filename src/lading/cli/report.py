@@ -27,12 +27,12 @@ from lading.stores.sqlite_file import FILE_NAME
 @click.argument("places", nargs=-1, required=True, metavar="STORE|FILE...")
 @click.option(
     "-o", "--output", "path", default="report.html", show_default=True, metavar="OUT.html",
-    help="The page to write; one that is there is replaced.",
+    help="The page to write; an existing file is replaced.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the data of the page as JSON and write no page.")
 def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
-    """Write one page that shows what the model was told at each call of the sessions in STOREs and FILEs, what
-    left the request, why and where it is now, and what each call cost.
+    """Write one page that shows what the model saw at each call of the sessions in STOREs and FILEs, what
+    was removed, why and where it is now, and what each call cost.
 
     The page is a single file for any browser; it needs no network. A session FILE is replayed with the default
     strategy at its model's own window; for other settings: lading replay FILE --report OUT.html.

@@ -16,12 +16,14 @@ from lading.cli.top_output import as_json_value, chosen, screen
 
 @click.command("top")
 @click.argument("store", default="store", metavar="[STORE]")
-@click.option("--session", metavar="NAME", help="Whose calls to list; default: the most recently active.")
+@click.option(
+    "--session", metavar="NAME", help="Session whose calls are listed; default: the most recently active."
+)
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, metavar="S",
-    help="Seconds between two looks.",
+    help="Seconds between refreshes.",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Print what there is now and end.")
+@click.option("--once", is_flag=True, help="Print the current state and exit.")
 @click.option("--json", "as_json", is_flag=True, help="With --once: print it as JSON.")
 def command(store: str, session: str | None, interval: float, once: bool, as_json: bool) -> None:
     """Watch the sessions in the folder STORE (default: ./store) while another process runs them.

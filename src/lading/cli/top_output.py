@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 import msgspec
@@ -16,8 +18,7 @@ from lading.economics import Usage
 from lading.evaluate.tally import saving
 from lading.evaluate.watching import Costs, SeenCall, Watched
 
-_BAR_CELLS = 40
-_BLOCK_LINES = 5
+_BAR_CELLS = 30
 _NAME_CHARS = 60
 _REASON_CHARS = 80
 _FILLS = (("system", "█", "#", "blue"), ("tools", "▓", "=", "magenta"), ("conversation", "▒", "+", "green"))
@@ -41,15 +42,15 @@ def screen(glance: Glance, selected: Watched | None, *, folder: str, lines: int 
         head.append(_line(("The store holds no session yet.", "dim")))
     room = None if lines is None else max(lines - len(head) - 2, 0)
     calls = _call_lines(selected, most=10 if room is None else max(min(room // 3, 20), 3))
-    if room is not None:
-        calls = calls[: max(room - _BLOCK_LINES, 0)]
-    # The selected session stands first: its calls are what is read below.
-    ordered = sorted(glance.sessions, key=lambda item: item.watched is not selected)
-    most = None if room is None else max((room - len(calls)) // _BLOCK_LINES, 1)
-    blocks = [line for item in ordered[:most] for line in _block(item)]
-    if most is not None and len(ordered) > most:
-        blocks.append(_line((f"and {number(len(ordered) - most, 'session')} more; --session NAME", "dim")))
-    return Group(*head, *blocks, *calls)
+    # The selected session comes first: the calls listed below are its own.
+    blocks = [list(_block(item)) for item in sorted(glance.sessions, key=lambda item: item.watched is not selected)]
+    if room is not None and blocks:
+        calls = calls[: max(room - len(blocks[0]), 0)]
+        ends = list(accumulate(map(len, blocks), initial=len(calls)))
+        shown = max(bisect_right(ends, room) - 1, 1)
+        more = [_line((f"and {number(len(blocks) - shown, 'session')} more; --session NAME", "dim"))]
+        blocks = [*blocks[:shown], *([more] if shown < len(blocks) else [])]
+    return Group(*head, *chain.from_iterable(blocks), *calls)
 
 
 def as_json_value(glance: Glance, selected: Watched | None) -> dict[str, Any]:
@@ -68,18 +69,21 @@ def _block(item: Active) -> Iterable[Text]:
     seen = item.watched
     name = f"{seen.tenant}/{seen.session}"[:_NAME_CHARS]
     yield Text("")
-    facts = f"  {seen.model}  {number(seen.calls, 'call')}  {_age(item.age_s)}" if seen.calls else "  no call yet"
+    facts = (
+        f"  {seen.model}  {number(seen.calls, 'call')}  {_age(item.age_s)}".rstrip()
+        if seen.calls
+        else "  no call yet"
+    )
     yield _line((name, "bold cyan"), (facts, ""))
     if not seen.newest:
         return
-    yield _bar(seen.newest[-1], seen.window_tokens)
-    yield _line(*_money(seen.costs))
-    yield _line(*_edits(seen))
+    yield from _bar(seen.newest[-1], seen.window_tokens)
+    yield from (_line(*pieces) for pieces in (*_money(seen.costs), *_edits(seen)))
 
 
-def _bar(call: SeenCall, window: int) -> Text:
-    """The request by layer against the window."""
-    bar, drawn, total = Text("  "), 0, 0
+def _bar(call: SeenCall, window: int) -> Iterable[Text]:
+    """The request by layer against the window, and what each layer takes."""
+    bar, drawn, total = Text("  ", no_wrap=True, overflow="ellipsis"), 0, 0
     legend = []
     signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
     for layer in (*signs, *(name for name in call.layers if name not in signs)):
@@ -93,34 +97,34 @@ def _bar(call: SeenCall, window: int) -> Text:
     bar.append(sign("·", ".") * (_BAR_CELLS - drawn), "dim")
     share = f"{call.tokens / window:.0%}" if window else "?"
     bar.append(f"  {amount(call.tokens)} of {amount(window)} ({share})", "bold")
-    return bar.append_text(_line(*legend))
+    yield bar
+    yield _line(*legend)
 
 
-def _money(costs: Costs) -> Iterable[tuple[str, str]]:
+def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
+    cache = (f"  cache {_cached(costs.simulated)}", "")
     if costs.simulated_usd is None or costs.append_only_usd is None:
-        yield "  no price in USD is known for this model", "dim"
+        yield ("  no price in USD is known for this model", "dim"), cache
     else:
         ratio = costs.simulated_usd / costs.append_only_usd if costs.append_only_usd else 1.0
-        yield f"  input {money(costs.simulated_usd)}", "bold"
-        yield f"  {saving(ratio)} ({money(costs.append_only_usd)})", ""
+        compared = f"  {saving(ratio)} ({money(costs.append_only_usd)})"
+        yield (f"  input {money(costs.simulated_usd)}", "bold"), (compared, ""), cache
     if costs.reported_calls:
         paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
         output = "" if costs.output_usd is None else f", output {money(costs.output_usd)}"
-        yield f"  as billed: input {paid}{output}, {number(costs.reported_calls, 'call')}", ""
-    yield f"  cache {_cached(costs.simulated)}", ""
-    if costs.reported_calls:
-        yield f", {_cached(costs.reported)} as billed", ""
+        calls = number(costs.reported_calls, "call")
+        yield ((f"  as billed: input {paid}{output}, {calls}, cache {_cached(costs.reported)}", ""),)
 
 
-def _edits(seen: Watched) -> Iterable[tuple[str, str]]:
+def _edits(seen: Watched) -> Iterable[Sequence[tuple[str, str]]]:
     edits = seen.edits
-    yield f"  edits {edits.forced:,} forced, {edits.voluntary:,} voluntary", ""
-    if seen.count_error is not None:
-        yield f"  counts off by {seen.count_error:.2%}", ""
+    error = "" if seen.count_error is None else f"  counts off by {seen.count_error:.2%}"
+    yield ((f"  edits {edits.forced:,} forced, {edits.voluntary:,} voluntary{error}", ""),)
     if seen.last_edit is not None:
         call, edit = seen.last_edit
-        removed = edit.tokens_before - edit.tokens_after
-        yield f"  last at call {call:,}: {edit.kind} {amount(removed)} tokens, {edit.reason[:_REASON_CHARS]}", "dim"
+        removed = amount(edit.tokens_before - edit.tokens_after)
+        reason = edit.reason[:_REASON_CHARS]
+        yield ((f"  last at call {call:,}: {edit.kind} {removed} tokens, {reason}", "dim"),)
 
 
 def _call_lines(selected: Watched | None, *, most: int) -> Sequence[Text]:
@@ -138,7 +142,7 @@ def _call_lines(selected: Watched | None, *, most: int) -> Sequence[Text]:
         lines.append(
             _line(
                 ("  ".join(facts), ""),
-                (f"  {len(call.decisions)} edits" if call.decisions else "", "yellow"),
+                (f"  {number(len(call.decisions), 'edit')}" if call.decisions else "", "yellow"),
                 (f"  {sign('→', '>')} {', '.join(call.asks)[:_REASON_CHARS]}" if call.asks else "", "dim"),
             )
         )
@@ -158,8 +162,8 @@ def _age(age_s: float | None) -> str:
 
 
 def _line(*pieces: tuple[str, str]) -> Text:
-    """One line of text from anywhere, never read as markup; what does not fit the terminal is cut."""
-    line = Text(no_wrap=True, overflow="crop")
+    """One line of text from anywhere, never read as markup; what does not fit the terminal ends in an ellipsis."""
+    line = Text(no_wrap=True, overflow="ellipsis")
     for text, style in pieces:
         line.append(printable(text).replace("\n", " "), style)
     return line

@@ -22,15 +22,15 @@ _MOST_CLOSEST = 3
 @click.command("why")
 @click.argument("folder", metavar="STORE")
 @click.argument("text")
-@click.option("--call", type=click.IntRange(min=1), help="The call that is asked about.  [default: the newest]")
-@click.option("--session", default="", help="The session.  [default: all of the store]")
-@click.option("--tenant", default="", help="Whose session it is.  [default: anyone's]")
+@click.option("--call", type=click.IntRange(min=1), help="Number of the call to search.  [default: the newest]")
+@click.option("--session", default="", help="Session to search.  [default: all of the store]")
+@click.option("--tenant", default="", help="Tenant of the session.  [default: all]")
 @click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON.")
 def command(folder: str, text: str, call: int | None, session: str, tenant: str, as_json: bool) -> None:
-    """Say whether TEXT was in the request of a call of STORE, in which layer and message; if not, by which edit
-    it left, when, at what price, and where it is now; or that it never was in the log.
+    """Say whether TEXT was in the request of a call of STORE, in which layer and message; if not, which edit
+    removed it, when, at what price, and where it is now; or that it never was in the log.
 
-    TEXT is looked for letter by letter, as JSON escapes it, and then without regard to case and spacing. A
+    TEXT is searched exactly, also as JSON escapes it, and then ignoring case and spacing. A
     dash reads it from stdin.
 
     Exit code 0: it is in the request. 1: it is not. 2: the store or the arguments cannot be used.
@@ -67,7 +67,7 @@ def _given(text: str) -> str:
     # Bytes that are no text are found nowhere; they are no reason to fail.
     read = sys.stdin.buffer.read(_MOST_BYTES + 1)
     if len(read) > _MOST_BYTES:
-        raise InputError(f"What is piped in is longer than {_MOST_BYTES:,} bytes; look for a part of it.")
+        raise InputError(f"The text from stdin is longer than {_MOST_BYTES:,} bytes; search for a part of it.")
     return read.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 

@@ -58,16 +58,16 @@ def wrap(
     fail_open: bool = True,
     on_event: Callable[[Event], None] | None = None,
 ) -> C:
-    """The same client, with every conversation call packed; for ``OpenAI``, ``AsyncOpenAI``, ``Anthropic``,
-    ``AsyncAnthropic`` and what is derived from them. The client handed in stays as it is; the wrapped one sends
-    by its connections, and closing either closes them.
+    """Return the same client, with every conversation call packed; for ``OpenAI``, ``AsyncOpenAI``, ``Anthropic``,
+    ``AsyncAnthropic`` and subclasses. The original client is unchanged; the wrapped one uses its connections, and
+    closing either closes them.
 
-    A conversation is recognised by what its history starts with; ``client.lading.session(name)`` gives a client
-    for one of them by name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
-    ``options``: as for ``Session``. When a request cannot be packed it goes out as the caller made it and
-    ``on_event`` is told so; with ``fail_open=False`` the error is raised instead. LoopStopped is raised to the
-    caller in any case, where ``loop_detection`` is set. Raises InputError for a client of another kind, one that is
-    wrapped already, and for what no session can be opened with; UnknownName, StoreError.
+    A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
+    one of them by name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
+    ``options``: as for ``Session``. When packing fails, the request is sent as the caller made it and ``on_event``
+    gets an event; with ``fail_open=False`` the error is raised instead. LoopStopped is raised in any case, if
+    ``loop_detection`` is set. Raises InputError for a client of another type, one that is wrapped already, and
+    invalid options; UnknownName, StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)

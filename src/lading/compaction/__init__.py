@@ -1,8 +1,8 @@
-"""Strategies: each turns (view, pressure) into drafts of edits. One file per strategy.
+"""Strategies: each maps (view, pressure) to drafts of edits. One file per strategy.
 
-To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the
-view and never changes it; the engine turns its drafts into frozen edits, checks the outcome, and overrules
-a strategy whose drafts break a rule or do not fit.
+To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the view and
+never changes it; the engine turns its drafts into frozen edits, checks the result, and overrules a strategy whose
+drafts break a rule or do not fit.
 """
 
 from __future__ import annotations
@@ -52,56 +52,56 @@ STRATEGIES: dict[str, str] = {
 ALSO_NAMED = {"compactToolResults": "compact_tool_results"}
 """Names as other documents spell them."""
 _NO_STRATEGY = (
-    "a strategy is a name, module:NAME or a Strategy. Options are no strategy: make them one by "
-    "strategy_for(config), configured(options) or strategy(options) of the package that they are from"
+    "a strategy is a name, module:NAME or a Strategy. Options are not a strategy: convert them with "
+    "strategy_for(config), configured(options) or strategy(options) of their package"
 )
 DEFAULT = "priced"
-"""The strategy of whoever names none."""
+"""The default strategy."""
 When: TypeAlias = Literal["pays", "full"] | float
-"""When to compact: where that pays, when the window is full, or, besides, above a share of the window."""
+"""The trigger: when compaction pays, when the window is full, or, in addition, above a share of the window."""
 
 
 class Past(Struct, frozen=True):
-    """What came of the requests before this one."""
+    """Outcome of the requests before this one."""
 
     reported_tokens: int | None = None
-    """Input that the provider reported of the last request, cached tokens included; None: it did not say."""
+    """Input tokens that the provider reported for the last request, cached ones included; None: not reported."""
     limit_tokens: int = 0
-    """What a request may take by the provider's count: what may be used of the window, less the output reserve."""
+    """Limit of a request by the provider's count: the usable window less the output reserve."""
     is_refused: bool = False
-    """The provider found the last request too long."""
+    """The provider rejected the last request as too long."""
     edits: Sequence[Edit] = ()
-    """The decisions that stand, in order."""
+    """The edits in effect, in order."""
     calls: int = 0
-    """How many requests there were."""
+    """Number of requests so far."""
 
 
 class Pressure(Struct, frozen=True):
-    """What presses on a view at this call, and the tools to answer it."""
+    """The budget and prices of this call, and functions that a strategy needs."""
 
     room_tokens: int
-    """What the view may take: window less reserve, margin and tool schemas."""
+    """Token budget of the view: window less reserve, margin and tool schemas."""
     sent_items: int
-    """How many first items of the view stood in the last request; they are in the provider's cache."""
+    """Number of leading items of the view that were in the last request, and so in the provider's cache."""
     rates: Rates
     account: float
-    """Rent paid since the last edit, in base input tokens (``economics.rent``)."""
+    """Carrying cost accumulated since the last edit, in base input tokens (``economics.rent``)."""
     cache_cold: bool
     count: Callable[[Message], int]
     """Tokens of a message, framing included."""
     address: Callable[[str], str]
     """The address of a log item: ``"17"`` or ``"17-42"``."""
     invariants: tuple[Invariant, ...] = ()
-    """The legality the wire adds (``validity.legal_cuts``)."""
+    """The cut invariants of the provider format (``validity.legal_cuts``)."""
     tier: Tier = "mid"
-    """The model's tier, for strategies whose numbers go by it."""
+    """The model's tier, for strategies with numbers by tier."""
     output_price: float | None = None
-    """What a token of a model's answer costs, in base input tokens; None: no model can be asked."""
+    """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
     past: Past = Past()
 
 
 class Draft(Struct, frozen=True):
-    """An edit as a strategy proposes it; the fields are those of ``log.Edit``."""
+    """An edit proposed by a strategy; the fields are those of ``log.Edit``."""
 
     kind: EditKind
     first: int
@@ -112,21 +112,20 @@ class Draft(Struct, frozen=True):
 
 
 class Compaction(Struct, frozen=True):
-    """What a strategy decides at one call."""
+    """The decision of a strategy at one call."""
 
     drafts: tuple[Draft, ...] = ()
     rent: float = 0.0
-    """What this call pays for tokens the strategy would remove if it were cheaper. With drafts, the whole account
-    from now on."""
+    """Carrying cost of this call for tokens that an edit could remove. With drafts, the new total."""
     rejected: tuple[str, ...] = ()
-    """Why answers of a model that was asked are not used."""
+    """Reasons why answers of a summarizer were rejected."""
     stuck: str = ""
-    """Why an edit that is due cannot be made."""
+    """Reason why a due edit cannot be made."""
     told: tuple[Event, ...] = ()
-    """What the strategy tells of its decision itself; of each kind the last one at a call is told."""
+    """Events of the strategy itself; only the last of each type at a call is reported."""
 
     def events(self, call: int, earlier: Sequence[Event] = ()) -> list[Event]:
-        """What is to be told at this call: what was told ``earlier``, and of this decision."""
+        """Events to report at this call: the ``earlier`` ones, and those of this decision."""
         stuck = [NoProgress(call, self.stuck)] if self.stuck else []
         now = [*(SummaryRejected(call, why) for why in self.rejected), *stuck, *self.told]
         kinds = {type(event) for event in self.told}
@@ -135,14 +134,14 @@ class Compaction(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A message that was never sent, in the view that shows it."""
+    """A message that was never sent, and the view that shows it."""
 
     item: Item
     view: View
 
 
 def keep(_arrival: Arrival, _pressure: Pressure) -> None:
-    """Admit every message as it is."""
+    """Admit every message unchanged."""
 
 
 class Strategy(Struct, frozen=True):
@@ -150,21 +149,21 @@ class Strategy(Struct, frozen=True):
 
     name: str
     compact: Callable[[View, Pressure], Compaction | Steps[Compaction]]
-    """Drafts for what stands in the view. Must leave head and newest block in place. A generator may ask a model
-    on the way (``effects.ask``)."""
+    """Drafts for the view. Opening messages and newest block must stay. A generator may ask a model
+    (``effects.ask``)."""
     admit: Callable[[Arrival, Pressure], Draft | None] = keep
-    """A draft for a message that was never sent, and for its entry only, before anything else is decided."""
+    """A draft for a message that was never sent, for its entry only, before any other decision."""
     changes_requests: bool = True
-    """False: the strategy never changes anything, so the tool ladder must not either."""
+    """False: the strategy changes nothing, and tool schemas are not reduced either."""
     with_profile: Callable[[Profile], Strategy] | None = None
-    """This strategy with the numbers of a profile; None: it goes by none, or by one of its own."""
+    """This strategy with the numbers of a profile; None: it uses none, or one of its own."""
     with_options: Callable[[When | None, float | None], Strategy] | None = None
-    """This strategy with the caller's ``when`` and ``verbatim``; None: they mean nothing to it."""
+    """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
 
 
 def strategy(name: str | Strategy) -> Strategy:
-    """The strategy of that name, or at that dotted path; a strategy is itself. Raises UnknownName, and InputError
-    for what is neither."""
+    """Look up a strategy by name or dotted path; a strategy is returned as it is. Raises UnknownName, and
+    InputError for any other type."""
     if isinstance(name, Strategy):
         return name
     check(name, str, advice=_NO_STRATEGY)
@@ -174,13 +173,13 @@ def strategy(name: str | Strategy) -> Strategy:
 
 
 def name_of(chosen: str | Strategy) -> str:
-    """The strategy as manifests, tables and errors name it."""
+    """The name of a strategy in manifests, tables and errors."""
     return chosen.name if isinstance(chosen, Strategy) else chosen
 
 
 def configured(given: str | Strategy, *, when: When | None = None, verbatim: float | None = None) -> str | Strategy:
-    """What is given with these options, where there are any. Raises InputError for options that cannot be or that
-    mean nothing to the strategy, UnknownName."""
+    """Apply the given options to a strategy. Raises InputError for invalid options and for options that the
+    strategy does not have, UnknownName."""
     if when is None and verbatim is None:
         return given
     found = strategy(given)
@@ -191,8 +190,8 @@ def configured(given: str | Strategy, *, when: When | None = None, verbatim: flo
 
 
 def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
-    """What the strategy's ``admit`` decides. Raises TypeError or ValueError when that is no draft that can be
-    stored, or when it touches other entries than the one that arrived."""
+    """The decision of the strategy's ``admit``. Raises TypeError or ValueError when it is not a storable draft, or
+    changes other entries than the new one."""
     draft = chosen.admit(arrival, pressure)
     if draft is None:
         return None
@@ -205,8 +204,8 @@ def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft
 def compacted(
     chosen: Strategy, view: View, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
 ) -> Compaction:
-    """What the strategy's ``compact`` decides; ``run`` answers what it asks for. Raises TypeError or ValueError
-    when that is no Compaction with a finite rent and drafts that can be stored."""
+    """The decision of the strategy's ``compact``; ``run`` answers its requests for summaries. Raises TypeError or
+    ValueError when it is not a Compaction with a finite rent and storable drafts."""
     steps = chosen.compact(view, pressure)
     decided: object = run(steps) if isinstance(steps, Generator) else steps
     if not isinstance(decided, Compaction):
@@ -231,9 +230,10 @@ def _check_storable(draft: object) -> None:
 
 
 def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str]) -> str:
-    """What is wrong with a draft whatever the wire: completes "an edit that ..."; empty when nothing is.
+    """Describe what is wrong with a draft in any provider format, to complete "an edit that ..."; empty when
+    nothing is.
 
-    ``session``: the tenant and the session that its pointers must lead to.
+    ``session``: the tenant and the session that its pointers must belong to.
     """
     if not 0 <= draft.first <= draft.last < entries:
         return "names entries that the log does not have"

@@ -41,7 +41,7 @@ def rewritten_by_caller(
         return None
     start, end, behind = _changed(view, messages, wanted, pressure)
     if end > newest_block(messages):
-        raise ValueError(f"{name} changed what must stay whole: what the model has not answered yet")
+        raise ValueError(f"{name} changed messages that the model has not answered yet; they must stay whole")
     shown = list(_paired(wanted[start - view.head : len(wanted) - behind]))
     stays = map(carry, carried(view, end, start=start, pressure=pressure))
     kept = [message for message in stays if not _is_told(message, shown)]

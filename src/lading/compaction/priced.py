@@ -86,7 +86,7 @@ class Parts(Struct, frozen=True):
         if not _is_share(self.verbatim) or self.verbatim > MOST_CHOSEN_SHARE:
             most = f"a share of the window of at most {MOST_CHOSEN_SHARE}, such as 0.3"
             raise InputError(
-                f"verbatim is {self.verbatim!r}; give {most}: the rest holds the record of what is older."
+                f"verbatim is {self.verbatim!r}; give {most}: the rest holds the record of older messages."
             )
         if isinstance(self.when, float) and self.when <= self.verbatim:
             both = f"when={self.when} is not above verbatim={self.verbatim}, so that nothing could be taken out"

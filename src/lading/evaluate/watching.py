@@ -165,7 +165,7 @@ class SessionWatch:
             self._price = price_of(manifest.frame.card, manifest.frame.rates)
         frame, seen = self._frame, self.seen
         if frame is None:
-            raise TamperedError("The session's first manifest is not a keyframe; lading verify says more.")
+            raise TamperedError("The session's first manifest is not a keyframe; run lading verify for details.")
         simulated, append_only = self._bills.next(manifest, frame)
         usd = self._usd(simulated)
         decided = tuple(edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS)

@@ -26,12 +26,12 @@ _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
 
 
 def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
-    """The card of a model by any usual spelling of its name, routes and dates included, and what the caller
-    should be told about the match. Never fails.
+    """Find the card of a model by any usual spelling of its name, routes and dates included; returns it with
+    events about the match. Never fails.
 
-    ``own`` cards are taken as they are and win over shipped ones unless a shipped pattern is longer. A name
-    nobody knows gives a careful mid-tier card and an UnknownModel event. A Bedrock route sets the Bedrock
-    dialect; a local server's route takes the prices away.
+    ``own`` cards are used unchanged and take precedence unless a shipped pattern is longer. An unknown name gives
+    a conservative mid-tier card and an UnknownModel event. A Bedrock route sets the Bedrock dialect; a local
+    server's route removes the prices.
     """
     segment = _last_segment(model)
     shelf = _shelf_of(segment)
@@ -50,7 +50,8 @@ def cards() -> tuple[Card, ...]:
 
 
 def load_cards(path: str | Path) -> tuple[Card, ...]:
-    """The cards of a TOML file of the same shape as the shipped ones, to be handed to ``find`` as ``own``.
+    """Read the cards of a TOML file of the same shape as the shipped ones, to be passed to ``find_card`` as
+    ``own``.
 
     Raises ModelError naming the row and the field.
     """
@@ -62,8 +63,8 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
 
 
 def unknown_card(model: str) -> Card:
-    """What is assumed of a model nobody knows: mid tier, a window and an output that most models reach,
-    counts rounded up well, the commonest cache prices."""
+    """The card assumed for an unknown model: mid tier, a window and an output that most models reach, generously
+    rounded counts, the most common cache prices."""
     return Card(
         name=model,
         provider="unknown",

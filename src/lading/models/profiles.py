@@ -1,8 +1,8 @@
-"""Context profiles: how much of its history a model of each tier is shown, by the numbers of Reactive Agents.
+"""Context profiles: how much of its history a model of each tier sees, by the numbers of Reactive Agents.
 
-The seven fields of its document have the document's numbers; where its code had others (full steps 2/4/6/8,
-local results of 600 characters) the document wins. The other four fields stand in its code alone. A profile
-holds no window: what a model can take stands on its card.
+The seven fields of its document have the document's numbers; where its code had others (full steps 2/4/6/8, local
+results of 600 characters) the document takes precedence. The other four fields are in its code only. A profile has
+no window: that is on the model's card.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 
     tier: Tier
     compact_after_steps: Amount
-    """With more steps than this, older ones are compacted; so many from the end on have a line each."""
+    """With more steps than this, older ones are compacted; this many newest steps keep a line each."""
     full_detail_steps: Amount
-    """So many of the newest steps stay as they are."""
+    """Number of newest steps that stay whole."""
     tool_result_max_chars: Amount
-    """A tool result above it is cut when it arrives."""
+    """Limit in characters; a longer tool result is cut when it arrives."""
     rules_complexity: RulesComplexity
     prompt_verbosity: PromptVerbosity
     tool_schema_detail: ToolSchemaDetail
     few_shot_example_count: Amount
     context_budget_percent: Annotated[int, Meta(ge=0, le=100)]
-    """The share of the window that a request and its reply may take."""
+    """Limit of a request and its reply, in percent of the window."""
     max_iterations: Amount
     temperature: Annotated[float, Meta(ge=0)]
 
@@ -66,11 +66,11 @@ _QUALITY: tuple[tuple[Tier, float], ...] = (("frontier", 0.9), ("large", 0.75), 
 
 
 def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
-    """The tier of a model by its name, and what the caller should be told about it. Never fails.
+    """Find the tier of a model by its name; returns it with events about the match. Never fails.
 
-    The words of the document are looked for first, as whole words (``mini`` is not in ``gemini``, versions may
-    follow: ``phi4``); then the model's card decides. A name that says nothing is of the mid tier, and an
-    UnknownModel event says so.
+    The words of the document are matched first, as whole words (``mini`` is not in ``gemini``, versions may
+    follow: ``phi4``); then the model's card decides. An unknown name is of the mid tier, with an UnknownModel
+    event.
     """
     for tier, words in _WORDS:
         if any(_whole(word).search(model.lower()) for word in words):
@@ -80,15 +80,15 @@ def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
 
 
 def tier_by_quality(score: float) -> Tier:
-    """The tier of a model of which only a quality score is known, from 0 to 1."""
+    """The tier of a model by a quality score from 0 to 1."""
     return next((tier for tier, least in _QUALITY if score >= least), "local")
 
 
 def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None) -> Profile:
-    """The profile for a model, with some fields replaced; the tier is the one given, else the model's.
+    """Build the profile for a model, with some fields replaced; the tier is the given one, else the model's.
 
-    ``overrides`` may spell fields as here or as the document does (``toolResultMaxChars``). Raises InputError
-    naming a field that is unknown, given twice or has no such value.
+    ``overrides`` may use snake_case or the document's spelling (``toolResultMaxChars``). Raises InputError naming
+    a field that is unknown, given twice or has an invalid value.
     """
     check(overrides, (Mapping, type(None)), advice="overrides are fields by name, as a mapping")
     given = snake_case(overrides or {})

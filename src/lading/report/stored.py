@@ -83,7 +83,7 @@ def _manifests(
         if not (grows and all(spans)):
             raise TamperedError(
                 f"The manifest of {tenant}/{session} call {manifest.place.call} does not fit the log; "
-                "lading verify says more."
+                "run lading verify for details."
             )
         seen_entries, seen_edits = seen.entries, seen.edits
         yield manifest

@@ -100,7 +100,7 @@ def _zstd(name: str) -> Any:
         except ImportError:
             continue
     raise SourceError(
-        f"{name} is packed with zstd, which this Python cannot unpack. Install the package backports.zstd "
+        f"{name} is compressed with zstd, which this Python cannot read. Install the package backports.zstd "
         "(or lading[zstd]), or unpack the file with: zstd -d"
     )
 

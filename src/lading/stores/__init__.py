@@ -1,7 +1,7 @@
-"""The log at rest: entries, edits, manifests and blobs of each session of each tenant.
+"""Storage: entries, edits, manifests and blobs of each session of each tenant.
 
-Stores are appended to and read, never rewritten. To add one, write a file with a class that fits
-``SessionStore``, a function that opens it at a location, and one line in ``STORES``.
+Stores are append-only. To add one, write a file with a class that implements ``SessionStore``, a function that
+opens it at a location, and one line in ``STORES``.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ NO_BLOBS: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Stored(Struct, frozen=True):
-    """What a session needs to go on: its whole log, and where its manifests stand."""
+    """The stored state of a session: its whole log, and the number of its manifests."""
 
     entries: tuple[Entry, ...]
     edits: tuple[Edit, ...]
     calls: int = 0
-    """How many manifests are stored, one for each call; the index the next one takes."""
+    """Number of stored manifests, one for each call; the index of the next one."""
     last_manifest: bytes | None = None
     """The newest manifest, on which the next one builds."""
 
 
 class SessionStore(Protocol):
-    """A place for sessions. Safe to use from several threads; a context manager that closes it.
+    """A store of sessions. Thread-safe; a context manager that closes it.
 
-    Tenant and session must be legal names (``addresses.check_name``), else AddressError. Every method
-    raises StoreError once the store is closed, and when the place itself fails.
+    Tenant and session must be legal names (``addresses.check_name``), else AddressError. Every method raises
+    StoreError once the store is closed, and when the storage fails.
     """
 
     def append(
@@ -57,46 +57,45 @@ class SessionStore(Protocol):
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
     ) -> None:
-        """Add to a session, all or nothing; the first append makes the session.
+        """Append to a session, all or nothing; the first append creates the session.
 
-        Entries and edits must continue the stored indexes. ``call`` is the index the manifest has to take;
-        without it the manifest takes the next one. ``blobs`` are keyed by their SHA-256; one that is
-        already there stays as it is. Raises StoreError when an index does not continue what is stored
-        (another writer was faster, or a write was lost), AddressError when a blob has another digest
-        than its key, InputError when a value cannot be written as JSON.
+        Entries and edits must continue the stored indexes. ``call`` is the required index of the manifest; without
+        it the manifest gets the next one. ``blobs`` are keyed by their SHA-256; an existing blob is kept. Raises
+        StoreError when an index does not continue what is stored (another writer was faster, or a write was lost),
+        AddressError when a blob has another digest than its key, InputError when a value cannot be written as
+        JSON.
         """
 
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
-        """The session as of one moment. ``verify`` also checks each message against its digest.
+        """Load the session as of one moment. ``verify`` also checks each message against its digest.
 
-        Raises StoreError when there is no such session, TamperedError when something is not as written.
+        Raises StoreError when there is no such session, TamperedError when the data differ from what was written.
         """
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
-        """The manifests in call order, from index ``start`` on, a few at a time. Raises like ``load``."""
+        """Iterate over the manifests in call order, from index ``start`` on, in batches. Raises like ``load``."""
 
     def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
-        """The entries in order, from index ``start`` on, a few at a time. Raises like ``load``."""
+        """Iterate over the entries in order, from index ``start`` on, in batches. Raises like ``load``."""
 
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
-        """The blob of that digest, checked against it.
+        """Read the blob of that digest, and verify it.
 
         Raises AddressError when the session has no such blob, otherwise like ``load``.
         """
 
     def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every (tenant, session), sorted."""
+        """List every (tenant, session), sorted."""
 
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
-        """The exclusive right to write a session, which need not exist yet.
+        """Acquire the exclusive right to write a session, which need not exist yet.
 
-        It is kept among those who ask for it: ``append`` does not look at leases. ``wait_s`` is how many
-        seconds to wait while somebody else has it, None: as long as it takes. Raises SessionBusy when that
-        time is over, InputError for a time that is none.
+        It is advisory: ``append`` does not check leases. ``wait_s`` is how many seconds to wait while another
+        writer holds it, None: no limit. Raises SessionBusy when the time is over, InputError for an invalid time.
         """
 
     def close(self) -> None:
-        """Let go of files, connections and leases. Closing twice is harmless."""
+        """Close files, connections and leases. Closing twice is harmless."""
 
     def __enter__(self) -> Self:
         """The store itself."""
@@ -108,7 +107,7 @@ class SessionStore(Protocol):
 
 
 def open_store(name: str, location: str) -> SessionStore:
-    """A store by its short name or dotted path, at a location: a folder for ``sqlite``, made when missing;
+    """Open a store by its short name or dotted path, at a location: a folder for ``sqlite``, created if missing;
     only a label for ``memory``.
 
     Raises UnknownName when there is no such kind of store, StoreError when it cannot be opened.
@@ -118,7 +117,7 @@ def open_store(name: str, location: str) -> SessionStore:
 
 
 def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> None:
-    """Raises AddressError for a name that is not allowed, StoreError when the store already holds the session."""
+    """Raise AddressError for an illegal name, StoreError when the store already holds the session."""
     check_name(tenant, what="tenant")
     check_name(session, what="session")
     if store is not None and (tenant, session) in store.sessions():
@@ -129,7 +128,8 @@ def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> No
 
 
 def opened(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:
-    """The store itself, the SQLite store of a folder, or for None a new one in memory. Raises StoreError."""
+    """Return a store as it is, open the SQLite store of a folder, or for None create one in memory. Raises
+    StoreError."""
     if store is None:
         return open_store("memory", "")
     return open_store("sqlite", os.fspath(store)) if isinstance(store, str | os.PathLike) else store
@@ -146,7 +146,7 @@ def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:
 
 
 def check_blobs(blobs: Mapping[str, bytes]) -> None:
-    """Raise AddressError unless each blob stands under its own digest."""
+    """Raise AddressError unless each blob is keyed by its own digest."""
     for digest, data in blobs.items():
         if jsonbytes.digest(data) != digest:
             raise AddressError(f"The blob given as {digest[:80]!r} has another SHA-256; key it by its own.")
@@ -160,7 +160,7 @@ def check_message(entry: Entry, *, tenant: str, session: str) -> None:
 
 
 def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
-    """The error for a session that is not there; names some that are."""
+    """The error for a missing session; names some existing ones."""
     shown = ", ".join(f"{known_tenant}/{name}" for known_tenant, name in known[:8])
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
     holds = f"It holds: {shown}{more}." if known else "It holds no session yet."
@@ -168,7 +168,7 @@ def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -
 
 
 def busy(tenant: str, session: str, *, holder: str) -> SessionBusy:
-    """The error for a session that somebody else writes. ``holder``: who, in words."""
+    """The error for a session that another writer holds. ``holder``: a description of it."""
     return SessionBusy(
         f"The session {session!r} of tenant {tenant!r} is being written by {holder}. Close it there, wait for "
         "it with a larger wait_s, or use another session name."
@@ -176,6 +176,6 @@ def busy(tenant: str, session: str, *, holder: str) -> SessionBusy:
 
 
 def no_blob(tenant: str, session: str, *, digest: str) -> AddressError:
-    """The error for a blob that is not there."""
+    """The error for a missing blob."""
     address = Address(tenant, session, "blob", digest)
     return AddressError(f"{address} points nowhere: the session has no such blob; check the address.")

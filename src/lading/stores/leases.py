@@ -21,8 +21,8 @@ _LONGEST_PAUSE_S = 0.05
 class Lease:
     """The exclusive right to write one session. A context manager that releases it.
 
-    It ends with ``release``, when nobody refers to it any more, when its store is closed, and with the
-    process, however that dies. A forked child does not hold what its parent held.
+    It ends with ``release``, when it is no longer referenced, when its store is closed, and with the process,
+    however that ends. A forked child does not hold its parent's leases.
     """
 
     def __init__(self, let_go: LetGo) -> None:
@@ -30,7 +30,7 @@ class Lease:
         self._end = weakref.finalize(self, let_go)
 
     def release(self) -> None:
-        """Let others write. Releasing twice is harmless."""
+        """Release the lease. Releasing twice is harmless."""
         self._end()
 
     def __enter__(self) -> Self:

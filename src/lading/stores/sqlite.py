@@ -279,8 +279,8 @@ class _Session(Struct, frozen=True):
         ).fetchall()
         if len(rows) != end - start or any(row[0] != at for at, row in enumerate(rows, start)):
             raise TamperedError(
-                f"Between {start} and {end}, not every {kind} of {self.tenant}/{self.session} is there once; "
-                "restore the store from a copy."
+                f"Records {start} to {end - 1} ({kind}) of {self.tenant}/{self.session} are incomplete or "
+                "duplicated; restore the store from a copy."
             )
         found = []
         for index, crc, artifact, body in rows:

@@ -1,4 +1,4 @@
-"""What a provider sends back, as values: an issued reply, and the answer to one HTTP request."""
+"""A provider's responses as values: an issued reply, and the answer to one HTTP request."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from lading.wire.checking import Violation
 
 
 class Fault(Struct, frozen=True):
-    """What goes wrong with one call."""
+    """A fault to inject into one call."""
 
     status: int = 0
-    """Answer this instead (429, 500, 529 ...), with ``retry-after: 0``."""
+    """Answer with this HTTP status instead (429, 500, 529 ...), with ``retry-after: 0``."""
     usage: bool = True
-    """False: the reply says nothing of tokens."""
+    """False: the reply reports no usage."""
     cut_after: int | None = None
-    """The connection of a stream breaks after so many events."""
+    """The connection of a stream breaks after this number of events."""
     repeat: int | None = None
-    """The index of an event of the stream that comes twice."""
+    """The index of an event of the stream that is sent twice."""
     delay_s: float = 0.0
-    """The pause between two writes of a stream, in seconds."""
+    """Pause between two writes of a stream, in seconds."""
     chunk_bytes: int = 0
     """Write a stream in pieces of this size. 0: an event at a time."""
 
@@ -49,12 +49,12 @@ class Issue(Struct, frozen=True):
     """False: the thinking comes back as a signature without its text."""
 
     def key(self, what: str) -> str:
-        """A name of its own, the same at every run: 22 letters and digits."""
+        """A unique name, the same at every run: 22 letters and digits."""
         return hashlib.sha256(f"{self.number}/{what}".encode()).hexdigest()[:22]
 
     @property
     def signature(self) -> str:
-        """What signs its thinking: base64, with all the characters that base64 has."""
+        """The signature of its thinking: base64, with all the characters that base64 has."""
         seal = hashlib.sha512(f"{self.number}/{self.say.thinking}".encode("utf-8", "surrogatepass")).digest()
         return b64encode(b"\xfb\xef\xbf" + seal * 2).decode()
 
@@ -89,25 +89,25 @@ class Form(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A request as it came."""
+    """A received HTTP request."""
 
     method: str
     path: str
     headers: dict[str, str]
-    """Lower-case names; those recorded leave out whatever holds a key."""
+    """Lower-case names; recorded ones exclude everything that holds a key."""
     raw: bytes
     body: Any = None
-    """The body as JSON; None where it is none."""
+    """The body as JSON; None if it is not JSON."""
     call: int = 0
-    """Which call to the model it is, from 1; 0 for everything else."""
+    """Number of the call to the model, from 1; 0 for other requests."""
 
 
 class Answer(Struct, frozen=True):
-    """What came back for the request of the same index."""
+    """The response to the request of the same index."""
 
     status: int
     raw: bytes
-    """The body; of a stream, all its events as they were to be sent."""
+    """The body; of a stream, all its events as intended."""
     events: tuple[bytes, ...] | None = None
     """A stream, event by event. None: no stream."""
     issue: Issue | None = None

@@ -1,8 +1,8 @@
-"""A needle in a long tool loop: a project, its tools, and an honest model that explores it.
+"""A needle in a long tool loop: a project, its tools, and a deterministic model that explores it.
 
-Early on a command prints the deployment keys of all services, once. The model then reads through the services,
-and at the end it is to report a key. It knows nothing but what stands in the request: when the key has left it,
-it asks ``restore`` for what a pointer in the request keeps, and where it cannot, it says that it does not know.
+Early on a command prints the deployment keys of all services, once. The model then reads through the services, and
+at the end it has to report a key. It uses only the content of the request: when the key is no longer there, it
+calls ``restore`` for a pointer in the request, and if that fails, it says that it does not know.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TOOLS = {
 
 
 class NeedleTask(Struct, frozen=True):
-    """The task, its tools and its model. Everything follows from these figures."""
+    """A task with its tools and its model, determined by these fields."""
 
     rounds: int = 60
-    """How many calls of the model make tool calls, those of ``restore`` alone not counted."""
+    """Number of model calls that make tool calls, without those of ``restore``."""
     services: int = 120
     result_chars: int = 4_000
     """About the size of a file."""
@@ -42,12 +42,12 @@ class NeedleTask(Struct, frozen=True):
 
     @property
     def system(self) -> str:
-        """What the agent is told about itself."""
+        """The system prompt of the agent."""
         return "You review a deployment. Use the tools; never print the keys again, that would rotate them."
 
     @property
     def prompt(self) -> str:
-        """What the user asks."""
+        """The user's request."""
         wanted, checked = self.asked
         return (
             f"Print the deployment keys with `{KEYS.arguments['command']}`, then review the services one after "
@@ -56,7 +56,7 @@ class NeedleTask(Struct, frozen=True):
 
     @property
     def asked(self) -> tuple[str, str]:
-        """The services whose keys are asked for: at the end, and halfway."""
+        """The services whose keys are requested: at the end, and halfway."""
         return self._service(self.services * 2 // 3), self._service(self.services // 4)
 
     def key(self, service: str) -> str:
@@ -64,12 +64,12 @@ class NeedleTask(Struct, frozen=True):
         return f"dk-{_digest(self.seed, 'key', service)[:24]}"
 
     def report(self) -> str:
-        """What the model says at the end when it knows."""
+        """The model's final answer when it knows the key."""
         wanted, _ = self.asked
         return _known(wanted, self.key(wanted))
 
     def tools(self, wire: str) -> list[dict[str, Any]]:
-        """The tools as the wire of that name wants them declared."""
+        """The tool declarations in the provider format of that name."""
         found: list[dict[str, Any]] = []
         for name, (description, field) in _TOOLS.items():
             schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
@@ -81,7 +81,7 @@ class NeedleTask(Struct, frozen=True):
         return found
 
     def run_tool(self, name: str, arguments: str | dict[str, Any]) -> str:
-        """What a tool answers, given its arguments as JSON or as an object."""
+        """Run a tool, given its arguments as JSON or as an object."""
         given = json.loads(arguments) if isinstance(arguments, str) else arguments
         if Use(name, given) == LIST:
             return "\n".join(self._service(index) for index in range(self.services))
@@ -94,7 +94,7 @@ class NeedleTask(Struct, frozen=True):
         return f"There is no tool named {name!r}; use one of: {', '.join(_TOOLS)}."
 
     def script(self, seen: Seen) -> Say:
-        """The model. It goes on after the newest planned call that the request shows."""
+        """The model. It continues after the newest planned call that the request shows."""
         plan = self._plan()
         places = {_same(use.name, use.written): step for step, uses in enumerate(plan) for use in uses}
         rounds = [message.calls for message in seen.conversation.messages if message.calls]

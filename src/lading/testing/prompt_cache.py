@@ -38,7 +38,7 @@ def piece(value: Any, *, marked: bool, messages: int = 0) -> Piece:
 
 
 class Scale(Struct, frozen=True):
-    """How a provider's count differs from the counter's: what calibration has to find out."""
+    """The difference between a provider's count and the counter's, which calibration has to learn."""
 
     factor: float = 1.0
     message_tokens: int = 4

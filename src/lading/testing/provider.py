@@ -1,6 +1,6 @@
-"""The strict provider: a local server that speaks OpenAI's and Anthropic's wire as the real ones do.
+"""The strict provider: a local server that implements OpenAI's and Anthropic's formats.
 
-It refuses what they refuse, in their words; counts, caches and bills; and lets a script be the model.
+It refuses what they refuse, with their error texts; counts, caches and bills; and uses a script as the model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ SECRETS = (*KEYS, "api-key", "cookie", "proxy-authorization")
 
 
 class StrictProvider:
-    """A provider for tests, used in a ``with``. OpenAI's base address is ``url + "/v1"``, Anthropic's ``url``."""
+    """A provider for tests, used in a ``with`` statement. OpenAI's base URL is ``url + "/v1"``, Anthropic's
+    ``url``."""
 
     def __init__(
         self,
@@ -72,14 +73,14 @@ class StrictProvider:
 
     @property
     def url(self) -> str:
-        """Where it listens. Raises LadingError outside of the ``with``."""
+        """Its base URL. Raises LadingError outside of the ``with`` statement."""
         if self._listener is None:
             raise LadingError("The provider is not running; use it in a with statement.")
         return self._listener.url
 
     @property
     def violations(self) -> list[Violation]:
-        """Every breach of a rule so far. A prompt that is too long is none."""
+        """Every violation of a rule so far. A prompt that is too long is none."""
         return [violation for answer in self.answers for violation in answer.violations]
 
     @property
@@ -101,7 +102,7 @@ class StrictProvider:
             raise listener.errors[0]
 
     def answer(self, request: Request) -> Answer:
-        """What the provider answers. Requests are taken one at a time; what the script raises passes through."""
+        """Answer one request. Requests are processed one at a time; exceptions of the script propagate."""
         path, _, _ = request.path.partition("?")
         keyed = any(request.headers.get(name, "").removeprefix("Bearer").strip() for name in KEYS)
         with self._lock:

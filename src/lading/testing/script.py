@@ -1,4 +1,4 @@
-"""The scripted model: what it sees of a request, and what it says."""
+"""The scripted model: its view of a request, and its replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lading.messages import Conversation, Text, ToolCall, ToolResult
 
 
 class Passage(Struct, frozen=True):
-    """A text of the request, and where it stands."""
+    """A text of the request, with its position."""
 
     role: str
     text: str
@@ -23,12 +23,12 @@ class Passage(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """All that a model sees: one request, the same on every wire."""
+    """Everything that a model sees: one request, the same in every provider format."""
 
     wire: str
     conversation: Conversation
     body: Mapping[str, Any]
-    """As it was sent, for what one wire alone has."""
+    """The body as sent, for fields of one provider format."""
 
     @property
     def tools(self) -> frozenset[str]:
@@ -36,7 +36,7 @@ class Seen(Struct, frozen=True):
         return frozenset(tool.name for tool in self.conversation.tools)
 
     def passages(self) -> Iterator[Passage]:
-        """The texts of the request in order: what was said, and what tools answered."""
+        """The texts of the request in order: messages and tool results."""
         calls: dict[str, ToolCall] = {}
         for index, message in enumerate(self.conversation.messages):
             calls |= {call.id: call for call in message.calls}
@@ -48,7 +48,7 @@ class Seen(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """A tool as the model calls it. The provider gives the call its id."""
+    """A tool call of the model. The provider gives the call its id."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -64,19 +64,19 @@ class Say(Struct, frozen=True):
 
     text: str = ""
     calls: tuple[Use, ...] = ()
-    """Several are calls in parallel."""
+    """Several are parallel calls."""
     thinking: str = ""
-    """Said only where the request turns thinking on, and signed."""
+    """Sent only if the request enables thinking, and signed."""
     stop: str = ""
-    """The wire's own word for why it ends. Empty: that of calls, or of an ordinary end."""
+    """The provider's stop reason. Empty: that of calls, or of an ordinary end."""
 
 
 Script: TypeAlias = Callable[[Seen], Say]
-"""A model: from what it sees to what it says. It is called for one request at a time."""
+"""A model: a function from the request it sees to its reply. It is called for one request at a time."""
 
 
 class FakeModel:
-    """Says the next of a list at each request, whatever it sees, and the last one again when it is through."""
+    """Replies with the items of a list in order, whatever the request, and repeats the last one at the end."""
 
     def __init__(self, says: Sequence[Say]) -> None:
         """Takes at least one."""

@@ -1,7 +1,8 @@
-"""Wire formats: a provider's body to our values and back, and whether a body is legal.
+"""Provider formats (wires): decode a provider's body to our values and encode them, and check whether a body is
+legal.
 
-One folder per format. Each gives a ``Wire``: plain functions over plain values. To add a format, write
-a module with such a value and one line in ``WIRES``.
+One folder per format. Each has a ``Wire``: plain functions over plain values. To add a format, write a module with
+such a value and one line in ``WIRES``.
 """
 
 from __future__ import annotations
@@ -29,58 +30,59 @@ Body = dict[str, Any]
 
 
 def alternation(card: Card) -> Needs:
-    """Roles must alternate where the card's dialect says so."""
+    """Whether the card's dialect requires alternating roles."""
     return Needs(alternation=card.conduct.dialect != "first_party")
 
 
 class Joins(Protocol):
-    """Whether two neighbouring messages share one wire message."""
+    """Whether two consecutive messages share one message of the body."""
 
     def __call__(self, before: Message, after: Message, *, card: Card) -> bool: ...
 
 
 class Wire(Struct, frozen=True):
-    """One wire format, as functions."""
+    """One provider format, as functions."""
 
     name: str
     decode: Callable[[Mapping[str, Any]], Conversation]
-    """A request body to our values, lossless. Raises WireError when it is not of this wire's shape."""
+    """Decode a request body to our values, lossless. Raises WireError when it does not have the shape of this
+    format."""
     envelope: Callable[[Conversation], Body]
-    """Everything of the body but its messages (system included where the wire keeps it outside)."""
+    """Everything of the body but its messages (system included where the format keeps it outside)."""
     leading: Callable[[Sequence[Message]], int]
     """How many of the first messages belong to the envelope."""
     joins: Joins
-    """Whether two neighbouring messages share one wire message."""
+    """Whether two consecutive messages share one message of the body."""
     encode_group: Callable[[Sequence[Message], Card], list[Body]]
-    """The wire messages of a run of messages that join."""
+    """Encode a run of messages that join to messages of the body."""
     walk: Callable[[Body, Card], Walk]
-    """The state in which a check of a body with this envelope starts."""
+    """The initial state of a check of a body with this envelope."""
     rules: tuple[Rule, ...]
-    """The rules of this wire, by id."""
+    """The rules of this format, by id."""
     invariants: Callable[[Card], tuple[Invariant, ...]]
-    """The legality this wire adds to where a history may be cut."""
+    """Additional cut invariants of this format."""
     replies: Replies
-    """How this wire answers, as functions."""
+    """Functions for the replies of this format."""
     needs: Callable[[Card], Needs] = alternation
-    """What messages must be mended for on their way in, beside their parts."""
+    """Additional repairs that messages need in this format."""
     parts: PartTypes | None = None
-    """The parts that messages may hold; None: whatever they hold is written."""
+    """The part types that messages may hold; None: no restriction."""
 
     @property
     def shows_in_results(self) -> bool:
-        """Whether a tool's result may hold pictures and documents."""
+        """Whether a tool result may hold images and documents."""
         return self.parts is not None and self.parts.words["image"] in self.parts.takes["result"]
 
 
 def find_wire(name: str) -> Wire:
-    """The wire of that name, or at that dotted path. Raises UnknownName."""
+    """Look up a provider format by name or dotted path. Raises UnknownName."""
     found = lookup(WIRES, name, kind="wire", type_=Wire)
     assert isinstance(found, Wire)
     return found
 
 
 def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:
-    """The messages in runs that share one wire message."""
+    """The messages in runs that share one message of the body."""
     runs: list[list[Message]] = []
     for message in messages:
         if runs and wire.joins(runs[-1][-1], message, card=card):
@@ -91,7 +93,7 @@ def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[
 
 
 def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
-    """The provider's body. For a conversation decoded from a legal body of this wire: that same body."""
+    """Encode the provider's body. A conversation decoded from a legal body of this format gives that same body."""
     body = wire.envelope(conversation)
     rest = conversation.messages[wire.leading(conversation.messages) :]
     body["messages"] = [item for run in groups(rest, wire, card=card) for item in wire.encode_group(run, card)]
@@ -99,7 +101,7 @@ def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
 
 
 def check(body: Body, wire: Wire, *, card: Card, strict: bool = False) -> list[Violation]:
-    """What is wrong with a body. ``strict`` counts rules not yet verified as E, as tests do."""
+    """Check a body against the provider's rules. ``strict`` applies rules not yet verified as well, as tests do."""
     checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
     messages = body.get("messages")
     for message in messages if isinstance(messages, list) else ():

@@ -17,7 +17,7 @@ WireMessage: TypeAlias = Mapping[str, Any]
 
 
 class Violation(Struct, frozen=True):
-    """A request breaks a rule."""
+    """A violation of a provider rule by a request."""
 
     rule: str
     level: Level
@@ -47,7 +47,7 @@ class Rule(Struct, frozen=True):
     level: Level
     summary: str
     verified: bool = True
-    """False: E in tests, lint at run time, until somebody with a key confirms it."""
+    """False: applied in tests only, until confirmed against the provider's API."""
     at_start: Callable[[Any], Iterable[Finding]] | None = None
     """Looks at the envelope; given the walk before any message."""
     at_message: Callable[[Any, WireMessage], Iterable[Finding]] | None = None

@@ -20,15 +20,15 @@ class Reply(Struct, frozen=True):
     """One reply of a model."""
 
     message: Message
-    """The assistant message, as the next request has to carry it."""
+    """The assistant message, as the next request has to contain it."""
     usage: Reported | None = None
     id: str = ""
     """The provider's id of the response."""
     model: str = ""
     choices: int = 1
-    """How many answers the response holds; ``message`` is the first."""
+    """Number of answers in the response; ``message`` is the first."""
     complete: bool = True
-    """False: the stream ended before the provider said that it was done."""
+    """False: the stream ended before the provider marked its end."""
 
 
 class SseEvent(NamedTuple):

@@ -104,7 +104,7 @@ def test_what_the_user_asked_stays_over_it_once() -> None:
         ([], "compress gave no messages"),
         (None, "compress must give a list of messages"),
         (["text"], "compress must give a list of messages"),
-        ([user_text("only this")], "compress changed what must stay whole"),
+        ([user_text("only this")], "compress changed messages that the model has not answered"),
     ],
 )
 def test_what_cannot_be_shown_decides_nothing_and_is_told(answer: Any, fault: str) -> None:

@@ -87,7 +87,7 @@ def test_what_is_no_option_is_refused(options: dict[str, object], fault: str) ->
 
 
 def test_reasoning_as_text_is_refused_until_it_is_built() -> None:
-    with pytest.raises(InputError, match="preserve_reasoning_as_text is not built yet"):
+    with pytest.raises(InputError, match="preserve_reasoning_as_text is not implemented yet"):
         strategy_for(AgentConfig(preserve_reasoning_as_text=True))
     strategy_for(AgentConfig(compress_reasoning_text=False))
 

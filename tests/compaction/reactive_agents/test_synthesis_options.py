@@ -132,7 +132,7 @@ def test_a_legacy_configuration_stands_where_no_option_for_all_is_given() -> Non
         ({"synthesis": "custom"}, "give it as synthesis_strategy"),
         ({"synthesis": "custom", "synthesisStrategy": "mine"}, "synthesis_strategy"),
         ({"strategies": []}, "by its name"),
-        ({"strategies": {"reactive": "deep"}}, "come as a mapping, not as a str"),
+        ({"strategies": {"reactive": "deep"}}, "as a mapping, not as a str"),
         ({"strategies": {"reactive": {"mode": "deep"}}}, "mode"),
         ({"strategies": {"adaptive": {}}}, "No strategy 'adaptive' has options of its own: reactive, plan_execute"),
     ],
@@ -146,5 +146,5 @@ def test_a_configuration_is_checked_however_it_is_made() -> None:
     mode: Any = "quick"
     with pytest.raises(InputError, match=r"no synthesis 'quick'\. Choose one of: auto, fast, deep, custom, off"):
         SynthesisConfig(mode)
-    with pytest.raises(InputError, match="custom asks a function"):
+    with pytest.raises(InputError, match="custom needs a function"):
         SynthesisConfig("custom")

@@ -37,7 +37,7 @@ class Tail(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.last_n_turns < 1 or not 0 <= self.slack_percent < 100:
-            raise InputError("Keep one turn at least, and leave a slack from 0 to below 100 percent.")
+            raise InputError("Give last_n_turns of 1 or more, and a slack_percent from 0 to below 100.")
 
 
 DEFAULTS = Tail()

@@ -63,7 +63,7 @@ def configured(given: Mapping[str, Any]) -> Strategy:
     try:
         chosen = msgspec.convert({**options, "boundary": boundary}, Agentrail)
     except msgspec.ValidationError as error:
-        raise InputError(f"These are no options of Agentrail: {error}.") from error
+        raise InputError(f"These options of Agentrail are invalid: {error}.") from error
     return strategy(chosen)
 
 

@@ -34,7 +34,7 @@ class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_fields(self)
         if min(self.max_tokens_per_tool_result, self.keep_recent_tool_results, self.most_recent_tokens) < 0:
-            raise InputError("Tool results are compacted by tokens and counts from 0 on.")
+            raise InputError("Give token limits and counts of 0 or more for tool results.")
 
     @property
     def most_recent_tokens(self) -> int:

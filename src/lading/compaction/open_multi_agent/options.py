@@ -115,4 +115,4 @@ def agent_config(options: Mapping[str, object]) -> AgentConfig:
     try:
         return msgspec.convert(read, AgentConfig)
     except msgspec.ValidationError as error:
-        raise InputError(f"These are no options of open-multi-agent: {error}.") from error
+        raise InputError(f"These options of open-multi-agent are invalid: {error}.") from error

@@ -37,8 +37,8 @@ def strategy_for(config: AgentConfig) -> Strategy:
     """
     if config.preserve_reasoning_as_text:
         raise InputError(
-            "preserve_reasoning_as_text is not built yet: reasoning goes back as its provider issued it, or not at "
-            "all. Leave the option out."
+            "preserve_reasoning_as_text is not implemented yet: reasoning is sent back as issued, or not "
+            "at all. Leave the option out."
         )
     admit = partial(capped, max_chars=config.max_tool_output_chars, by_tool=config.max_output_chars)
     return Strategy(_name(config), partial(_compact, config=config), admit=admit)

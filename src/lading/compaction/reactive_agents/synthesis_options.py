@@ -65,7 +65,7 @@ class SynthesisConfig(Struct, frozen=True, forbid_unknown_fields=True):
         if self.mode not in MODES:
             raise InputError(f"There is no synthesis {self.mode!r}. Choose one of: {', '.join(MODES)}.")
         if self.mode == "custom" and not callable(self.synthesis_strategy):
-            raise InputError("synthesis custom asks a function: give it as synthesis_strategy.")
+            raise InputError("synthesis custom needs a function: give it as synthesis_strategy.")
 
 
 AUTO = SynthesisConfig()
@@ -110,9 +110,9 @@ def resolve_synthesis_config_for_strategy(
 
 def _said(options: object) -> dict[str, Any]:
     if not isinstance(options, Mapping):
-        raise InputError(f"The options of synthesis come as a mapping, not as a {type(options).__name__}.")
+        raise InputError(f"Give the options of synthesis as a mapping, not as a {type(options).__name__}.")
     try:
         read = msgspec.convert(snake_case(options), SynthesisFields)
     except msgspec.ValidationError as error:
-        raise InputError(f"These are no options of synthesis: {error}.") from error
+        raise InputError(f"These options of synthesis are invalid: {error}.") from error
     return {name: value for name, value in asdict(read).items() if value is not None}

@@ -35,8 +35,8 @@ const percent = (share, digits = 1) => `${(share * 100).toFixed(digits)}%`;
 /** 31,204 as 31.2k. */
 function short(value) {
   const size = Math.abs(value);
-  if (size < 1000) return String(Math.round(value));
-  const [unit, letter] = size < 1e6 ? [1e3, "k"] : size < 1e9 ? [1e6, "M"] : [1e9, "G"];
+  if (size < 999.5) return String(Math.round(value));
+  const [unit, letter] = size < 999.5e3 ? [1e3, "k"] : size < 999.5e6 ? [1e6, "M"] : [1e9, "G"];
   const scaled = value / unit;
   return `${Math.abs(scaled) < 10 ? scaled.toFixed(1).replace(/\.0$/, "") : Math.round(scaled)}${letter}`;
 }
@@ -46,6 +46,7 @@ function money(value, session) {
   if (session.unit !== "usd") return `${short(value)} tok`;
   const size = Math.abs(value);
   if (size === 0) return "$0";
+  if (size >= 10000) return `$${short(value)}`;
   if (size >= 100) return `$${number(value)}`;
   if (size >= 1) return `$${value.toFixed(2)}`;
   return `$${value.toFixed(size >= 0.1 ? 3 : size >= 0.001 ? 4 : 6)}`;
