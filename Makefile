@@ -15,7 +15,7 @@ sessions = examples/sessions/*.jsonl.gz
 # Tests start many processes; without cached bytecode each would compile all of Lading again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv test test-all fuzz check mutants demo bench format sessions test-all-pythons clean
+.PHONY: help venv test test-all fuzz check mutants demo bench format sessions frameworks test-all-pythons clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
@@ -62,6 +62,9 @@ format: $(installed) ## format the code and mend what lint can mend
 
 sessions: $(installed) ## record the example sessions anew from the committed tree
 	$(bin)/python examples/record.py examples/sessions
+
+frameworks: $(installed) ## run the blocks of docs/howto/frameworks.md with the newest version of each framework
+	@$(bin)/python -m scripts.frameworks
 
 test-all-pythons: ## run the tests on each interpreter of PYTHONS that exists here
 	@MAKE='$(MAKE)' scripts/test_pythons.sh $(PYTHONS)

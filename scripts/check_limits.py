@@ -134,10 +134,14 @@ def parameter_count(source: Source) -> Iterator[Breach]:
 
 
 def open_keywords(source: Source) -> Iterator[Breach]:
-    """No ``**kwargs`` in public signatures of ``src``."""
+    """No ``**kwargs`` in public signatures of ``src``, but for an overload that names its keys in a typed dict."""
     for place in functions(source.tree):
-        if source.module and place.is_public and place.function.args.kwarg:
-            name = place.function.args.kwarg.arg
+        kwarg = place.function.args.kwarg
+        is_closed = (
+            kwarg and isinstance(kwarg.annotation, ast.Subscript) and last_name(kwarg.annotation.value) == "Unpack"
+        )
+        if source.module and place.is_public and kwarg and not is_closed:
+            name = kwarg.arg
             yield Breach(source.path, place.function.lineno, f"{place.function.name} takes **{name}")
 
 

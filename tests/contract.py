@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import Address, parse
+from lading.addresses import parse, relative
 from lading.asking import attempted
 from lading.compaction import Strategy
 from lading.effects import Summarizer
@@ -334,11 +334,11 @@ class _Play:
 def _unreachable(engine: Engine, last: Pack) -> Iterable[str]:
     """Entries that the last request could show, does not show whole, and gives no address of: addresses count in
     what edits show, not in what a tool's output happens to say."""
-    history, log = engine.history, Address(engine.settings.tenant, engine.settings.session, "log", "")
+    history, log = engine.history, relative("")
     shown = history.rebuilt(engine.shown, len(history.edits)).items
     whole = {item.entry for item in shown if item.edit < 0}
     led: set[int] = set()
-    spans = re.compile(rb"%b(\d+)(?:-(\d+))?(?!\.?\d)" % re.escape(str(log)).encode())
+    spans = re.compile(rb"%b(\d+)(?:-(\d+))?(?!\.?\d)" % re.escape(log).encode())
     in_body = set(spans.findall(last.body))
     for said in (dump_value(item.message) for item in shown if item.edit >= 0):
         for first, final in in_body.intersection(spans.findall(said)):

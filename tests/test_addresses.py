@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.addresses import Address, check_name, name_from, parse
+from lading.addresses import Address, check_name, name_from, parse, relative
 from lading.errors import AddressError
 
 DIGEST = "0123456789abcdef" * 4
@@ -16,6 +16,21 @@ def test_a_log_address_survives_its_spelling(item: str) -> None:
     text = f"artifact://acme/s-1.a_b/log/{item}"
     assert parse(text) == Address("acme", "s-1.a_b", "log", item)
     assert str(parse(text)) == text
+
+
+@pytest.mark.parametrize("item", ["0", "17", "17-42", "17.2"])
+def test_a_relative_address_belongs_to_the_session_it_is_read_in(item: str) -> None:
+    place = Address("acme", "s-1", "log", item)
+    assert place.relative == relative(item) == f"artifact://log/{item}"
+    assert parse(relative(item), within=("acme", "s-1")) == parse(str(place), within=("t", "s")) == place
+    with pytest.raises(AddressError, match=f"give artifact://TENANT/SESSION/log/{item}"):
+        parse(relative(item))
+
+
+@pytest.mark.parametrize("text", ["artifact://log", "artifact://log/x", "artifact://file/1", "artifact://s/log/1"])
+def test_what_is_no_relative_address_is_refused_in_any_session(text: str) -> None:
+    with pytest.raises(AddressError, match="is not an address"):
+        parse(text, within=("t", "s"))
 
 
 def test_a_blob_address_survives_its_spelling() -> None:

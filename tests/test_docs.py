@@ -85,7 +85,9 @@ def standing_program() -> click.Command | None:
     return found
 
 
-PYTHON = [block for block in BLOCKS if block.language == "python"]
+FRAMEWORKS = "docs/howto/frameworks.md"
+"""Its blocks need frameworks that are not installed here; ``make frameworks`` runs them."""
+PYTHON = [block for block in BLOCKS if block.language == "python" and not block.where.startswith(FRAMEWORKS)]
 AGENTS = [block for block in PYTHON if "run_tool(" in block.text]
 """Blocks with a tool loop, which the reader's own ``messages``, ``tools`` and ``run_tool`` make an agent."""
 STORE_COMMANDS = {

@@ -16,6 +16,9 @@ def test_an_address_gives_back_the_raw_entries() -> None:
         run(settings(), history, store)
         assert [entry.message for entry in resolve(store, "artifact://default/session/log/2")] == history[2:]
         assert [entry.message for entry in resolve(store, "artifact://default/session/log/0-2")] == history
+        assert resolve(store, "artifact://log/2", within=("default", "session"))[0].message == history[2]
+        with pytest.raises(AddressError, match="does not say of which session"):
+            resolve(store, "artifact://log/2")
         with pytest.raises(AddressError, match="past the log"):
             resolve(store, "artifact://default/session/log/1-3")
         with pytest.raises(StoreError, match="no session"):

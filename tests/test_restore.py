@@ -235,10 +235,13 @@ def test_what_is_near_in_no_batch_is_in_no_line(texts: list[str], query: str, st
     ("arguments", "address"),
     [
         ('{"address": " `artifact://default/session/log/0`.", "query": "x"}', "artifact://default/session/log/0"),
+        ('{"address": "artifact://log/2-3"}', "artifact://default/session/log/2-3"),
+        ('{"address": "#17"}', "artifact://default/session/log/17"),
+        ('{"address": "artifact://default/other/log/0"}', "artifact://default/other/log/0"),
         ('{"query": "x"}', ""),
         ("no json", ""),
         (json.dumps({"address": "x" * 10_000}), "x" * 400),
     ],
 )
 def test_the_address_of_a_call_is_what_it_asks_for(arguments: str, address: str) -> None:
-    assert address_asked(ToolCall("r1", RESTORE, arguments)) == address
+    assert address_asked(ToolCall("r1", RESTORE, arguments), HERE) == address

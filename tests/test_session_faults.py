@@ -177,7 +177,7 @@ def test_a_newest_result_that_made_the_request_too_long_is_clipped() -> None:
         assert line.pack().tokens > 3_000
         smaller = line.retry("prompt is too long: 4500 tokens > 4000 maximum")
         assert smaller.tokens < 2_800
-        assert "artifact://default/session/log/3" in smaller.body.decode()
+        assert "artifact://log/3" in smaller.body.decode()
         assert smaller.violations == ()
 
 

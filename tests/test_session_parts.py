@@ -75,7 +75,7 @@ def test_what_a_wire_has_no_form_for_leaves_a_pointer(model: str, part: dict[str
     pack = packed(model, said("user", [text("hi"), part]))
     kept, note = content(pack)
     assert kept == text("hi")
-    assert note["text"] == f"[{word} left out. Original: artifact://default/session/log/0]"
+    assert note["text"] == f"[{word} left out. Original: artifact://log/0]"
     assert rules(pack) == ["part_left_out"]
     assert pack.manifest.decisions[0].pointers == ("artifact://default/session/log/0",)
 

@@ -1,8 +1,9 @@
 """Addresses of what left a request: ``artifact://tenant/session/kind/item``.
 
 Two kinds: ``log`` names raw entries by index (``log/17`` one entry, ``log/17-42`` a span with both ends,
-``log/17.2`` one part of an entry), ``blob`` names content by its sha256. An address is a name, never a
-file path: its pieces are checked against a small alphabet and looked up as values.
+``log/17.2`` one part of an entry), ``blob`` names content by its sha256. A model reads addresses of its own
+session, which leave the session out: ``artifact://log/17``. So equal histories give equal requests.
+An address is a name, never a file path: its pieces are checked against a small alphabet and looked up as values.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RESTORE = "restore"
 _NAME_CHARS = 128
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_NAME_CHARS - 1}}}")
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
-_BLOB_ITEM = re.compile(r"[0-9a-f]{64}")
+_ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}")}
 
 
 class Address(Struct, frozen=True):
@@ -33,27 +34,44 @@ class Address(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{SCHEME}{self.tenant}/{self.session}/{self.kind}/{self.item}"
 
+    @property
+    def relative(self) -> str:
+        """The address as models of its session read it."""
+        return f"{SCHEME}{self.kind}/{self.item}"
+
     def log_span(self) -> tuple[int, int, int | None]:
         """First entry, last entry (both included) and part index or None, of a ``log`` address."""
         match = _LOG_ITEM.fullmatch(self.item)
         if self.kind != "log" or match is None:
-            raise AddressError(f"{self} does not name log entries; expected .../log/N, log/N-M or log/N.P.")
+            raise AddressError(
+                f"{self.relative} does not name log entries; expected .../log/N, log/N-M or log/N.P."
+            )
         first, last, part = match.groups()
         if last is not None and int(last) < int(first):
-            raise AddressError(f"{self} ends before it begins; give the lower entry first.")
+            raise AddressError(f"{self.relative} ends before it begins; give the lower entry first.")
         return int(first), int(last or first), None if part is None else int(part)
 
 
-def parse(text: str) -> Address:
-    """The address a text spells. Raises AddressError for anything but a well-formed address."""
+def relative(item: str) -> str:
+    """The address of log entries as models of their session read it: ``17``, ``17-42`` or ``17.2``."""
+    return f"{SCHEME}log/{item}"
+
+
+def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
+    """The address a text spells; a relative one belongs to the tenant and the session ``within``. Raises
+    AddressError for anything but a well-formed address, and for a relative one that belongs to no session."""
     pieces = text.removeprefix(SCHEME).split("/") if text.startswith(SCHEME) else []
-    if len(pieces) != 4:
-        raise AddressError(f"{text[:200]!r} is not an address; expected {SCHEME}tenant/session/kind/item.")
-    tenant, session, kind, item = pieces
+    is_relative = len(pieces) == 2 and pieces[0] in _ITEMS
+    if is_relative and within is None:
+        named = f"{SCHEME}TENANT/SESSION/{text.removeprefix(SCHEME)[:80]}"
+        raise AddressError(f"{text[:200]!r} does not say of which session; give {named}.")
+    if len(pieces) != 4 and not is_relative:
+        forms = f"{SCHEME}log/N, or {SCHEME}tenant/session/log/N"
+        raise AddressError(f"{text[:200]!r} is not an address; expected {forms}.")
+    tenant, session, kind, item = (*within, *pieces) if is_relative and within else pieces
     check_name(tenant, what="tenant")
     check_name(session, what="session")
-    patterns = {"log": _LOG_ITEM, "blob": _BLOB_ITEM}
-    if kind not in patterns or not patterns[kind].fullmatch(item):
+    if kind not in _ITEMS or not _ITEMS[kind].fullmatch(item):
         raise AddressError(f"{text[:200]!r} is not an address: kind must be log or blob, with a fitting item.")
     return Address(tenant, session, kind, item)
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from lading.addresses import relative
 from lading.asking import Asking, attempted
 from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
@@ -53,7 +54,7 @@ class Engine:
         self._wire = find_wire(settings.wire)
         self.count = counter_on(self._wire, card=settings.card, meter=settings.meter)
         """Tokens of a message as its wire will write it, by the session's counter."""
-        self.history = History(needs_on(self._wire, settings.card), self.count, address=settings.address)
+        self.history = History(needs_on(self._wire, settings.card), self.count, session=settings.owner)
         self._strategy = strategy(settings.strategy)
         self._asking = Asking(settings, self.count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
@@ -258,7 +259,7 @@ class Engine:
             account=self._account,
             cache_cold=self._receipts.is_cold(at_s),
             count=self.count,
-            address=settings.address,
+            address=relative,
             invariants=self._wire.invariants(settings.card),
             tier=settings.card.tier,
             output_price=settings.card.prices.output if settings.summarizer else None,
@@ -303,8 +304,8 @@ class Engine:
         return otherwise
 
     def _apply(self, draft: Draft, pressure: Pressure) -> None:
-        session = (self.settings.tenant, self.settings.session)
-        if fault := unsound(draft, self.history.view, entries=len(self.history.entries), session=session):
+        entries = len(self.history.entries)
+        if fault := unsound(draft, self.history.view, entries=entries, session=self.settings.owner):
             if self.settings.strict:
                 raise PackError(f"The strategy {self.settings.strategy_name} drafted an edit that {fault}.")
             self._overrule(f"an edit of its {fault}")

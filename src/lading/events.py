@@ -137,6 +137,7 @@ class Restored(Struct, frozen=True, tag_field="event", tag=True):
 
     session: str
     address: str
+    """In full, where what the model asked for is an address."""
     is_error: bool
 
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.addresses import parse, relative
 from lading.compaction import Draft
 from lading.errors import InputError
 from lading.events import Event, Repaired
@@ -29,10 +30,10 @@ class History:
     """Entries, edits and view of one session. Append-only but for edits that were never sent."""
 
     def __init__(
-        self, needs: Needs, count: Callable[[Message], int], *, address: Callable[[str], str] = lambda _item: ""
+        self, needs: Needs, count: Callable[[Message], int], *, session: tuple[str, str] = ("default", "session")
     ) -> None:
-        """``address``: names entries of the log, for notes in place of what is left out."""
-        self._needs, self._address = needs, address
+        """``session``: the tenant and the session to which pointers lead."""
+        self._needs, self._session = needs, session
         self._border = Border(needs)
         self._count = count
         self.entries: list[Entry] = []
@@ -86,7 +87,7 @@ class History:
         self._turn += is_spoken(message)
         index, tokens = len(self.entries), self._count(message)
         self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
-        admitted = self._border.admit(message, pointer=self._address(str(index)))
+        admitted = self._border.admit(message, pointer=relative(str(index)))
         return self._repaired(admitted, admitted.messages, "", call, entry=index)
 
     def close(self, *, call: int, fields: Template | None = None) -> list[Event]:
@@ -124,7 +125,7 @@ class History:
             tokens_before=before,
             reason=draft.reason,
             forced_tokens=max(min(before - sum(tokens), overflow), 0),
-            pointers=draft.pointers,
+            pointers=tuple(str(parse(pointer, within=self._session)) for pointer in draft.pointers),
         )
         self.edits.append(edit)
         return self.view.apply(edit)
@@ -144,7 +145,7 @@ class History:
         """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
         Returns the first position that changed."""
         last = len(self.entries) - 1
-        pointer = self._address(str(entry) if entry == last else f"{entry}-{last}")
+        pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call, room_tokens=2**62)
         self._pass_border()
@@ -224,7 +225,7 @@ class History:
         if shown != (self.entries[entry].message,):
             # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
             rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
-            pointers = (self._address(str(entry)),) if LEFT_OUT in rules else ()
+            pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
             draft = Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
             self.apply(draft, call=call, room_tokens=2**62)
         return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]

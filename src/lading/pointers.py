@@ -9,13 +9,17 @@ from lading.messages import Message, Part, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
 
 
-def resolve(store: SessionStore, address: str | Address) -> tuple[Entry, ...]:
+def resolve(
+    store: SessionStore, address: str | Address, *, within: tuple[str, str] | None = None
+) -> tuple[Entry, ...]:
     """Read the entries that a ``log`` address names, checked against their digests.
+
+    ``within``: tenant and session of a relative address, as a request shows it.
 
     Raises AddressError for a malformed address or one that points past the log, StoreError when the store has no
     such session, TamperedError when an entry differs from what was written.
     """
-    place = parse(address) if isinstance(address, str) else address
+    place = parse(address, within=within) if isinstance(address, str) else address
     first, last, _ = place.log_span()
     entries = store.load(place.tenant, place.session, verify=True).entries
     if not first <= last < len(entries):

@@ -118,7 +118,7 @@ class Rebuilder:
 
     def _check_pointers(self, edit: Edit) -> None:
         for pointer in edit.pointers:
-            place = parse(pointer)
+            place = parse(pointer, within=(self._tenant, self._session))
             first, last, _ = place.log_span()
             if (place.tenant, place.session) != (self._tenant, self._session):
                 raise TamperedError(f"{pointer} points outside the session.")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from lading import jsonbytes
-from lading.addresses import RESTORE, Address, parse
+from lading.addresses import RESTORE, Address, parse, relative
 from lading.errors import AddressError
 from lading.log import Entry
 from lading.messages import File, Image, Message, Part, Text, Tool, ToolCall, ToolResult
@@ -147,12 +147,20 @@ def _asked(call: ToolCall) -> Asked:
         raise _Refused('The arguments are not a JSON object. Give {"address": "artifact://..."}.') from error
 
 
-def address_asked(call: ToolCall) -> str:
-    """The address that a call of the tool asks for; empty where it gives none."""
+def address_asked(call: ToolCall, session: tuple[str, str]) -> str:
+    """The address that a call of the tool asks for, in full where it is one; empty where it gives none."""
     try:
-        return _asked(call).address[:_ADDRESS_CHARS]
+        asked = _asked(call).address
+        return str(_place(asked, session))
     except _Refused:
         return ""
+    except AddressError:
+        return asked[:_ADDRESS_CHARS]
+
+
+def _place(asked: str, session: tuple[str, str]) -> Address:
+    number = _NUMBER.fullmatch(asked)
+    return parse(relative(number[1]) if number else asked, within=session)
 
 
 def _word(value: Any) -> str:
@@ -162,8 +170,7 @@ def _word(value: Any) -> str:
 def _read(asked: Asked, entries: Sequence[Entry], session: tuple[str, str]) -> list[tuple[int, Message]]:
     """The messages that stand at the address, each with its entry."""
     try:
-        number = _NUMBER.fullmatch(asked.address)
-        place = Address(*session, "log", number[1]) if number else parse(asked.address)
+        place = _place(asked.address, session)
         first, last, part = place.log_span()
     except AddressError as error:
         raise _Refused(f"This is not an address in this conversation: {error}") from error

@@ -343,7 +343,7 @@ class Session:
         return answers(  # Without the lock: a search may take a while, and needs nothing that changes.
             calls,
             entries,
-            session=(self.settings.tenant, self.settings.session),
+            session=self.settings.owner,
             count=self._engine.count,
             room_tokens=room_tokens,
             shows_pictures=self.wire.shows_in_results,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import Address
 from lading.budget import Budget, allocate, within
 from lading.compaction import DEFAULT, Strategy, name_of
 from lading.compaction import strategy as named
@@ -52,9 +51,10 @@ class Settings(Struct, frozen=True):
         """The name of the strategy in manifests and errors."""
         return name_of(self.strategy)
 
-    def address(self, item: str) -> str:
-        """The address of log entries of this session: ``3``, or ``3-7``."""
-        return str(Address(self.tenant, self.session, "log", item))
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Tenant and session, to which relative addresses belong."""
+        return self.tenant, self.session
 
 
 def settings_for(

@@ -62,6 +62,14 @@ def test_an_address_that_leads_nowhere(store: Path, name: str) -> None:
     assert "\x1b" not in ended.err
 
 
+def test_an_address_as_requests_say_it_is_read_where_the_store_holds_one_session(store: Path) -> None:
+    assert lading("show", "artifact://log/3", "--store", store).out == "Done.\n"
+    lading("replay", written(store.parent / "t.json", [user("Hi."), reply("There.")]), "--store", store)
+    ended = lading("show", "artifact://log/1", "--store", store)
+    complains(ended, "The store holds 2 sessions: default/s, default/t. Name one in the address, such as")
+    assert "artifact://default/s/log/1." in ended.err
+
+
 def test_a_store_that_is_not_there(tmp_path: Path) -> None:
     complains(lading("show", "artifact://default/s/log/1", "--store", tmp_path), "There is no store")
     complains(lading("show", "artifact://default/s/log/1", "--store", tmp_path / "no"), "There is no store")

@@ -57,6 +57,6 @@ def test_an_enormous_result_is_clipped_once_before_it_is_sent() -> None:
     sent = packs(outcomes)[1].request["messages"][2]["content"]
     assert sent.startswith("line 0\nline 1\n")
     assert sent.endswith("line 19998\nline 19999")
-    assert "artifact://default/session/log/2" in sent
+    assert "artifact://log/2" in sent
     assert clip.forced_tokens > 0
     assert clip.tokens_after <= 0.8 * 2_000

@@ -307,7 +307,7 @@ def test_agentrail_7_a_summariser_is_checked_and_its_input_bounded(fault: str) -
     pack = ask(engine)
     assert pack.tokens <= 6_000
     assert any(isinstance(event, SummaryRejected) for event in pack.events)
-    assert "artifact://default/session/log/1-" in pack.body.decode()
+    assert "artifact://log/1-" in pack.body.decode()
     assert max(shown_tokens) < 6_000
 
 

@@ -12,7 +12,7 @@ from tests.evaluate.sessions import asks, said
 from tests.histories import histories
 
 GO = said("user", "go")
-PLACE = "artifact://t/s/log/"
+PLACE = "t/s"
 
 
 def uses(**arguments: Any) -> Message:
@@ -217,7 +217,10 @@ def test_found_adds_up() -> None:
 
 def test_a_value_behind_an_address_is_available() -> None:
     log = [said("user", f"lost order AB-{number}") for number in range(6)]
-    gone = said("user", f"gone: {PLACE}1-2, {PLACE}2 and {PLACE}4.0, {PLACE}9, artifact://t/other/log/5")
+    gone = said(
+        "user",
+        "gone: artifact://t/s/log/1-2, artifact://log/2 and artifact://log/4.0, artifact://log/9, artifact://t/other/log/5",
+    )
     texts = Texts()
     reachable = reached([gone, GO], log, texts=texts, place=PLACE)
     assert reachable == [log[1], log[2], log[4]]

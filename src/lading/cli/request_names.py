@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from lading import addresses
+from lading.addresses import Address
 from lading.checked import did_you_mean
 from lading.errors import InputError, StoreError
 from lading.snapshots import Snapshot, recorded, snapshot
@@ -16,6 +19,7 @@ from lading.stores.sqlite import SqliteStore, open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 
 _SHOWN_STORES = 8
+_SHOWN_SESSIONS = 8
 FORM = "STORE@CALL or STORE@SESSION:CALL"
 _NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
 
@@ -70,12 +74,23 @@ def named_snapshot(text: str) -> Snapshot:
         return snapshot(recorded(store, tenant=tenant, session=session), name.call)
 
 
+def in_full(store: SessionStore, address: str) -> Address:
+    """The address; a relative one belongs to the only session. Raises AddressError, InputError where there are
+    several."""
+    known = store.sessions()
+    place = addresses.parse(address, within=known[0] if known else None)
+    if address == place.relative and len(known) > 1:
+        raise InputError(
+            f"The store holds {len(known)} sessions: {_listed(known)}. Name one in the address, such as {place}."
+        )
+    return place
+
+
 def only_session(store: SessionStore, *, tenant: str = "", session: str = "") -> tuple[str, str]:
     """The one session that goes by these names. Raises InputError when none does, or several do."""
     found = matching_sessions(store, tenant=tenant, session=session)
     if len(found) > 1:
-        shown = ", ".join(f"{of}/{name}" for of, name in found[:8]) + (", ..." if len(found) > 8 else "")
-        raise InputError(f"The store holds {len(found)} such sessions: {shown}. Name one of them.")
+        raise InputError(f"The store holds {len(found)} such sessions: {_listed(found)}. Name one of them.")
     return found[0]
 
 
@@ -85,8 +100,14 @@ def matching_sessions(store: SessionStore, *, tenant: str = "", session: str = "
     found = [(of, name) for of, name in known if tenant in ("", of) and session in ("", name)]
     if not found:
         wanted = "/".join(filter(None, (tenant, session)))
-        shown = ", ".join(f"{of}/{name}" for of, name in known[:8]) + (", ..." if len(known) > 8 else "")
         meant = did_you_mean(session, [name for _, name in known])
         asked = f"The store has no session {wanted!r}.{meant}" if wanted else "The store holds no session."
-        raise InputError(f"{asked} It holds: {shown}." if known else f"{asked} Record one with --store first.")
+        raise InputError(
+            f"{asked} It holds: {_listed(known)}." if known else f"{asked} Record one with --store first."
+        )
     return found
+
+
+def _listed(found: Sequence[tuple[str, str]]) -> str:
+    shown = ", ".join(f"{of}/{name}" for of, name in found[:_SHOWN_SESSIONS])
+    return f"{shown}, ..." if len(found) > _SHOWN_SESSIONS else shown

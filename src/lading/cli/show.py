@@ -8,7 +8,7 @@ import click
 
 from lading.addresses import SCHEME
 from lading.cli import terminal
-from lading.cli.request_names import FORM, named_snapshot, open_existing, parse
+from lading.cli.request_names import FORM, in_full, named_snapshot, open_existing, parse
 from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
 from lading.errors import InputError
 from lading.pointers import resolve
@@ -27,8 +27,8 @@ from lading.pointers import resolve
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:
     """List the sessions of a STORE; or print the messages of one request as the model saw them, with what left
-    and where it is; or the messages that an ADDRESS (artifact://tenant/session/log/17 or .../log/17-42) points
-    to, whole.
+    and where it is; or the messages that an ADDRESS points to, whole: artifact://tenant/session/log/17 or
+    .../log/17-42, and artifact://log/17, as requests say it, where the store holds one session.
 
     A MANIFEST is named STORE@CALL, or STORE@SESSION:CALL where the store holds several sessions
     (STORE@TENANT/SESSION:CALL where tenants share a name). CALL is a number from 1, or last.
@@ -54,7 +54,7 @@ def command(what: str, folder: str, as_json: bool) -> None:
             if as_json:
                 terminal.print_json(request_values(request))
             else:
-                print_request(request)
+                print_request(request, folder=what.rpartition("@")[0])
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
@@ -62,7 +62,7 @@ def command(what: str, folder: str, as_json: bool) -> None:
             )
         else:
             with open_existing(folder) as store:
-                entries = resolve(store, what)
+                entries = resolve(store, in_full(store, what))
             if as_json:
                 terminal.print_json(entries)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
 
+from lading.addresses import Address, relative
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, figures, number, print_table, say
@@ -114,11 +116,15 @@ def request_values(request: Snapshot) -> dict[str, Any]:
     }
 
 
-def print_request(request: Snapshot) -> None:
-    """The messages of a request as the model saw them; with each that is not as it came, what left there."""
+def print_request(request: Snapshot, *, folder: str) -> None:
+    """The messages of a request as the model saw them; with each that is not as it came, what left there.
+    ``folder``: of its store."""
     place, counts = request.manifest.place, request.manifest.counts
     layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items())
     _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
+    if any(item.edit >= 0 for item in request.shown):
+        full = Address(place.tenant, place.session, "log", "N")
+        _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
     told = -1
     for item in request.shown:
         source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"

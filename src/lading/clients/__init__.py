@@ -11,42 +11,37 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from lading.addresses import check_name
 from lading.clients.conversations import Conversations
-from lading.clients.transport import SESSION_HEADER, carried_by
+from lading.clients.lading import Lading
+from lading.clients.transport import carried_by
 from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.opening import DEFAULTS, SessionOptions, check_opening
-from lading.session import Session
 from lading.stores import SessionStore
+
+if TYPE_CHECKING:
+    from lading.clients import wrapped
+    from lading.clients.wrapped import Awaited, Options
 
 C = TypeVar("C")
 
 
-class Lading:
-    """What a wrapped client has as ``client.lading``."""
-
-    def __init__(self, client: Any, conversations: Conversations) -> None:
-        self._client = client
-        self.conversations = conversations
-
-    def session(self, name: str) -> Any:
-        """The same client for one conversation: each of its calls belongs to the session of that name. Raises
-        AddressError for what cannot be a name."""
-        return self._client.copy(default_headers={SESSION_HEADER: check_name(name, what="session")})
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """The sessions that are open, the one used last at the end."""
-        return self.conversations.sessions
-
-
+@overload
+def wrap(client: wrapped.OpenAIClient[None], **options: Unpack[Options]) -> wrapped.WrappedOpenAI: ...
+@overload
+def wrap(client: wrapped.OpenAIClient[Awaited], **options: Unpack[Options]) -> wrapped.WrappedAsyncOpenAI: ...
+@overload
+def wrap(client: wrapped.AnthropicClient[None], **options: Unpack[Options]) -> wrapped.WrappedAnthropic: ...
+@overload
+def wrap(client: wrapped.AnthropicClient[Awaited], **options: Unpack[Options]) -> wrapped.WrappedAsyncAnthropic: ...
+@overload
+def wrap(client: C, **options: Unpack[Options]) -> C: ...
 def wrap(
-    client: C,
+    client: Any,
     *,
     store: SessionStore | str | os.PathLike[str] | None = None,
     window: int | None = None,
@@ -57,7 +52,7 @@ def wrap(
     options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
     on_event: Callable[[Event], None] | None = None,
-) -> C:
+) -> Any:
     """Return the same client, with every conversation call packed; for ``OpenAI``, ``AsyncOpenAI``, ``Anthropic``,
     ``AsyncAnthropic`` and subclasses. The original client is unchanged; the wrapped one uses its connections, and
     closing either closes them.
@@ -83,15 +78,14 @@ def wrap(
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     wrapping = Wrapping(window, strategy, output_reserve, options, fail_open, _stopped(kind))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
-    wrapped: Any = client.copy(http_client=carried_by(http_client, conversations))  # type: ignore[attr-defined]
+    packed: Any = client.copy(http_client=carried_by(http_client, conversations))
     # The SDKs copy a client by calling its class: what belongs to it must be found there.
     own = {
         "lading": property(lambda self: Lading(self, self._client._transport.conversations)),
         "__module__": kind.__module__,
     }
-    wrapped.__class__ = type(kind.__name__, (kind,), own)
-    result: C = wrapped
-    return result
+    packed.__class__ = type(kind.__name__, (kind,), own)
+    return packed
 
 
 def _stopped(kind: type[Any]) -> type[LoopStopped]:

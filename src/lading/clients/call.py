@@ -252,7 +252,11 @@ class Call:
                 for call in calls
             ]
         self._session.extend(results, known_as=[""] * len(results))
-        addresses = [address_asked(call) for call in reply.message.calls if call.name == RESTORE]
+        addresses = [
+            address_asked(call, self._session.settings.owner)
+            for call in reply.message.calls
+            if call.name == RESTORE
+        ]
         for message, asked in zip(results, addresses, strict=True):
             self._conversations.tell(Restored(self._session.name, asked, message.results[0].is_error))
 

@@ -90,7 +90,7 @@ class Pressure(Struct, frozen=True):
     count: Callable[[Message], int]
     """Tokens of a message, framing included."""
     address: Callable[[str], str]
-    """The address of a log item: ``"17"`` or ``"17-42"``."""
+    """The address of a log item, ``"17"`` or ``"17-42"``, as the model reads it (``addresses.relative``)."""
     invariants: tuple[Invariant, ...] = ()
     """The cut invariants of the provider format (``validity.legal_cuts``)."""
     tier: Tier = "mid"
@@ -253,7 +253,7 @@ def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str])
 
 def _holds(pointer: str, draft: Draft, *, entries: int, session: tuple[str, str]) -> bool:
     try:
-        place = parse(pointer)
+        place = parse(pointer, within=session)
         first, last, part = place.log_span()
     except AddressError:
         return False

@@ -10,7 +10,7 @@ from lading.compaction import Draft, Pressure
 from lading.messages import Message, Part, Text, ToolResult
 from lading.view import Item, View
 
-NOTE_TOKENS = 40
+NOTE_TOKENS = 30
 """About what a note takes: a result must be well above it to be worth clearing."""
 MOST_NAME_CHARS = 64
 """A longer name of a tool does not stand in notes."""

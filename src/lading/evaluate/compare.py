@@ -12,7 +12,6 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import SCHEME
 from lading.budget import allocate
 from lading.compaction import STRATEGIES, Strategy, When
 from lading.compaction.without import WITHOUT
@@ -165,7 +164,7 @@ class _Yardstick:
 
     def _found(self, shown: Sequence[Message], call: int) -> Found:
         session = self._session
-        place = f"{SCHEME}{session.plan.settings.tenant}/{session.name}/log/"
+        place = f"{session.plan.settings.tenant}/{session.name}"
         entries = session.recording.messages[: session.raw_calls[call]]
         reachable = reached(shown, entries, texts=self._texts, place=place)
         return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from lading import jsonbytes
+from lading.addresses import SCHEME
 from lading.evaluate.columns import Columns
 from lading.messages import File, Message, Opaque, Part, Text, ToolCall, ToolResult
 
@@ -127,9 +128,10 @@ class _Read:
         self._columns: Columns | None = None
 
     def spans_at(self, place: str) -> list[tuple[int, int]]:
-        """The entries that addresses beginning with ``place`` name, first and last."""
+        """The entries of the session at ``place`` that addresses name, first and last."""
         if place not in self._places:
-            found = re.findall(re.escape(place) + r"(\d{1,9})(?:-(\d{1,9}))?", self.text)
+            pattern = rf"{SCHEME}(?:{re.escape(place)}/)?log/(\d{{1,9}})(?:-(\d{{1,9}}))?"
+            found = re.findall(pattern, self.text)
             self._places[place] = [(int(first), int(last or first)) for first, last in found]
         return self._places[place]
 
@@ -262,8 +264,8 @@ def look_for(
 def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Texts, place: str) -> list[Message]:
     """The messages of the log that addresses in the request lead to, each once, in order.
 
-    ``place``: how addresses of this session's log begin, such as ``artifact://tenant/session/log/``. One call
-    of the tool ``restore`` brings at most 2,000 tokens of what stands at one of them.
+    ``place``: the session as addresses name it, ``tenant/session``; relative addresses are its own. One call of
+    the tool ``restore`` brings at most 2,000 tokens of what stands at one of them.
     """
     found: list[Message] = []
     done = 0

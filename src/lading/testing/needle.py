@@ -22,7 +22,7 @@ from lading.testing.script import Passage, Say, Seen, Use
 KEYS = Use("run", {"command": "deployctl keys --print-once"})
 LIST = Use("run", {"command": "ls services"})
 
-_ADDRESS = re.compile(r"artifact://[\w.-]+/[\w.-]+/[a-z]+/[\w-]+(?:\.\d+)?", re.ASCII)
+_ADDRESS = re.compile(r"artifact://(?:[\w.-]+/[\w.-]+/)?[a-z]+/[\w-]+(?:\.\d+)?", re.ASCII)
 _ASKED = re.compile(r"deployment key of (\S+)\. Halfway, check that of (\S+)\.")
 _TOOLS = {
     "read_file": ("Read a file of the project.", "path"),

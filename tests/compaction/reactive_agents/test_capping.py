@@ -57,7 +57,8 @@ def test_a_result_takes_no_more_than_the_profile_says(strategy: str) -> None:
     (edit,) = [edit for edit in engine.history.edits if edit.kind == "clipped"]
     (result,) = edit.replacement[0].results
     assert len(result.text) <= CONTEXT_PROFILES["mid"].tool_result_max_chars
-    assert edit.pointers[0] in result.text
+    assert edit.pointers == ("artifact://default/session/log/2",)
+    assert "artifact://log/2" in result.text
     assert result.parts[1] is picture
     assert (edit.first, edit.last) == (2, 2)
     assert "small" in packs(outcomes)[-1].body.decode()

@@ -65,7 +65,7 @@ def test_the_last_steps_stay_whole_and_older_ones_are_one_line() -> None:
         for result in message.results:
             assert result.text in texts(pack)
     assert "result 5" not in pack.body.decode().replace(summary(pack), "")
-    assert "artifact://default/session/log/1-12" in summary(pack)
+    assert "artifact://log/1-12" in summary(pack)
 
 
 def test_steps_between_have_a_line_each() -> None:

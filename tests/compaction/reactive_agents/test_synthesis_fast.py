@@ -71,7 +71,7 @@ def test_the_last_turns_stay_whole_and_prior_work_is_one_message() -> None:
     found = texts(last(history))
     assert found[1].startswith("[Prior work: called read → result 0 word word")
     assert found[1].count("called read") == 3
-    assert found[1].endswith(" Original: artifact://default/session/log/1-6]")
+    assert found[1].endswith(" Original: artifact://log/1-6]")
     assert [text for text in found if text.startswith("result")] == [
         history[at].results[0].text for at in (8, 10, 12)
     ]
@@ -116,7 +116,7 @@ def test_long_arguments_of_answered_calls_are_cut_and_the_newest_are_not() -> No
     assert (
         json.loads(calls[0])["content"] == "Words of a report. Words of a report. Words of a report.... [950 chars]"
     )
-    assert "artifact://default/session/log/1" in calls[0]
+    assert "artifact://log/1" in calls[0]
     assert calls[2] == history[5].calls[0].arguments
 
 

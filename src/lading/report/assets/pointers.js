@@ -1,11 +1,11 @@
 // Following a pointer: the raw entries of the log that it names, read from the report itself.
 
-/** Open what an address names. It is looked up among the report's sessions; nothing is fetched. */
+/** Open what an address names, one without a session in the session `from`. It is looked up among the report's sessions; nothing is fetched. */
 function openPointer(pointer, from = open?.session, query = null) {
   const dialog = document.getElementById("pointed");
-  const [tenant, name, kind, item] = pointer.replace("artifact://", "").split("/");
+  const [item, kind, name, tenant] = pointer.replace("artifact://", "").split("/").reverse();
   const known = [from, ...allSessions()].filter(Boolean);
-  const session = known.find(({ raw }) => raw.tenant === tenant && raw.name === name);
+  const session = known.find(({ raw }) => name === undefined || (raw.tenant === tenant && raw.name === name));
   const [first, last] = (item.match(/^(\d+)(?:-(\d+))?/) ?? []).slice(1).map((digits) => (digits === undefined ? null : Number(digits)));
   const end = Math.min(last ?? first, (session?.entries.length ?? 0) - 1);
   const isThere = session && kind === "log" && first <= end;
@@ -18,6 +18,9 @@ function openPointer(pointer, from = open?.session, query = null) {
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 }
+
+/** An address as the model reads it: without tenant and session. */
+const relative = (pointer) => pointer.replace(/^artifact:\/\/[^/]+\/[^/]+\/(?=[^/]+\/)/, "artifact://");
 
 /** In which calls an entry was, and since when something else stands in its place. */
 function lifeWords(session, first, last, dialog) {

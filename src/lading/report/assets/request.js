@@ -173,7 +173,7 @@ function editBlock(session, call, item, { query, focus, isNew }) {
   const at = decided < 0 ? "" : ` at call ${number(session.calls[decided].number)}`;
   const after = sum(edit.tokens);
   const left = edit.messages.flatMap((message) => [...wordsOf(message.pieces)]);
-  const hidden = (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer)));
+  const hidden = (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer) || text.includes(relative(pointer))));
   const kind = !isCompaction(edit) ? "repaired" : edit.forced_tokens ? "forced" : "voluntary";
   const isOpen = focus !== null && first <= focus && focus <= last && (!query || holdsQuery(session, first, last, query));
   const removed = lazy(

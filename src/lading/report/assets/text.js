@@ -55,7 +55,7 @@ function money(value, session) {
 /** The same for the round numbers of an axis. */
 const roundMoney = (value, session) => (session.unit === "usd" ? `$${Number(value.toPrecision(3))}` : short(value));
 
-const POINTER = /artifact:\/\/[\w.-]+\/[\w.-]+\/(?:log\/\d+(?:-\d+|\.\d+)?|blob\/[0-9a-f]{64})/;
+const POINTER = /artifact:\/\/(?:[\w.-]+\/[\w.-]+\/)?(?:log\/\d+(?:-\d+|\.\d+)?|blob\/[0-9a-f]{64})/;
 // What would move a cursor, hide, or turn the reading direction of what stands around it.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 

@@ -1,0 +1,212 @@
+"""The documents as type checkers read them: what users copy passes mypy and pyright, both in strict mode."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import lading
+from lading.clients import wrapped
+from tests.test_docs import AGENTS, PYTHON
+
+SOURCE = Path(lading.__file__).resolve().parent.parent
+CACHE = SOURCE.parent / ".mypy_cache" / "documents"
+SENDS = """
+def send(body: bytes) -> tuple[int, str]:
+    raise NotImplementedError
+"""
+OPENAI = (
+    SENDS
+    + """
+from typing import Any
+from openai.types.chat import ChatCompletionToolParam
+
+messages: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
+tools: list[ChatCompletionToolParam] = []
+
+def run_tool(name: str, arguments: str) -> str:
+    raise NotImplementedError
+"""
+)
+"""What such a block says is the reader's. The SDK's ``ChatCompletionMessageParam`` does not include its own
+``ChatCompletionMessage``, so a list that holds both is one of ``Any``."""
+ANTHROPIC = (
+    SENDS
+    + """
+from anthropic.types import MessageParam, ToolParam
+
+messages: list[MessageParam] = [{"role": "user", "content": "Which test is slow?"}]
+tools: list[ToolParam] = []
+
+def run_tool(name: str, arguments: dict[str, object]) -> str:
+    raise NotImplementedError
+"""
+)
+CLIENTS = """
+from typing import assert_type
+
+import anthropic
+import openai
+from anthropic.lib.bedrock import AnthropicBedrock
+
+import lading
+from lading.clients import wrapped
+
+
+def on_event(event: lading.Event) -> None: ...
+
+
+client = lading.wrap(openai.OpenAI(), store="a", when=0.8, on_event=on_event, options=lading.SessionOptions())
+assert_type(client, wrapped.WrappedOpenAI)
+assert_type(client.lading.session("a"), wrapped.WrappedOpenAI)
+assert_type(client.lading.session("a").with_options(timeout=3).lading.sessions, tuple[lading.Session, ...])
+assert_type(lading.wrap(openai.AsyncOpenAI()).lading.session("a"), wrapped.WrappedAsyncOpenAI)
+assert_type(lading.wrap(openai.AzureOpenAI()).lading.session("a"), wrapped.WrappedOpenAI)
+assert_type(lading.wrap(openai.AsyncAzureOpenAI()).lading.session("a"), wrapped.WrappedAsyncOpenAI)
+assert_type(lading.wrap(anthropic.Anthropic()).lading.session("a"), wrapped.WrappedAnthropic)
+assert_type(lading.wrap(anthropic.AsyncAnthropic()).lading.session("a"), wrapped.WrappedAsyncAnthropic)
+assert_type(lading.wrap(AnthropicBedrock()), AnthropicBedrock)
+taken: openai.OpenAI = client
+"""
+INPUTS = """
+import asyncio
+from collections.abc import Sequence
+
+from anthropic.types import Message, MessageParam, ToolParam
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolParam
+
+import lading
+from lading.compaction import Compaction, Pressure, Strategy
+from lading.view import View
+
+
+def summarize(request: lading.SummaryRequest) -> str:
+    return request.prompt
+
+
+async def summarize_later(request: lading.SummaryRequest) -> lading.Summary:
+    await asyncio.sleep(0)
+    return lading.Summary(request.prompt)
+
+
+def compact(view: View, pressure: Pressure) -> Compaction:
+    return Compaction()
+
+
+def use(
+    session: lading.Session,
+    chat: list[ChatCompletionMessageParam],
+    chat_tools: list[ChatCompletionToolParam],
+    completion: ChatCompletion,
+    messages: Sequence[MessageParam],
+    tools: list[ToolParam],
+    message: Message,
+) -> None:
+    session.add(chat).add(messages).add({"role": "user", "content": "text"}).add(completion.choices[0].message)
+    session.pack(chat_tools, fields={"temperature": 0.1})
+    session.pack(tools, fields={"max_tokens": 100})
+    for response in (completion, message):
+        session.add(session.handle(session.reply(response)))
+
+
+options = lading.SessionOptions(summarizer=lading.Summarizer(summarize_later, timeout_s=3))
+lading.Session("gpt-5-mini", strategy=Strategy("mine", compact), options=options, when="full", verbatim=0.2)
+lading.SessionOptions(summarizer=lading.Summarizer(summarize))
+"""
+FAULTS = """
+import lading
+from openai import OpenAI
+
+lading.wrap(OpenAI(), windw=32_000)
+lading.wrap(OpenAI(), window="large")
+lading.wrap(OpenAI()).lading.session(7)
+"""
+ALONE = """
+from typing import assert_type
+
+from openai import OpenAI
+
+import lading
+from lading.clients import wrapped
+
+client = lading.wrap(OpenAI(), store="a")
+assert_type(client, wrapped.WrappedOpenAI)
+client.lading.session("a").chat.completions.create(model="gpt-5-mini", messages=[])
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's project: every block of the documents, and what users hand in."""
+    folder = tmp_path_factory.mktemp("project")
+    own = {block: ANTHROPIC if "anthropic" in block.text else OPENAI for block in AGENTS}
+    texts = {re.sub(r"\W", "_", block.where): own.get(block, "") + block.text for block in PYTHON}
+    for name, text in {**texts, "clients": CLIENTS, "inputs": INPUTS}.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def checked(command: Sequence[str], *, folder: Path) -> tuple[int, str]:
+    """Exit code and output of a type checker that is run in a project."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=os.environ | {"MYPYPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def mypy(*options: str, folder: Path) -> tuple[int, str]:
+    return checked(["mypy", "--strict", "--cache-dir", str(CACHE), *options, "."], folder=folder)
+
+
+@pytest.mark.full
+def test_mypy_accepts_the_documents_and_what_users_hand_in(project: Path) -> None:
+    code, output = mypy(folder=project)
+    assert (code, output) == (0, f"Success: no issues found in {len(PYTHON) + 2} source files\n")
+
+
+@pytest.mark.full
+def test_pyright_accepts_the_documents_and_what_users_hand_in(project: Path) -> None:
+    """What a loop over something that is not empty binds is bound behind it."""
+    settings = {"typeCheckingMode": "strict", "reportPossiblyUnboundVariable": False, "extraPaths": [str(SOURCE)]}
+    (project / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    code, output = checked(["pyright", "--pythonpath", sys.executable], folder=project)
+    assert (code, output.splitlines()[-1]) == (0, "0 errors, 0 warnings, 0 informations"), output
+
+
+@pytest.mark.full
+def test_mypy_refuses_options_that_there_are_not(tmp_path: Path) -> None:
+    (tmp_path / "faults.py").write_text(FAULTS, encoding="utf-8")
+    _, output = mypy(folder=tmp_path)
+    assert set(re.findall(r"^faults.py:(\d+): error", output, re.MULTILINE)) == {"5", "6", "7"}, output
+
+
+@pytest.mark.full
+def test_one_sdk_is_enough_for_a_type_checker(tmp_path: Path) -> None:
+    """The other is Any, as where it is not installed."""
+    (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
+    skipped = "[mypy-anthropic.*]\nfollow_imports = skip\n[mypy-lading.*]\nignore_errors = True\n"
+    (tmp_path / "mypy.ini").write_text("[mypy]\n" + skipped, encoding="utf-8")
+    code, output = mypy("--config-file", "mypy.ini", folder=tmp_path)
+    assert (code, output) == (0, "Success: no issues found in 1 source file\n")
+
+
+def test_the_typed_options_of_wrap_are_its_parameters() -> None:
+    parameters = {name: item.annotation for name, item in inspect.signature(lading.wrap).parameters.items()}
+    del parameters["client"]
+    assert {**wrapped.Options.__annotations__}.keys() == parameters.keys()
+    hints = get_type_hints(lading.wrap)
+    assert get_type_hints(wrapped.Options) == {name: hints[name] for name in parameters}
