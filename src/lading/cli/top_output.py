@@ -59,6 +59,8 @@ def as_json_value(glance: Glance, selected: Watched | None) -> dict[str, Any]:
     for item in glance.sessions:
         fields = msgspec.to_builtins(item.watched)
         newest = fields.pop("newest")
+        costs = item.watched.costs
+        fields["costs"] |= {"ratio": costs.ratio, "billed_ratio": costs.billed_ratio}
         fields["last_request"] = newest[-1]["layers"] if newest else {}
         sessions.append({**fields, "age_s": item.age_s})
     calls = [] if selected is None else msgspec.to_builtins(selected.newest)
@@ -103,17 +105,19 @@ def _bar(call: SeenCall, window: int) -> Iterable[Text]:
 
 def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
     cache = (f"  cache {_cached(costs.simulated)}", "")
-    if costs.simulated_usd is None or costs.append_only_usd is None:
+    if (ratio := costs.ratio) is None:
         yield ("  no price in USD is known for this model", "dim"), cache
     else:
-        ratio = costs.simulated_usd / costs.append_only_usd if costs.append_only_usd else 1.0
-        compared = f"  {saving(ratio)} ({money(costs.append_only_usd)})"
+        compared = f"  {saving(ratio)} ({money(costs.append_only_usd)}), simulated"
         yield (f"  input {money(costs.simulated_usd)}", "bold"), (compared, ""), cache
     if costs.reported_calls:
         paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
         output = "" if costs.output_usd is None else f", output {money(costs.output_usd)}"
         calls = number(costs.reported_calls, "call")
         yield ((f"  as billed: input {paid}{output}, {calls}, cache {_cached(costs.reported)}", ""),)
+    full = costs.billed_append_only_usd
+    if full is not None and (ratio := costs.billed_ratio) is not None:
+        yield ((f"  as billed: {saving(ratio)} ({money(full)}: simulated, in billed tokens)", ""),)
 
 
 def _edits(seen: Watched) -> Iterable[Sequence[tuple[str, str]]]:

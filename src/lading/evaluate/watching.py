@@ -26,7 +26,7 @@ class SeenCall(Struct, frozen=True):
     simulated: Usage
     """What its input is billed by a prompt cache that works as the card says."""
     append_only: Usage
-    """The same for sending everything."""
+    """The same for sending everything; nothing where the caller did not make the call."""
     simulated_usd: float | None
     """None without a known price."""
     decisions: tuple[Decision, ...] = ()
@@ -47,7 +47,10 @@ class SeenCall(Struct, frozen=True):
 
 
 class Costs(Struct, frozen=True):
-    """What the calls so far cost. USD are of calls of models with a known price, and None when no call was."""
+    """What the calls so far cost. USD are of calls of models with a known price, and None when no call was.
+
+    ``append_only`` is of the caller's calls alone, ``simulated`` of every request that was not refused.
+    """
 
     simulated: Usage = Usage()
     append_only: Usage = Usage()
@@ -61,6 +64,30 @@ class Costs(Struct, frozen=True):
     reported_usd: float | None = None
     """Of the reported input, at the card's prices."""
     output_usd: float | None = None
+    own_usd: float = 0.0
+    """Of compaction's own model calls."""
+    billed_calls: int = 0
+    """Requests that were not refused."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Input cost, compaction's own model calls included, relative to everything sent; None: no known price."""
+        if self.simulated_usd is None or self.append_only_usd is None:
+            return None
+        return (self.simulated_usd + self.own_usd) / self.append_only_usd if self.append_only_usd else 1.0
+
+    @property
+    def billed_append_only_usd(self) -> float | None:
+        """Everything sent as the provider would count it; None where it did not report every request."""
+        if self.append_only_usd is None or self.reported_calls < self.billed_calls or not self.simulated.tokens:
+            return None
+        return self.append_only_usd * self.reported.tokens / self.simulated.tokens
+
+    @property
+    def billed_ratio(self) -> float | None:
+        """The ratio with input as reported; None where the provider did not report every request."""
+        full = self.billed_append_only_usd
+        return (self.reported_usd + self.own_usd) / full if full and self.reported_usd is not None else None
 
 
 class Watched(Struct, frozen=True):
@@ -134,6 +161,7 @@ class SessionWatch:
         for entry in entries:
             times = [time for time in (self.seen.last_at_s, entry.at_s) if time is not None]
             self.seen = replace(self.seen, entries=self.seen.entries + 1, last_at_s=max(times, default=None))
+            self._bills.take(entry)
             # The first assistant message after a request is the reply to it.
             if entry.message.role == "assistant" and self._awaits_reply:
                 self._awaits_reply = False
@@ -166,10 +194,13 @@ class SessionWatch:
         frame, seen = self._frame, self.seen
         if frame is None:
             raise TamperedError("The session's first manifest is not a keyframe; run lading verify for details.")
-        simulated, append_only = self._bills.next(manifest, frame)
-        usd = self._usd(simulated)
+        bill = self._bills.next(manifest, frame)
+        if bill.is_retry and seen.newest:
+            seen = _refused(seen)
+        simulated, append_only, usd = bill.sent, bill.everything, self._usd(bill.sent)
         decided = tuple(edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS)
         at_s, expected = manifest.place.at_s, manifest.sent.expected
+        own, price = manifest.sent.own, self._price
         call = SeenCall(
             call=manifest.place.call,
             layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
@@ -187,6 +218,8 @@ class SessionWatch:
             append_only=seen.costs.append_only + append_only,
             simulated_usd=_plus(seen.costs.simulated_usd, usd),
             append_only_usd=_plus(seen.costs.append_only_usd, self._usd(append_only)),
+            own_usd=seen.costs.own_usd + (own.cost * price.base_usd if own and price else 0.0),
+            billed_calls=seen.costs.billed_calls + 1,
         )
         times = [time for time in (seen.last_at_s, at_s) if time is not None]
         self._awaits_reply = True
@@ -205,6 +238,21 @@ class SessionWatch:
     def _usd(self, billed: Usage, output_tokens: int = 0) -> float | None:
         price = self._price
         return None if price is None else price.input(billed) + price.output(output_tokens)
+
+
+def _refused(seen: Watched) -> Watched:
+    """The provider refused the newest request: it billed nothing for it."""
+    *others, call = seen.newest
+    costs = seen.costs
+    usd = None if costs.simulated_usd is None else costs.simulated_usd - (call.simulated_usd or 0.0)
+    costs = replace(
+        costs,
+        simulated=costs.simulated - call.simulated,
+        simulated_usd=usd,
+        billed_calls=costs.billed_calls - 1,
+    )
+    unbilled = None if call.simulated_usd is None else 0.0
+    return replace(seen, costs=costs, newest=(*others, replace(call, simulated=Usage(), simulated_usd=unbilled)))
 
 
 def _plus(total: float | None, usd: float | None) -> float | None:

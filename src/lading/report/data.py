@@ -103,7 +103,7 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     simulated: Usage
     """What its input would be billed by a prompt cache that works as the card says."""
     append_only: Usage
-    """The same for sending everything, in a window without end."""
+    """The same for sending everything, in a window without end; nothing where the caller did not make the call."""
     prefix: Prefix | None = None
     sent: RequestData | None = None
     account: float = 0.0
@@ -115,6 +115,8 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     """What the recording says its own call took at this place: another request than the one replayed."""
     error: str = ""
     """Why no request could be built."""
+    is_refused: bool = False
+    """Whether the provider refused it as too long, and billed nothing."""
 
 
 class ToolData(Struct, frozen=True, omit_defaults=True):

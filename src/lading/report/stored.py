@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.economics import Usage
 from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
 from lading.log import Edit, Entry
@@ -30,14 +31,18 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
     calls: list[CallData] = []
     for manifest in _manifests(store, tenant, session, entries=entries, edits=edits):
         frame, shows = frames.next(manifest)
-        simulated, append_only = bills.next(manifest, frame)
+        for entry in entries[calls[-1].shows.entries if calls else 0 : shows.entries]:
+            bills.take(entry)
+        bill = bills.next(manifest, frame)
+        if bill.is_retry:
+            calls[-1] = replace(calls[-1], simulated=Usage(), is_refused=True)
         calls.append(
             CallData(
                 call=manifest.place.call,
                 shows=shows,
                 layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
-                simulated=simulated,
-                append_only=append_only,
+                simulated=bill.sent,
+                append_only=bill.everything,
                 prefix=manifest.prefix,
                 sent=_request(manifest),
                 account=manifest.account,

@@ -79,7 +79,7 @@ function callsTable(session, { onSelect }) {
       call.isError ? h("span.size", { role: "gridcell", title: "no request could be built" }, "failed") : h("span.size", { role: "gridcell" }, number(call.tokens), h("span.room", bar)),
       cell("new", call.isError ? "" : short(call.data.simulated.written_tokens + call.data.simulated.fresh_tokens)),
       cell("cost", call.isError ? "\u2013" : money(call.cost.total, session)),
-      cell("full", call.isError ? "\u2013" : money(call.fullCost.total, session)),
+      cell("full", call.isError || !call.everything ? "\u2013" : money(call.fullCost.total, session)),
       h("span.edits", { role: "gridcell" }, editMarks(call)),
     );
     element.style.top = `${index * ROW}px`;

@@ -82,6 +82,9 @@ function sumsOf(sessions) {
     const total = (name) => sum(found.map((session) => session.totals[name]));
     const totals = Object.fromEntries(["calls", "errors", "cost", "own", "full", "forcedEdits", "voluntaryEdits"].map((name) => [name, total(name)]));
     totals.ratio = totals.full ? (totals.cost + totals.own) / totals.full : 1;
+    const isReported = found.every((session) => session.totals.reportedFull !== null);
+    totals.reportedFull = isReported ? total("reportedFull") : null;
+    totals.reportedCost = total("reportedCost");
     return [[strategy, found[0], totals]];
   });
 }

@@ -24,7 +24,7 @@ function tokensPanel(session) {
       const call = session.calls[position];
       return [
         ...layers.map((name) => ["area", name, NAMES[name] ?? name, number(call.layers[name] ?? 0)]),
-        ["line", "everything", "everything sent", number(call.everything)],
+        ["line", "everything", "everything sent", call.everything ? number(call.everything) : "\u2013"],
         ["line", "window", "window", number(windowAt(position))],
       ];
     },
@@ -39,7 +39,7 @@ function tokensPanel(session) {
       const parts = layers.map((name, index) =>
         v(`path.area.${name}`, { d: stepArea(scale, (at) => y(edges[at][index + 1]), (at) => y(edges[at][index])) }));
       parts.push(v("path.line.window", { d: line(scale, (at) => (windowAt(at) > top ? null : y(windowAt(at)))) }));
-      parts.push(v("path.line.everything", { d: line(scale, (at) => (session.calls[at].everything > top ? null : y(session.calls[at].everything))) }));
+      parts.push(v("path.line.everything", { d: line(scale, (at) => (!session.calls[at].everything || session.calls[at].everything > top ? null : y(session.calls[at].everything))) }));
       return parts;
     },
     labels({ scale, y, top }) {
@@ -50,7 +50,7 @@ function tokensPanel(session) {
       });
       const limit = windowAt(scale.last);
       found.push({ y: y(limit), text: `window ${short(limit)}${limit > top ? " \u2191" : ""}`, kind: "window" });
-      found.push({ y: y(call.everything), text: `everything sent ${short(call.everything)}${call.everything > top ? " \u2191" : ""}`, kind: "everything" });
+      if (call.everything) found.push({ y: y(call.everything), text: `everything sent ${short(call.everything)}${call.everything > top ? " \u2191" : ""}`, kind: "everything" });
       return found;
     },
   };
@@ -104,7 +104,7 @@ function costPanel(session) {
       const call = session.calls[position];
       return [
         ...kinds.map(([kind, name]) => ["area", kind, name, money(call.cost[kind], session)]),
-        ["line", "everything", "everything sent", money(call.fullCost.total, session)],
+        ["line", "everything", "everything sent", call.everything ? money(call.fullCost.total, session) : "\u2013"],
         ...(call.billedCost ? [["line", "reported", billName(session), money(call.billedCost.total, session)]] : []),
       ];
     },
@@ -120,7 +120,7 @@ function costPanel(session) {
         below = high;
         return v(`path.area.${kind}`, { d: stepArea(scale, (at) => y(high(at)), (at) => y(low(at))) });
       });
-      parts.push(v("path.line.everything", { d: line(scale, (at) => (session.calls[at].fullCost.total > top ? null : y(session.calls[at].fullCost.total))) }));
+      parts.push(v("path.line.everything", { d: line(scale, (at) => (!session.calls[at].everything || session.calls[at].fullCost.total > top ? null : y(session.calls[at].fullCost.total))) }));
       if (session.totals.billed) {
         const billed = (at) => session.calls[at].billedCost?.total ?? null;
         parts.push(v("path.line.reported", { d: line(scale, (at) => (billed(at) === null ? null : y(Math.min(billed(at), top)))) }));

@@ -64,6 +64,7 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
     number: data.call,
     layers: layersOf(data.layers, weight),
     tokens: sum(Object.values(data.layers)),
+    // Nothing for a request that the caller did not make: it is no part of everything sent.
     everything: billedTokens(data.append_only),
     removed, forced,
     voluntary: removed - forced,
@@ -127,6 +128,11 @@ function totalsOf(session) {
   const sent = calls.filter((call) => !call.isError);
   const cost = total((call) => call.cost.total), full = total((call) => call.fullCost.total);
   const own = total((call) => call.ownCost);
+  const made = sent.filter((call) => call.everything);
+  const billable = sent.filter((call) => !call.data.is_refused);
+  const reported = total((call) => (call.reportedCost ? call.data.reported.input_tokens : 0));
+  const reportedCost = total((call) => call.reportedCost?.total ?? 0);
+  const isReported = billable.length > 0 && billable.every((call) => call.reportedCost);
   return {
     calls: calls.length,
     errors: calls.length - sent.length,
@@ -134,7 +140,8 @@ function totalsOf(session) {
     ratio: full ? (cost + own) / full : 1,
     ownCalls: total((call) => call.data.sent?.own?.calls ?? 0),
     ownTokens: total((call) => (call.data.sent?.own?.input_tokens ?? 0) + (call.data.sent?.own?.output_tokens ?? 0)),
-    share: sum(sent.map((call) => call.tokens)) / (sum(sent.map((call) => call.everything)) || 1),
+    reportedFull: isReported ? (full * reported) / (sum(billable.map((call) => call.tokens)) || 1) : null,
+    share: sum(made.map((call) => call.tokens)) / (sum(made.map((call) => call.everything)) || 1),
     read: total((call) => call.cost.read),
     written: total((call) => call.cost.written),
     fresh: total((call) => call.cost.fresh),
@@ -149,7 +156,7 @@ function totalsOf(session) {
     forced: total((call) => call.forced),
     voluntary: total((call) => call.voluntary),
     reported: calls.filter((call) => call.reportedCost).length,
-    reportedCost: total((call) => call.reportedCost?.total ?? 0),
+    reportedCost,
     extra: calls.filter((call) => call.data.sent?.cause).length,
     extraCost: total((call) => (call.data.sent?.cause ? call.cost.total : 0)),
     billed: calls.filter((call) => call.billedCost).length,

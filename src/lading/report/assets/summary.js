@@ -9,10 +9,11 @@ function saving(ratio) {
 }
 
 /** What the totals of a session, or of several, come to in one sentence. */
-function headline({ calls, errors, ratio, forcedEdits, voluntaryEdits }) {
+function headline({ calls, errors, ratio, forcedEdits, voluntaryEdits, reportedFull, reportedCost, own }) {
   if (errors) return `${number(errors)} of ${plural(calls, "call")} ${errors === 1 ? "has" : "have"} no request, so the cost cannot be compared.`;
   const gain = forcedEdits + voluntaryEdits > 0 && ratio >= 1 ? " (no gain)" : "";
-  return `${saving(ratio)} ${saving(ratio) === "as expensive" ? "as" : "than"} everything sent${gain}.`;
+  const billed = reportedFull ? `, simulated; as billed ${saving((reportedCost + own) / reportedFull)}` : "";
+  return `${saving(ratio)} ${saving(ratio) === "as expensive" ? "as" : "than"} everything sent${gain}${billed}.`;
 }
 
 function summary(session) {
@@ -51,7 +52,7 @@ function figures(session) {
       .concat(h("tr", h("th", { scope: "row" }, "compaction's own"), ...(totals.ownCalls
         ? [h("td", { title: "what models were paid for compacting, beside the cost of input" }, money(totals.own, session)), h("td", `${short(totals.ownTokens)} tok`)]
         : [h("td", { colspan: "2", title: "what models were paid for compacting" }, "none")]))))),
-    totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only`) : null,
+    totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only${totals.reportedFull ? `; everything sent, simulated, in billed tokens: ${money(totals.reportedFull, session)}` : ""}`) : null,
     figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; everything sent ${short(totals.everything)}`),
     figure("edits", number(totals.forcedEdits + totals.voluntaryEdits), h("span",
       key("mark", "forced"), `${number(totals.forcedEdits)} forced; ${short(totals.forced)} tokens had to go`, h("br"), key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary; ${short(totals.voluntary)} tokens by choice`)),
@@ -88,7 +89,7 @@ function notes(session) {
   const price = session.isPriced ? `$${card.prices.input_usd} per million input tokens` : "no price is known; figures are in tokens at the base price";
   const cache = frame.cache_ttl_s === null ? "taken to be always warm" : `cold after ${number(frame.cache_ttl_s)} s`;
   return h("footer.notes",
-    say(h("p"), `Simulated: ${card.name}${card.as_of ? ` as of ${card.as_of}` : ""}, ${price}; cached read \u00d7${rates.read}, cache write \u00d7${rates.write}, the cache ${cache}, prefixes from ${number(card.cache.min_prefix_tokens)} tokens on. Input only. Everything sent: the whole history at each call, in a window without end.`),
+    say(h("p"), `Simulated: ${card.name}${card.as_of ? ` as of ${card.as_of}` : ""}, ${price}; cached read \u00d7${rates.read}, cache write \u00d7${rates.write}, the cache ${cache}, prefixes from ${number(card.cache.min_prefix_tokens)} tokens on. Input only. Everything sent: the whole history at each call that the caller made, in a window without end; requests to restore or retry are no part of it.`),
     h("p", "Forced: without it the request would not have fit. What an edit removes beyond that is voluntary. In a request, a blue edge marks what the call before did not have."),
     h("p.keys", [["/", "search"], ["j k", "next, previous call"], ["n p", "next, previous call with edits"], ["[ ]", "edits of the request"]].flatMap(([keys, what]) => [h("kbd", keys), ` ${what}  `]), "Drag over a chart to look at a part of the calls, press twice for all."));
 }
