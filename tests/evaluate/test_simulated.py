@@ -1,63 +1,27 @@
-"""The bills told from manifests, beside what a provider billed: of a wrapped agent, and of the same agent without."""
+"""Bills computed from manifests beside those of a provider: of a wrapped agent, and of the same agent without."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+import json
 from typing import Any
 
-import lading
 import pytest
+
+import lading
 from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.economics import Usage
 from lading.evaluate.prices import price_of
 from lading.evaluate.watching import Costs, SessionWatch
-from lading.manifest import unseal
 from lading.models.catalog import find_card
 from lading.report.data import SessionData
 from lading.report.stored import stored
 from lading.restore import SCHEMA
 from lading.stores.memory import MemoryStore
-from lading.testing import Fault, Say, Seen, StrictProvider, Use
+from lading.testing import FakeModel, Say, StrictProvider, Use
 from lading.tokens import counter
 from tests.clients.agents import MODELS, openai_client
-
-LOOK: dict[str, Any] = {
-    "type": "function",
-    "function": {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}},
-}
-FIRST = Use(RESTORE, {"address": "artifact://log/0"})
-RESTORES = 6
-
-
-def script(rounds: int, restores: int = RESTORES, *, at: int) -> Callable[[Seen], Say]:
-    """A model that looks again and again; after so many looks it asks ``restore``, where that is offered."""
-
-    said = {"look": 0, RESTORE: 0}
-
-    def model(seen: Seen) -> Say:
-        if said["look"] == at and said[RESTORE] < restores and RESTORE in seen.tools:
-            said[RESTORE] += 1
-            return Say(calls=(FIRST,))
-        if said["look"] == rounds:
-            return Say("Done.")
-        said["look"] += 1
-        return Say(f"Look {said['look']}.", (Use("look", {"at": said["look"]}),))
-
-    return model
-
-
-def run(client: Any, rounds: int) -> None:
-    """The caller's loop."""
-    messages: list[Any] = [{"role": "user", "content": "Look around. " + "The task is long. " * 300}]
-    for _ in range(rounds + 1):
-        reply = client.chat.completions.create(model=MODELS["openai_chat"], messages=messages, tools=[LOOK])
-        said = reply.choices[0].message
-        messages.append(said.to_dict())
-        for call in said.tool_calls or ():
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": f"{call.function.arguments} seen " * 300})
-    assert said.content == "Done."
+from tests.evaluate.restoring_agent import ANEW, FIRST, LOOK, RESTORES, TASK, run, script
 
 
 def usd(usages: list[Usage]) -> float:
@@ -92,8 +56,78 @@ def test_requests_to_restore_are_no_part_of_everything_sent(at: int) -> None:
     assert costs.append_only_usd is not None
     assert full <= costs.append_only_usd <= full + usd([Usage(fresh_tokens=schema)])
     assert sum((call.append_only for call in calls), Usage()) == costs.append_only
-    assert [not call.append_only.tokens for call in calls] == [bool(call.sent and call.sent.cause) for call in calls]
+    assert [not call.append_only.tokens for call in calls] == [
+        bool(call.sent and call.sent.cause) for call in calls
+    ]
     billed = usd([answer.issue.usage for answer in provider.answers if answer.issue])
     assert costs.reported_usd == pytest.approx(billed)
     assert costs.billed_ratio == pytest.approx(billed / full, rel=0.1)
     assert costs.billed_ratio > 1
+
+
+def test_a_call_beside_which_restore_was_asked_is_the_caller_s() -> None:
+    says = [Say("Both.", (Use("look", {"at": 1}), FIRST)), Say("Done.")]
+    store = MemoryStore()
+    with StrictProvider(FakeModel(says)) as provider:
+        run(wrap(openai_client(provider), store=store).lading.session("work"), 1)
+    first, second = of_report(store, "work").calls
+    log = store.load("default", "work").entries
+    answer = next(entry for entry in log if entry.message.results and entry.known_as == "")
+    assert (first.append_only, first.simulated.tokens) == (first.simulated, first.append_only.tokens)
+    assert second.append_only.tokens == second.simulated.tokens - answer.tokens
+
+
+def test_a_request_for_answers_that_the_caller_handed_in_is_no_call_of_the_caller() -> None:
+    store = MemoryStore()
+    with lading.Session("gpt-4o", store=store, name="work") as session:
+        session.add(TASK)
+        session.pack([LOOK])
+        for number in range(3):
+            reply = session.reply(_response(f"r{number}", RESTORE, {"address": "artifact://log/0"}))
+            session.add(session.handle(reply))
+            session.pack()
+        session.reply(_response("last", "look", {}))
+        session.add([{"role": "tool", "tool_call_id": "last", "content": "seen " * 100}])
+        last = session.pack()
+        hidden = [entry.tokens for entry in session.entries[1:-2]]
+    calls = of_report(store, "work").calls
+    assert [bool(call.append_only.tokens) for call in calls] == [True, False, False, False, True]
+    assert calls[-1].append_only.tokens == last.tokens - sum(hidden)
+    assert calls[-1].append_only.read_tokens == calls[0].append_only.tokens
+    assert watched(store, "work").append_only == calls[0].append_only + calls[-1].append_only
+
+
+def test_added_messages_that_the_caller_withdraws_are_counted_no_more() -> None:
+    store = MemoryStore()
+    with StrictProvider(script(1, restores=2, at=1)) as provider:
+        own = wrap(openai_client(provider), store=store).lading.session("work")
+        *messages, result, _ = run(own, 1)
+        changed = [*messages, {**result, "content": "nothing"}, ANEW]
+        own.chat.completions.create(model=MODELS["openai_chat"], messages=changed, tools=[LOOK])
+    calls = of_report(store, "work").calls
+    assert [bool(call.append_only.tokens) for call in calls] == [True, True, False, False, True]
+    assert calls[-1].append_only.tokens == calls[-1].simulated.tokens
+    assert calls[-1].append_only == calls[-1].simulated
+
+
+def test_a_request_that_was_refused_is_not_billed() -> None:
+    store = MemoryStore()
+    with StrictProvider(script(12, at=12), window_tokens=10_000) as provider:
+        run(wrap(openai_client(provider), store=store).lading.session("work"), 12)
+    refused = [at for at, answer in enumerate(provider.answers) if answer.issue is None]
+    calls, costs = of_report(store, "work").calls, watched(store, "work")
+    assert refused
+    assert [at for at, call in enumerate(calls) if call.is_refused] == refused
+    assert all(calls[at].append_only.tokens and not calls[at].simulated.tokens for at in refused)
+    assert not any(calls[at + 1].append_only.tokens for at in refused)
+    assert sum((call.simulated for call in calls), Usage()) == costs.simulated
+    billed = [answer.issue.usage for answer in provider.answers if answer.issue]
+    assert costs.billed_calls == costs.reported_calls == len(billed) == len(calls) - len(refused)
+    assert costs.simulated.tokens == pytest.approx(sum(usage.tokens for usage in billed), rel=0.03)
+    assert costs.simulated_usd == pytest.approx(usd(billed), rel=0.05)
+
+
+def _response(name: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    call = {"id": name, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"id": f"response-{name}", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}

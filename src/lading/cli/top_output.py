@@ -117,7 +117,7 @@ def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
         yield ((f"  as billed: input {paid}{output}, {calls}, cache {_cached(costs.reported)}", ""),)
     full = costs.billed_append_only_usd
     if full is not None and (ratio := costs.billed_ratio) is not None:
-        yield ((f"  as billed: {saving(ratio)} ({money(full)}: simulated, in billed tokens)", ""),)
+        yield ((f"  as billed: {saving(ratio)} ({money(full)} simulated)", ""),)
 
 
 def _edits(seen: Watched) -> Iterable[Sequence[tuple[str, str]]]:
