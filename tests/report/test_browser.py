@@ -18,20 +18,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from lading.clients import wrap
 from lading.economics import Usage
-from lading.evaluate.tally import saving
 from lading.messages import user_text
 from lading.report.data import SessionData
 from lading.report.stored import stored
 from lading.stores.memory import MemoryStore
-from lading.stores.sqlite import open_sqlite
-from lading.testing import StrictProvider
 from lading.view import rebuild
-from tests.cli.commands import lading
-from tests.clients.agents import openai_client
 from tests.engines import run, settings
-from tests.evaluate import restoring_agent as agent
 from tests.examples import share_of_examples
 from tests.histories import called
 from tests.report.histories import HOSTILE, NEEDLE, dialogue, hostile_history, live_store, session_of, written
@@ -286,30 +279,6 @@ def test_usage_that_was_reported_is_shown_beside_what_was_simulated(watched: Wat
     expect(page.locator(".figures")).to_contain_text("as billed")
     expect(page.locator("#chart-error")).to_contain_text("counted against reported")
     expect(page.locator(".request .facts").first).to_contain_text("reported")
-
-
-def test_the_saving_is_that_of_the_command_line(watched: Watched, tmp_path: Path) -> None:
-    with StrictProvider(agent.script(12, at=12), window_tokens=10_000) as provider:
-        client = wrap(openai_client(provider), store=str(tmp_path / "store"))
-        agent.run(client.lading.session("work"), 12)
-        client.close()
-    out = lading("top", tmp_path / "store", "--once").out
-    [seen] = lading("top", tmp_path / "store", "--once", "--json").data["sessions"]
-    costs = seen["costs"]
-    with open_sqlite(tmp_path / "store", create=False) as store:
-        session = stored(store, tenant="default", session="work", source="")
-    assert any(call.is_refused for call in session.calls)
-    assert any(call.sent and call.sent.cause == "restore" for call in session.calls)
-    page = watched.open(written(tmp_path, session))
-    totals = page.evaluate("allSessions()[0].totals")
-    assert totals["ratio"] == pytest.approx(costs["ratio"])
-    assert totals["full"] == pytest.approx(costs["append_only_usd"])
-    assert totals["cost"] == pytest.approx(costs["simulated_usd"])
-    assert totals["reportedCost"] / totals["reportedFull"] == pytest.approx(costs["billed_ratio"])
-    verdict = page.locator(".verdict")
-    for ratio in (costs["ratio"], costs["billed_ratio"]):
-        assert saving(ratio) in out
-        expect(verdict).to_contain_text(saving(ratio).removesuffix(" than everything sent"))
 
 
 def test_the_recorded_bill_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:

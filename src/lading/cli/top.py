@@ -32,6 +32,10 @@ def command(store: str, session: str | None, interval: float, once: bool, as_jso
     everything sent, and as billed where replies said so; the share read from the cache; edits; how far counts
     were off. Below, the newest calls of one session. Ctrl-C ends it.
 
+    Everything sent: the whole history at each call of the caller. Requests that Lading makes, for restore and
+    after a refusal, cost only its own side. A saving as billed needs the usage of every request; everything sent
+    stays simulated in it, in tokens as the provider counts them.
+
     \b
     Exit code 0: done. 2: with --once, the store or the session is not there.
 

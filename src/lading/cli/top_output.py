@@ -105,11 +105,12 @@ def _bar(call: SeenCall, window: int) -> Iterable[Text]:
 
 def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
     cache = (f"  cache {_cached(costs.simulated)}", "")
-    if (ratio := costs.ratio) is None:
+    ratio, paid_usd, full_usd = costs.ratio, costs.simulated_usd, costs.append_only_usd
+    if ratio is None or paid_usd is None or full_usd is None:
         yield ("  no price in USD is known for this model", "dim"), cache
     else:
-        compared = f"  {saving(ratio)} ({money(costs.append_only_usd)}), simulated"
-        yield (f"  input {money(costs.simulated_usd)}", "bold"), (compared, ""), cache
+        compared = f"  {saving(ratio)} ({money(full_usd)}), simulated"
+        yield (f"  input {money(paid_usd)}", "bold"), (compared, ""), cache
     if costs.reported_calls:
         paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
         output = "" if costs.output_usd is None else f", output {money(costs.output_usd)}"

@@ -101,7 +101,8 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     layers: dict[str, int]
     """Tokens of the request by layer; empty where none could be built."""
     simulated: Usage
-    """What its input would be billed by a prompt cache that works as the card says."""
+    """What its input would be billed by a prompt cache that works as the card says; nothing where the provider
+    refused it as too long."""
     append_only: Usage
     """The same for sending everything, in a window without end; nothing where the caller did not make the call."""
     prefix: Prefix | None = None
@@ -115,8 +116,6 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     """What the recording says its own call took at this place: another request than the one replayed."""
     error: str = ""
     """Why no request could be built."""
-    is_refused: bool = False
-    """Whether the provider refused it as too long, and billed nothing."""
 
 
 class ToolData(Struct, frozen=True, omit_defaults=True):

@@ -35,7 +35,7 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
             bills.take(entry)
         bill = bills.next(manifest, frame)
         if bill.is_retry:
-            calls[-1] = replace(calls[-1], simulated=Usage(), is_refused=True)
+            calls[-1] = replace(calls[-1], simulated=Usage())
         calls.append(
             CallData(
                 call=manifest.place.call,

@@ -79,6 +79,7 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
     billedCost: data.reported ?? data.recorded ? reportedCosts(data.reported ?? data.recorded, frame, session.isPriced) : null,
     countError: countError(data),
     isError: Boolean(data.error),
+    isRefused: !data.error && !billedTokens(data.simulated),
   };
 }
 
@@ -129,7 +130,7 @@ function totalsOf(session) {
   const cost = total((call) => call.cost.total), full = total((call) => call.fullCost.total);
   const own = total((call) => call.ownCost);
   const made = sent.filter((call) => call.everything);
-  const billable = sent.filter((call) => !call.data.is_refused);
+  const billable = sent.filter((call) => !call.isRefused);
   const reported = total((call) => (call.reportedCost ? call.data.reported.input_tokens : 0));
   const reportedCost = total((call) => call.reportedCost?.total ?? 0);
   const isReported = billable.length > 0 && billable.every((call) => call.reportedCost);
