@@ -87,7 +87,7 @@ def _clearing(case: Case) -> Iterator[Showing]:
     past = admitted(case)
     cutting = Cutting(note_tokens=int(LEDGER_SHARE * case.window_tokens))
     note = Ledger(case, past, words=LEDGER_WORDS).note
-    return in_batches(case, past, Window(case, past.head, cutting=cutting, note=note))
+    return in_batches(case, past, window=Window(case, past.head, cutting=cutting, note=note))
 
 
 BARE = Arm("bare-ledger", partial(show, shape=Shape(0, LEDGER_SHARE)))

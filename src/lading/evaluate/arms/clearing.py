@@ -29,10 +29,10 @@ def _each(case: Case) -> Iterator[Showing]:
 
 def _batched(case: Case) -> Iterator[Showing]:
     past = admitted(case)
-    return in_batches(case, past, Window(case, past.head, cutting=Cutting()))
+    return in_batches(case, past, window=Window(case, past.head, cutting=Cutting()))
 
 
-def in_batches(case: Case, past: Past, window: Window) -> Iterator[Showing]:
+def in_batches(case: Case, past: Past, *, window: Window) -> Iterator[Showing]:
     """All results but the last three are cleared, only above half of W and for a gain of a tenth."""
     cleared = _cleared(past, case)
     outside = case.window_tokens - case.room_tokens
