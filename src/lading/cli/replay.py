@@ -25,6 +25,7 @@ from lading.cli.replaying import Planned, plans_for, walked
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
+from lading.evaluate.billing import model_calls
 from lading.evaluate.plan import Options
 from lading.evaluate.recorded import Call
 from lading.evaluate.sidebyside import SideBySide, added, side_by_side
@@ -168,15 +169,10 @@ def command(
 
 
 def _note_silent(recordings: Sequence[Recording]) -> None:
-    silent = sum(not _has_call(recording) for recording in recordings)
+    silent = sum(not model_calls(recording.messages) for recording in recordings)
     if silent:
         sessions = "1 session has" if silent == 1 else f"{silent:,} sessions have"
         terminal.warn(f"{sessions} no call to replay: no assistant message follows a user message.")
-
-
-def _has_call(recording: Recording) -> bool:
-    roles = [message.role for message in recording.messages]
-    return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
 def _chosen(

@@ -59,13 +59,17 @@ class Plan(Struct, frozen=True):
     restore: bool = False
     """Offer the tool ``restore`` beside the recorded ones, where the strategy can remove anything."""
 
+    def cache(self) -> PrefixCache:
+        """The provider's prompt cache at the start of a session."""
+        return PrefixCache(min_prefix_tokens=self.min_prefix_tokens, ttl_s=self.settings.cache_ttl_s)
+
 
 def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStore | None = None) -> Iterator[Call]:
     """The calls of a recorded session, in order. Manifests go to ``store``."""
     settings = replace(plan.settings, session=session)
     line = Engine(settings, store)
     yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
-    caches = [_cache(plan), _cache(plan)]
+    caches = [plan.cache(), plan.cache()]
     tools = ToolsSoFar(recording)
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
     had_user = False
@@ -91,7 +95,3 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
         line.append([message], at_s=at_s)
         yardstick.append([message], at_s=at_s)
     line.save()
-
-
-def _cache(plan: Plan) -> PrefixCache:
-    return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)
