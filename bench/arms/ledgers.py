@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from bench.arms.identifiers import identifiers
 from lading.evaluate.arms.clearing import in_batches
-from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed
-from lading.evaluate.arms.saying import said
+from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 

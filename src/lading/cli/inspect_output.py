@@ -9,17 +9,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from lading.cli.bill_output import billed_cost, print_bill, simulated_cost
-from lading.cli.plaintables import (
-    Column,
-    amount,
-    bar,
-    number,
-    print_items,
-    print_table,
-    say,
-    short_names,
-    where,
-)
+from lading.cli.plaintables import Column, amount, bar, number, print_items, print_table, say, short_names, where
 from lading.evaluate.inspection import Inspected, Summary, summarise, total
 from lading.evaluate.legality import Broken, Legality
 from lading.evaluate.tooluse import Place, Result, ToolRow, ToolSummary

@@ -85,11 +85,7 @@ def check_requests(
 
 
 def _violations(
-    messages: Sequence[Message],
-    plan: Plan,
-    tools: tuple[Tool, ...],
-    ends: Sequence[int],
-    tokens: Sequence[int],
+    messages: Sequence[Message], plan: Plan, tools: tuple[Tool, ...], ends: Sequence[int], tokens: Sequence[int]
 ) -> Iterator[list[Violation]]:
     """The violations of ``messages[:end]`` for each end, at the cost of what is new."""
     settings = plan.settings

@@ -27,25 +27,9 @@ from lading import jsonbytes
 from lading.addresses import Address
 from lading.artifacts import ArtifactStore, check_digest
 from lading.artifacts.filesystem import FilesystemArtifacts
-from lading.errors import (
-    AddressError,
-    InputError,
-    SessionBusy,
-    StoreError,
-    StoreFormatError,
-    TamperedError,
-)
+from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
-from lading.stores import (
-    NO_BLOBS,
-    Stored,
-    busy,
-    check_blobs,
-    check_continues,
-    check_message,
-    no_blob,
-    no_session,
-)
+from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 from lading.stores.lockfiles import LockFile, try_lock
 from lading.stores.sqlite_file import Durability, connect, reported
@@ -334,8 +318,7 @@ def _record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Co
 
 def _new_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts]:
     sql.execute(
-        "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)",
-        (tenant, session),
+        "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)", (tenant, session)
     )
     return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
 
