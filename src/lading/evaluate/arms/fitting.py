@@ -1,5 +1,4 @@
-"""What bounded arms share: results clipped at admission, legal cuts, a window cut in chunks, lists that fit, and what
-a message says as one text."""
+"""What bounded arms share: what a message says, results clipped at admission, legal cuts, a window cut in chunks."""
 
 from __future__ import annotations
 
