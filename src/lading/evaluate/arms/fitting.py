@@ -1,4 +1,4 @@
-"""What bounded arms share: what a message says, results clipped at admission, legal cuts, a window cut in chunks."""
+"""What bounded arms share: what a message says, results clipped at admission, legal cuts, windows cut in chunks."""
 
 from __future__ import annotations
 
