@@ -1,7 +1,11 @@
-"""Sizes that no agent should have: a result of 50 MB, 100,000 messages, 5,000 rounds of a wrapped client."""
+"""Sizes that no agent should have: 50 MB in one message, thousands of messages and of rounds of a wrapped client.
+
+With ``LADING_BENCH_FULL=1`` in the environment five times as many of both, which takes half an hour.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -9,19 +13,28 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx2
 from openai import OpenAI
 
 from bench.figures import Figure, below, plain
-from lading import Session, wrap
+from lading import Session, jsonbytes, wrap
+from lading.clients.conversations import Conversations
+from lading.clients.transport import Transport
+from lading.clients.wrapping import Wrapping
+from lading.compaction import DEFAULT
+from lading.opening import SessionOptions
 
 RESULT_BYTES = 50_000_000
-MESSAGES = 100_000
-ROUNDS = 5_000
+TIMES = 5 if os.environ.get("LADING_BENCH_FULL") else 1
+MESSAGES = 20_000 * TIMES
+ROUNDS = 1_000 * TIMES
 PARTS = 5
 """Of the rounds: each is timed as a whole, and the last is compared with the first."""
+SDK_ROUNDS = 50
+"""With an SDK in front, which takes 20 times as long as Lading."""
 
 RESULTS: dict[str, Callable[[], str]] = {
     "one letter": lambda: "a" * RESULT_BYTES,
@@ -37,20 +50,23 @@ RESULTS: dict[str, Callable[[], str]] = {
 
 def run() -> list[Figure]:
     """Seconds of CPU for what is large, and how time and memory of a call grow with what was said."""
-    results = [
-        below(f"50 MB of {name} as a result: added and packed", _result_s(make()), 5, unit="s CPU")
-        for name, make in RESULTS.items()
-    ]
-    return [*results, *_messages(), *_wrapped()]
+    figures = []
+    for name, make in RESULTS.items():
+        text = make()
+        arguments = json.dumps({"text": text})
+        for place, call, result in (("a result", "{}", text), ("an argument", arguments, "done")):
+            taken_s = _taken_s(call, result)
+            figures.append(below(f"50 MB of {name} as {place}: added and packed", taken_s, 5, unit="s CPU"))
+    return [*figures, *_messages(), *_sdk(), *_wrapped()]
 
 
-def _result_s(text: str) -> float:
+def _taken_s(arguments: str, result: str) -> float:
     with Session("gpt-4o") as session:
         session.add("hi").pack()
         started = time.process_time()
-        call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        call = {"id": "c", "type": "function", "function": {"name": "write", "arguments": arguments}}
         session.add({"role": "assistant", "content": None, "tool_calls": [call]})
-        session.add({"role": "tool", "tool_call_id": "c", "content": text})
+        session.add({"role": "tool", "tool_call_id": "c", "content": result})
         session.pack()
         return time.process_time() - started
 
@@ -84,44 +100,76 @@ def _messages() -> list[Figure]:
 
 
 def _wrapped() -> list[Figure]:
-    """Rounds of an agent that hands in its whole history at each call."""
-    rounds, said = _rounds(), iter(_rounds())
-    usage = {"prompt_tokens": 0, "completion_tokens": 9, "total_tokens": 9}
-
-    def answer(_: Any) -> Any:
-        message = next(said)[0]
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-        body = {"id": "c", "object": "chat.completion", "created": 0, "model": "gpt-4o", "choices": [choice]}
-        return httpx2.Response(200, json=body | {"usage": usage})
-
-    inner = OpenAI(api_key="none", http_client=httpx2.Client(transport=httpx2.MockTransport(answer)))
+    """Rounds of an agent that hands in its whole history at each call, behind the SDK: what Lading adds."""
+    inner, alone = _provider(), _provider()
+    conversations = Conversations(None, Wrapping(None, DEFAULT, None, SessionOptions(), False), clock=time.time)
     times_s: list[float] = []
-    history: list[Any] = [{"role": "user", "content": "Find the key."}]
+    said = [jsonbytes.dump({"role": "user", "content": "Find the key."})]
     before = raw = 0
-    with wrap(inner) as client:
-        for number in range(ROUNDS):
-            if number == 1:
-                # What is loaded at the first call is not what was said.
-                gc.collect()
+    with Transport(inner, httpx2, conversations) as transport:
+        for number, new in enumerate(islice(_rounds(), ROUNDS)):
+            if number == ROUNDS // PARTS:
+                # What is loaded at the first calls, and for the first record, is not what was said.
                 before, raw = _resident_bytes(), 0
-            started = time.process_time()
-            client.chat.completions.create(model="gpt-4o", messages=history)
-            times_s.append(time.process_time() - started)
-            new = next(rounds)
-            history += new
-            raw += len(json.dumps(new))
-        gc.collect()
-        grown = _resident_bytes() - before
+            times_s.append(_call_s(transport, said) - _call_s(alone, said))
+            said += map(jsonbytes.dump, new)
+            raw += sum(map(len, said[-len(new) :]))
+        grown = _resident_bytes() - before - raw
     part = ROUNDS // PARTS
-    first, last = sorted(times_s[:part])[part // 2], sorted(times_s[-part:])[part // 2]
+    first, last = median(times_s[:part]), median(times_s[-part:])
     return [
-        plain(f"{ROUNDS:,} rounds of wrap: a call of the first fifth", f"{1000 * first:.1f} ms CPU"),
-        plain(
-            "and of the last (the SDK writes and Lading compares the whole history)", f"{1000 * last:.1f} ms CPU"
-        ),
-        below("memory grown, beside the raw bytes added", grown / raw, 3, unit="x"),
+        plain(f"{ROUNDS:,} rounds, what Lading adds to a call: of the first fifth", f"{1000 * first:.1f} ms CPU"),
+        plain(f"of the last ({sum(map(len, said)) / 1e6:.1f} MB in each)", f"{1000 * last:.1f} ms CPU"),
+        plain("that, for each MB of the history", f"{1e9 * last / sum(map(len, said)):.1f} ms CPU"),
+        below("memory grown beside the history as the caller has it, by its bytes", grown / raw, 3, unit="x"),
     ]
 
 
+def _call_s(sender: Transport | httpx2.Client, said: list[bytes]) -> float:
+    """Seconds of CPU of one call, without those of the SDK."""
+    body = b'{"messages":[' + b",".join(said) + b'],"model":"gpt-4o"}'
+    request = httpx2.Request("POST", "http://bench/v1/chat/completions", content=body)
+    started = time.process_time()
+    if isinstance(sender, Transport):
+        sender.handle_request(request).read()
+    else:
+        sender.send(request).read()
+    return time.process_time() - started
+
+
+def _sdk() -> list[Figure]:
+    """Calls by the SDK alone, and by the same client wrapped."""
+    times_ms: list[float] = []
+    for is_wrapped in (False, True):
+        alone = OpenAI(api_key="none", http_client=_provider())
+        with wrap(alone) if is_wrapped else alone as client:
+            history: list[Any] = [{"role": "user", "content": "Find the key."}]
+            taken_ms: list[float] = []
+            for new in islice(_rounds(), SDK_ROUNDS):
+                started = time.process_time()
+                client.chat.completions.create(model="gpt-4o", messages=history)
+                taken_ms.append(1000 * (time.process_time() - started))
+                history += new
+            times_ms.append(median(taken_ms[-SDK_ROUNDS // PARTS :]))
+    name = f"round {SDK_ROUNDS} with the SDK, which writes the whole history: alone; wrapped"
+    return [plain(name, f"{times_ms[0]:.0f}; {times_ms[1]:.0f} ms CPU")]
+
+
+def _provider() -> httpx2.Client:
+    """A client whose provider answers with the calls that the rounds have, one after the other."""
+    rounds = _rounds()
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        choice = {"index": 0, "message": next(rounds)[0], "finish_reason": "tool_calls"}
+        usage = {"prompt_tokens": 0, "completion_tokens": 9, "total_tokens": 9}
+        body = {"id": "c", "object": "chat.completion", "created": 0, "model": "gpt-4o", "choices": [choice]}
+        return httpx2.Response(200, json=body | {"usage": usage})
+
+    return httpx2.Client(transport=httpx2.MockTransport(answer))
+
+
 def _resident_bytes() -> int:
+    """What the process holds, without what the allocator keeps free."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

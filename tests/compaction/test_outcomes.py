@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lading.compaction.commands import read
-from lading.compaction.outcomes import Outcome, demands, error_line, outcome
+from lading.compaction.outcomes import _ERROR, _ERROR_WORDS, Outcome, demands, error_line, outcome
 from lading.messages import Text, ToolResult
 
 REJECTED = (
@@ -155,3 +157,14 @@ def test_a_result_without_values_is_told_as_it_is() -> None:
 
 def test_an_answer_to_an_edit_in_another_language_is_shown() -> None:
     assert ended("edit", "文件未找到").text == "文件未找到"
+
+
+@given(st.from_regex(_ERROR, alphabet=st.characters(codec="ascii")))
+def test_what_tells_of_an_error_holds_a_word_by_which_its_line_is_looked_at(text: str) -> None:
+    found = _ERROR.search(text)
+    assert found
+    assert any(word in found[0].lower() for word in _ERROR_WORDS)
+
+
+def test_a_line_beyond_ascii_is_looked_at_whatever_words_it_holds() -> None:
+    assert error_line("fine\n\u017fegmentation fault") == "\u017fegmentation fault"

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.clients.conversations import Conversations
+from lading.clients.history import GivenMessages, read_body
 from lading.clients.sharing import SharedSession
 from lading.clients.unpacked import is_kept
 from lading.clients.wrapping import Given, guarded, words
@@ -288,8 +289,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str = 
 
 
 def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) -> Call | None:
-    value = jsonbytes.load(body)
-    if not isinstance(value, dict) or not isinstance(value.get("messages"), list) or not value["messages"]:
+    value = read_body(body)
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), GivenMessages) or not value["messages"]:
         return None
     if is_kept(conversations, value):
         return None

@@ -1,8 +1,8 @@
 """Which conversation a request belongs to, and the session that keeps it.
 
 A request tells its whole history. It goes on with the conversation all of whose messages stand at its start;
-where there is none, it begins one. What was given last is kept as it came, so that recognising it again costs
-one comparison.
+where there is none, it begins one. What was given last is known by the digest of its bytes, so that what is
+known is not decoded again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
-from lading.clients.history import Asked, History, forces, role_of
+from lading.clients.history import DIGEST_BYTES, Asked, History, forces
 from lading.clients.marks import arranged, head_of
 from lading.clients.sharing import SharedSession
 from lading.clients.wrapping import Wrapping, guarded, logged, words
@@ -48,9 +48,10 @@ class Conversation:
         self.busy = False
         self.is_closed = False
         """Whether its session was closed, to be opened again when it is wanted."""
-        self._rest: list[Any] = []
+        self._given = b""
+        """The digests of the messages that the last request told, after those at its start."""
         self._known = len(session.told)
-        """How many messages the session knew when ``_rest`` was all of them."""
+        """How many messages the session knew when ``_given`` was all of them."""
         self._settled = session.shown
         """How many messages stand for good; what came after may be told otherwise once."""
         self._tools_given: Any = None
@@ -69,8 +70,8 @@ class Conversation:
         """The messages that are new in a history; None when it does not go on from all that is known."""
         if not self._leads(history):
             return None
-        if self._rest and history.rest[: len(self._rest)] == self._rest:
-            messages = history.messages_from(len(self._rest))
+        if self._given and history.digests.startswith(self._given):
+            messages = history.messages_from(len(self._given) // DIGEST_BYTES)
             expected = self.session.told.after(self._known)
             essences = list(map(essence, messages[: len(expected)]))
         else:
@@ -86,14 +87,13 @@ class Conversation:
             return None
         leading, told = len(history.leading), self.session.told
         position = told.shared([*told.after(0)[:leading], *history.essences])
-        kept = history.rest[: position - leading]
         if position <= leading or position < self._settled:
             return None
-        if named or any(role_of(item) == "assistant" for item in kept):
+        if named or any(history.role(at) == "assistant" for at in range(position - leading)):
             return position
         # Before the first reply, another conversation may start alike; unless the caller named this one.
         same = history.leads == list(told.after(0)[:leading])
-        return position if same and position < leading + len(history.rest) else None
+        return position if same and position < leading + len(history) else None
 
     def turn(self, history: History, position: int) -> list[Message] | None:
         """Go on from a position that ``turning`` found; the messages that are new. None where an edit shows what
@@ -101,7 +101,7 @@ class Conversation:
         if not self.session.withdraw(position):
             return None
         self._settled = len(history.leading) + len(history.messages)
-        self._rest = []
+        self._given = b""
         return history.messages[position - len(history.leading) :]
 
     def take(self, body: dict[str, Any], history: History, *, news: Sequence[Message]) -> None:
@@ -114,7 +114,7 @@ class Conversation:
         if news:
             self._settled = max(self._settled, len(session.told))
         session.extend(news, known_as=[essence(message) for message in news], stored=False)
-        self._rest, self._known = history.rest, len(session.told)
+        self._given, self._known = history.digests, len(session.told)
         emptied: dict[str, Any] = {"tools": []} if body.get("tools") else {}
         fields, tools = arranged(
             dict(wire.decode(body | {"messages": []} | emptied).template or {}),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
+from hashlib import sha256
 from itertools import takewhile
 from typing import Any
+
+import msgspec
 
 from lading import jsonbytes
 from lading.clients.marks import Place, kept_places, marks_in
@@ -16,7 +20,51 @@ from lading.wire import Wire
 
 MARKED_LEVELS = 3
 """Messages, their blocks, and the blocks of results in them bear cache marks."""
+DIGEST_BYTES = 16
+_MARK = MARK.encode()
 _FORCING = frozenset({"required", "any", "tool"})
+
+
+class GivenMessages(Sequence[Any]):
+    """The messages of a request as they came, each decoded when it is asked for."""
+
+    def __init__(self, raws: Sequence[Any], *, may_bear: bool) -> None:
+        """``raws``: the JSON of each. ``may_bear``: whether a cache mark may stand in them."""
+        self.raws = raws
+        self._may_bear = may_bear
+        self._decoded: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.raws)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        at = range(len(self))[at]
+        if at not in self._decoded:
+            self._decoded[at] = jsonbytes.load(self.raws[at])
+        return self._decoded[at]
+
+    @cached_property
+    def bearing(self) -> Set[int]:
+        """Those that bear a cache mark."""
+        may = (at for at, raw in enumerate(self.raws) if _MARK in bytes(raw)) if self._may_bear else ()
+        return {at for at in may if _bear_mark((self[at],), levels=MARKED_LEVELS)}
+
+
+def read_body(data: bytes) -> Any:
+    """A request's body, with its list of messages as ``GivenMessages``. Raises ValueError."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        raws = msgspec.json.decode(fields.pop("messages"), type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError):
+        value = jsonbytes.load(data)
+        if isinstance(value, dict) and isinstance(items := value.get("messages"), list):
+            written = [json.dumps(item).encode() for item in items]
+            return value | {"messages": GivenMessages(written, may_bear=True)}
+        return value
+    values = {name: jsonbytes.load(raw) for name, raw in fields.items()}
+    return values | {"messages": GivenMessages(raws, may_bear=_MARK in data)}
 
 
 class History:
@@ -24,16 +72,34 @@ class History:
 
     def __init__(self, body: Mapping[str, Any], wire: Wire) -> None:
         """Raises WireError when the messages at the start cannot be read."""
-        given = body["messages"]
-        bearing = [at for at, item in enumerate(given) if _bear_mark((item,), levels=MARKED_LEVELS)]
-        self.marks = marks_in(given) if bearing else {}
+        given = self._given = body["messages"]
+        self.marks = marks_in(given, given.bearing)
         """The caller's cache marks, by where they stand."""
-        kept = kept_places(given, self.marks, wire=wire.name)
+        self._kept = kept_places(given, self.marks, wire=wire.name)
         self._wire = wire
-        self.leading, self.rest = _split(body, _unmarked(given, bearing), wire)
-        self._marked = _unmarked(given, bearing, kept) if kept else self.rest
-        self.head = _head(str(body.get("model", "")), wire, self.rest)
-        self.has_replies = any(role_of(item) == "assistant" for item in self.rest)
+        self._start = 0 if wire.name == "anthropic" else _systems(given)
+        self.leading = _leading(body, self._items(0, self._start), wire)
+        first = takewhile(lambda at: self.role(at) != "assistant", range(len(self)))
+        before = sum(1 for _ in first)
+        self.has_replies = before < len(self)
+        self.head = _head(str(body.get("model", "")), wire, self._items(self._start, self._start + before))
+
+    def __len__(self) -> int:
+        """How many messages stand after those at the start."""
+        return len(self._given) - self._start
+
+    def role(self, position: int) -> object:
+        """The role of the message at a position after those at the start."""
+        item = self._given[self._start + position]
+        return item.get("role") if isinstance(item, dict) else None
+
+    @cached_property
+    def digests(self) -> bytes:
+        """``DIGEST_BYTES`` for each message after those at the start, of its bytes without cache marks."""
+        raws, bearing = list(self._given.raws), self._given.bearing
+        for at in bearing:
+            raws[at] = jsonbytes.dump(unmarked(self._given[at]))
+        return b"".join([sha256(raw).digest()[:DIGEST_BYTES] for raw in raws[self._start :]])
 
     @cached_property
     def messages(self) -> list[Message]:
@@ -51,8 +117,17 @@ class History:
         return list(map(essence, self.leading))
 
     def messages_from(self, position: int) -> list[Message]:
-        """The messages from a position of ``rest`` on, with the cache marks that stay."""
-        return list(self._wire.decode({"messages": self._marked[position:]}).messages)
+        """The messages from a position after those at the start on, with the cache marks that stay."""
+        items = self._items(self._start + position, len(self._given), self._kept)
+        return list(self._wire.decode({"messages": items}).messages)
+
+    def _items(self, start: int, end: int, kept: Set[Place] = frozenset()) -> list[Any]:
+        """The messages between two places with marks only at the places ``kept``."""
+        given = self._given
+        return [
+            unmarked(given[at], place=(at,), kept=kept) if at in given.bearing else given[at]
+            for at in range(start, end)
+        ]
 
 
 class Asked:
@@ -77,19 +152,6 @@ def forces(body: Mapping[str, Any]) -> bool:
     return forced or body.get("n") not in (None, 1)
 
 
-def role_of(item: object) -> object:
-    """The role of a message, however it is written."""
-    return item.get("role") if isinstance(item, dict) else None
-
-
-def _unmarked(given: list[Any], bearing: Iterable[int], kept: Set[Place] = frozenset()) -> list[Any]:
-    """The messages with marks only at the places ``kept``; those that bear none stay the same objects."""
-    bare = list(given)
-    for at in bearing:
-        bare[at] = unmarked(given[at], place=(at,), kept=kept)
-    return bare
-
-
 def _bear_mark(items: Sequence[Any], *, levels: int) -> bool:
     """Whether one of these or a block in them bears a cache mark."""
     for item in items:
@@ -102,23 +164,19 @@ def _bear_mark(items: Sequence[Any], *, levels: int) -> bool:
     return False
 
 
-def _split(body: Mapping[str, Any], given: list[Any], wire: Wire) -> tuple[list[Message], list[Any]]:
-    """The system messages at the start, and the messages after them as they came."""
-    if wire.name == "anthropic":
-        system = {"system": body["system"]} if body.get("system") is not None else {}
-        return list(wire.decode({"messages": [], **system}).messages), given
-    start = 0
-    while (
-        start < len(given)
-        and isinstance(given[start], dict)
-        and given[start].get("role") in ("system", "developer")
-    ):
-        start += 1
-    return list(wire.decode({"messages": given[:start]}).messages), given[start:]
+def _systems(given: Iterable[Any]) -> int:
+    """How many system messages stand at the start."""
+    is_system = (isinstance(item, dict) and item.get("role") in ("system", "developer") for item in given)
+    return sum(1 for _ in takewhile(bool, is_system))
 
 
-def _head(model: str, wire: Wire, rest: Sequence[Any]) -> str:
+def _leading(body: Mapping[str, Any], systems: list[Any], wire: Wire) -> list[Message]:
+    """The system messages at the start, which one wire has in a field of their own."""
+    system = {"system": body["system"]} if wire.name == "anthropic" and body.get("system") is not None else {}
+    return list(wire.decode({"messages": systems, **system}).messages)
+
+
+def _head(model: str, wire: Wire, items: list[Any]) -> str:
     """The digest of what a conversation starts with: model, wire, and the messages before the first reply."""
-    start = len(list(takewhile(lambda item: role_of(item) != "assistant", rest)))
-    first = wire.decode({"messages": rest[:start]}).messages
+    first = wire.decode({"messages": items}).messages
     return jsonbytes.digest(jsonbytes.dump([wire.name, model, *map(essence, first)]))

@@ -7,7 +7,7 @@ request's own mark, at the top level, which Anthropic applies to the last block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from lading.intake import MARK, unmarked
@@ -25,17 +25,17 @@ Marks: TypeAlias = Mapping[Place, Any]
 _DEEPEST = 3
 
 
-def marks_in(messages: Sequence[Any]) -> Marks:
-    """The cache marks of a request's messages, in order."""
-    return dict(found for at, message in enumerate(messages) for found in _marks(message, (at,)))
+def marks_in(messages: Sequence[Any], bearing: Iterable[int]) -> Marks:
+    """The cache marks of a request's messages, in order; ``bearing``: the messages that may have one."""
+    return dict(found for at in sorted(bearing) for found in _marks(messages[at], (at,)))
 
 
 def kept_places(messages: Sequence[Any], marks: Marks, *, wire: str) -> Set[Place]:
     """Where marks stay: in the head, except on the last block of the request. Other wires keep none."""
     if wire != NAME or not marks:
         return frozenset()
-    roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
-    head = roles.index("assistant") if "assistant" in roles else len(roles)
+    roles = (message.get("role") if isinstance(message, dict) else None for message in messages)
+    head = next((at for at, role in enumerate(roles) if role == "assistant"), len(messages))
     last = len(messages) - 1, len(_blocks(messages[-1])) - 1
     return {
         place

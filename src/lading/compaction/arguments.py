@@ -24,7 +24,7 @@ SKELETON_TOKENS = 100
 """Keys, numbers, short texts and notes may exceed the cap up to this size. Above it a call becomes one text."""
 SPARE_SHARE = 0.25
 """Share of the room that clipping used calls leaves free where it can."""
-_STRING = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?', re.DOTALL)
+_STRING = re.compile(r'("[^"\\]*+(?:(?:\\.)++[^"\\]*+)*+")(\s*+:)?', re.DOTALL)
 # Possessive: a text of escapes takes no memory for ways back.
 
 

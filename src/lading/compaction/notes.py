@@ -108,15 +108,16 @@ class Notes:
         """From each entry on, what failed since the user spoke and was not done again without a failure."""
         self._open: dict[str, _Waiting] = {}
         """Calls without results so far, by their ids."""
-        self._before: list[tuple[int, str, _Waiting | None, int, Note | None]] = []
-        """For each entry that changed what is open: the id, what was open under it, and the note at a place."""
+        self._before: list[tuple[int, str, _Waiting | None, int]] = []
+        """For each entry that changed what is open: the id, what was open under it, and the place of its note."""
+        self._count: Callable[[str], int] = len
 
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
         """Read the next message; what Lading itself said gives no note.
 
         ``count`` gives the tokens of a text in a message.
         """
-        self.upto = entry
+        self.upto, self._count = entry, count
         # A system message before all others is no part of what happened.
         if is_own(message) or (message.role == "system" and not self._notes):
             return
@@ -147,13 +148,14 @@ class Notes:
     def forget(self, entry: int) -> None:
         """Stand as before the entry was read."""
         while self._before and self._before[-1][0] >= entry:
-            _, call_id, waiting, place, note = self._before.pop()
+            _, call_id, waiting, place = self._before.pop()
             if waiting is None:
                 del self._open[call_id]
             else:
                 self._open[call_id] = waiting
-            if note is not None:
-                self._notes[place] = note
+            if place >= 0 and waiting is not None:
+                call, _ = waiting.calls[waiting.answered]
+                self._notes[place] = _called(self._entries[place], action(call, None), self._count)
         start = bisect_left(self._entries, entry)
         del self._notes[start:], self._entries[start:]
         while self._failing[-1][0] >= entry:
@@ -162,8 +164,7 @@ class Notes:
 
     def _waits(self, entry: int, call_id: str, waiting: _Waiting, place: int = -1) -> None:
         """Set what waits under the id; ``place``: of the note that is about to change."""
-        before = self._notes[place] if place >= 0 else None
-        self._before.append((entry, call_id, self._open.get(call_id), place, before))
+        self._before.append((entry, call_id, self._open.get(call_id), place))
         self._open[call_id] = waiting
 
     def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:

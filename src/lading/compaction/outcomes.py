@@ -36,6 +36,12 @@ _ERROR = re.compile(
     r"\d+ (?:tests? )?pass(?:ed|ing)\b",
     re.IGNORECASE,
 )
+_ERROR_WORDS = (
+    *("error", "exception", "fail", "fatal", "panic", "traceback", "npm err", "not ok", "exit", "pass"),
+    *("no such file", "permission denied", "not recognized", "not found", "returned code", "command ", "non-zero "),
+    *("make", "segmentation fault", "core dumped", "conflict (", "[rejected", "curl: ("),
+)
+"""One of them stands, in any case, in each ASCII line that ``_ERROR`` finds something in."""
 _TRACEBACK = re.compile(r"\W{0,4}Traceback \(")
 _REFUSED = re.compile(r"\W{0,4}(?:\w*error|exception|fail(?:ed|ure)|fatal)\s?[:!]", re.IGNORECASE)
 """Begins the answer of a tool that did not do what it was asked for."""
@@ -60,8 +66,8 @@ _NOT_READ = re.compile(
 )
 """Begins the one line that stands in place of a file."""
 _INTERRUPTED = re.compile(
-    r"\W*(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
-    r"|\W*(?:\w+ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b",
+    r"\W*+(?:(?:the )?(?:request interrupted by|user (?:denied|declined|rejected|doesn't want|does not want))"
+    r"|(?:\w++ )?(?:cancel+ed|interrupted|aborted|rejected|denied|declined) by (?:the )?user\b)",
     re.IGNORECASE,
 )
 """Begins an answer of any length for a call that was not carried out."""
@@ -144,8 +150,12 @@ def outcome(result: ToolResult | None, kind: str, *, shell: Command) -> Outcome:
 
 def error_line(text: str, *, echoed: str = "") -> str:
     """The first line that tells of a failure; empty where none does. Words of ``echoed`` tell of none."""
-    lines = iter(text.splitlines())
+    lines, lowered = iter(text.splitlines()), text.lower()
+    words = [word for word in _ERROR_WORDS if word in lowered]
     for line in lines:
+        # Most lines hold none, and the expression costs ten times as much.
+        if line.isascii() and not any(map(line.lower().__contains__, words)):
+            continue
         found = None if _PASSED.match(line) else _ERROR.search(line[:400])
         if found and (found.end() - found.start() < 6 or line[found.start() :].strip(" \"'") not in echoed):
             # Of a traceback the exception tells more, which is the first line that is not indented.
@@ -158,7 +168,7 @@ def demands(text: str) -> str:
     """What a document demands (MUST, Never), quoted: it is data, not the user's word."""
     found: list[str] = []
     left = DEMANDS_CHARS
-    for line in text.splitlines():
+    for line in text.splitlines() if _DEMAND.search(text) else ():
         if _DEMAND.search(line[:600]) and _PROSE.match(line):
             # No quotation mark in it can end the quotation.
             said = clip(line.strip(" \t-*#>0123456789.|"), DEMAND_CHARS).replace('"', "'")

@@ -8,6 +8,7 @@ code that the value has outgrown (a string that has become two parts) gives way 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from lading.messages import Template, Text
@@ -26,7 +27,15 @@ _EMPTY: dict[str, Any] = {"empty": "", "empty_list": [], "null": None}
 
 def template_of(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: str) -> Template:
     """The template of ``source``: its keys in order, codes for the known ones, copies of the others."""
+    if codes.keys() >= source.keys() and all(type(code) is str for code in codes.values()):
+        return _shared(tuple((key, codes[key]) for key in source))
     return {key: codes[key] if key in codes else copied(value, path) for key, value in source.items()}
+
+
+@lru_cache(maxsize=256)
+def _shared(codes: tuple[tuple[str, str], ...]) -> Template:
+    """One object for all messages that are written alike, which are many."""
+    return dict(codes)
 
 
 def merged(templates: Iterable[Template]) -> Template:
