@@ -18,7 +18,7 @@ from lading.addresses import name_from
 from lading.cli import terminal
 from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
 from lading.cli.bill_output import as_json_value
-from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.output_file import OutputFile
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
@@ -198,11 +198,11 @@ def _outputs(
     used = (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
     emitter = page_file = None
     if emit_path:
-        target = check_spares(emit_path, used, option="--emit")
-        emitter = stack.enter_context(OutputFile(target, example="requests.jsonl"))
+        emitter = stack.enter_context(OutputFile(emit_path, used=used, option="--emit", example="requests.jsonl"))
     if report_path:
-        target = check_spares(report_path, used, option="--report")
-        page_file = stack.enter_context(OutputFile(target, example="report.html"))
+        page_file = stack.enter_context(
+            OutputFile(report_path, used=used, option="--report", example="report.html")
+        )
     return emitter, page_file
 
 

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address
-from lading.artifacts import ArtifactStore, check_digest
+from lading.artifacts import check_digest
 from lading.artifacts.filesystem import FilesystemArtifacts
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
@@ -241,7 +241,7 @@ class _Session(Struct, frozen=True):
     """One session within a transaction; reads and checks its rows."""
 
     sql: sqlite3.Connection
-    artifacts: ArtifactStore
+    artifacts: FilesystemArtifacts
     tenant: str
     session: str
     number: int
@@ -328,7 +328,7 @@ def _sessions(sql: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
     return tuple((str(tenant), str(name)) for tenant, name in rows)
 
 
-def _placed(body: bytes, artifacts: ArtifactStore) -> tuple[str | None, bytes | None]:
+def _placed(body: bytes, artifacts: FilesystemArtifacts) -> tuple[str | None, bytes | None]:
     """The columns ``artifact`` and ``body`` of a content."""
     return (None, body) if len(body) <= INLINE_BYTES else (artifacts.put(body), None)
 
