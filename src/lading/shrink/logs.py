@@ -7,12 +7,13 @@ varies (numbers, times, ids) is masked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from lading.shrink import Count, Shrinker, Shrunk, Wish, only
-from lading.shrink.folding import folded, proven, unfolded
+from lading.shrink.folding import reshape, unfolded
 from lading.shrink.keeping import EDGE, ERROR, RARE, REST, WARNING, Lines, by_words, keep, plain_lines, with_terms
 
 FORM = "log.folded"
@@ -50,13 +51,6 @@ class _Kind(Struct):
     count: int = 0
 
 
-_decode = only(FORM, unfolded)
-
-
-def _reshape(text: str) -> Iterator[Shrunk]:
-    return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
-
-
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     lines = plain_lines(text)
     kinds, kind_of = _mined(lines)
@@ -74,7 +68,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     return None if kept is None else Shrunk(kept, "log.kinds", lossless=False)
 
 
-SHRINKER = Shrinker("log", _reduce, _reshape, _decode)
+SHRINKER = Shrinker("log", _reduce, partial(reshape, form=FORM), only(FORM, unfolded))
 
 
 def _mined(lines: Sequence[str]) -> tuple[list[_Kind], list[_Kind]]:
