@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import AnyStr
 
-from lading.shrink import Shrunk, only
+from lading.shrink import Shrunk
 
 MOST_PERIOD = 8
 """Repeated groups of more lines than this are not looked for."""
@@ -28,11 +28,6 @@ def proven(text: str, candidate: Shrunk, *, decode: Callable[[str, str], str]) -
     """The candidate, if it is shorter in characters and decodes to the text."""
     if len(candidate.text) < len(text) and decode(candidate.text, candidate.form) == text:
         yield candidate
-
-
-def reshape(text: str, *, form: str) -> Iterator[Shrunk]:
-    """The folded text under that name, if it is shorter."""
-    return proven(text, Shrunk(folded(text), form, lossless=True), decode=only(form, unfolded))
 
 
 def folded(text: str) -> str:

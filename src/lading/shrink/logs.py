@@ -7,13 +7,12 @@ varies (numbers, times, ids) is masked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from lading.shrink import Count, Shrinker, Shrunk, Wish, only
-from lading.shrink.folding import reshape, unfolded
+from lading.shrink.folding import folded, proven, unfolded
 from lading.shrink.keeping import EDGE, ERROR, RARE, REST, WARNING, Lines, by_words, keep, plain_lines, with_terms
 
 FORM = "log.folded"
@@ -51,6 +50,13 @@ class _Kind(Struct):
     count: int = 0
 
 
+_decode = only(FORM, unfolded)
+
+
+def _reshape(text: str) -> Iterator[Shrunk]:
+    return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
+
+
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     lines = plain_lines(text)
     kinds, kind_of = _mined(lines)
@@ -68,7 +74,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     return None if kept is None else Shrunk(kept, "log.kinds", lossless=False)
 
 
-SHRINKER = Shrinker("log", _reduce, partial(reshape, form=FORM), only(FORM, unfolded))
+SHRINKER = Shrinker("log", _reduce, _reshape, _decode)
 
 
 def _mined(lines: Sequence[str]) -> tuple[list[_Kind], list[_Kind]]:

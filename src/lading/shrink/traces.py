@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from lading.shrink import Count, Shrinker, Shrunk, Wish, only
-from lading.shrink.folding import repeat_note, repeats, reshape, unfolded
+from lading.shrink.folding import folded, proven, repeat_note, repeats, unfolded
 from lading.shrink.keeping import ERROR, RARE, REST, Lines, by_words, keep, plain_lines, with_terms, without
 
 FORM = "trace.folded"
@@ -54,6 +53,13 @@ _LIBRARY = re.compile(
 )
 
 
+_decode = only(FORM, unfolded)
+
+
+def _reshape(text: str) -> Iterator[Shrunk]:
+    return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
+
+
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     texts = plain_lines(text)
     lines = Lines(texts, with_terms(texts, _ranks(texts), terms=wish.terms))
@@ -62,7 +68,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     return None if kept is None else Shrunk(kept, "trace.failures", lossless=False)
 
 
-SHRINKER = Shrinker("trace", _reduce, partial(reshape, form=FORM), only(FORM, unfolded))
+SHRINKER = Shrinker("trace", reshape=_reshape, reduce=_reduce, decode=_decode)
 
 
 def _ranks(lines: Sequence[str]) -> list[int]:
