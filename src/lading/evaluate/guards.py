@@ -33,8 +33,8 @@ _MARKER = re.compile(
     re.ASCII | re.MULTILINE,
 )
 """Lading's own: a note in brackets with an address in it or right behind it, an address, a count such as 12x, the
-number of a line or row, such as 12| and 12:, and those of steps, such as Steps 2-9:. These are figures about the log,
-not from it."""
+number of a line or row, such as 12| and 12:, and those of steps, such as Steps 2-9:. These are figures about the
+log, not from it."""
 
 
 class Kept(Struct, frozen=True):
