@@ -31,6 +31,15 @@ def dump(value: Any) -> bytes:
     return _encoded(_compact, value)
 
 
+def dump_texts(value: Any) -> bytes:
+    """Lists and tuples of texts, booleans and None, as ``dump`` writes them and in less time: numbers are what the
+    two writers spell differently."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeError:
+        return dump(value)
+
+
 def canonical(value: Any) -> bytes:
     """The value as JSON with sorted keys: the form that checksums are taken over. Raises like ``dump``."""
     return _encoded(_sorted, value)
