@@ -26,6 +26,19 @@ def test_what_is_written_is_read_again_and_gives_the_same_bytes(value: Any) -> N
     assert jsonbytes.load(data) == json.loads(json.dumps(value))
 
 
+@given(VALUES)
+def test_values_without_numbers_are_written_as_all_others(value: Any) -> None:
+    # A number beside it: then the standard writer writes both.
+    assert jsonbytes.dump([value, 0]) == b"[" + jsonbytes.dump(value) + b",0]"
+
+
+def test_every_character_is_written_alike() -> None:
+    text = "".join(map(chr, range(0x11_0000)))
+    assert jsonbytes.dump([text, 0]) == b"[" + jsonbytes.dump(text) + b",0]"
+    plain = text[:0xD800] + text[0xE000:]
+    assert jsonbytes.dump([plain, 0]) == b"[" + jsonbytes.dump(plain) + b",0]"
+
+
 def test_the_form_is_compact_and_keeps_key_order() -> None:
     assert jsonbytes.dump({"b": [1, 2.5], "a": "é"}) == '{"b":[1,2.5],"a":"é"}'.encode()
 

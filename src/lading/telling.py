@@ -29,7 +29,7 @@ def essence(message: Message) -> str:
     """The digest of what a message says. Raises InputError for a number that is NaN or infinite."""
     try:
         return jsonbytes.digest(
-            jsonbytes.dump_texts([_role(message), message.name, _said(message, unnamed=_is_old_style(message))])
+            jsonbytes.dump([_role(message), message.name, _said(message, unnamed=_is_old_style(message))])
         )
     except ValueError as error:
         raise InputError(f"A message holds a number that JSON cannot carry (NaN or infinite): {error}.") from error
