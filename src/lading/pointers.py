@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from lading import jsonbytes
 from lading.addresses import Address, parse
 from lading.errors import AddressError
 from lading.log import Entry
-from lading.messages import Message, Part, Text, ToolCall, ToolResult
+from lading.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
+
+_MOST_ENCODED_CHARS = 1_000
+"""A longer text without a space, in a part that is known by its JSON alone, is encoded data."""
 
 
 def resolve(
@@ -44,5 +50,17 @@ def as_text(message: Message) -> str:
 
 
 def _marked(part: Part) -> str:
-    """The mark that stands for a part without words."""
+    """The JSON of a part of a kind of its own; else the mark that stands for a part without words."""
+    if isinstance(part, Opaque):
+        return jsonbytes.dump(_readable(part.value)).decode()
     return f"[{type(part).__name__.lower()}]"
+
+
+def _readable(value: Any) -> Any:
+    """The value with the length of encoded data in its place."""
+    if isinstance(value, dict):
+        return {key: _readable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_readable(inner) for inner in value]
+    is_data = isinstance(value, str) and len(value) > _MOST_ENCODED_CHARS and len(value.split(maxsplit=1)) == 1
+    return f"[{len(value):,} characters]" if is_data else value
