@@ -71,7 +71,7 @@ def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
         _log.warning(
             "No card names the model %r. Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
             "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
-            model,
+            card.name,
             card.limits.window_tokens,
             card.limits.max_output_tokens,
         )
