@@ -69,7 +69,9 @@ def unknown_card(model: str) -> Card:
     """The card assumed for an unknown model: mid tier, a window and an output that most models reach, generously
     rounded counts, the most common cache prices. A name that is too long to be shown ends in its digest."""
     return Card(
-        name=model if len(model) <= _NAME_CHARS else f"{model[:_NAME_CHARS]}...{jsonbytes.digest(jsonbytes.dump(model))[:8]}",
+        name=model
+        if len(model) <= _NAME_CHARS
+        else f"{model[:_NAME_CHARS]}...{jsonbytes.digest(jsonbytes.dump(model))[:8]}",
         provider="unknown",
         tier="mid",
         limits=Limits(window_tokens=128_000, max_output_tokens=8_192),
