@@ -229,14 +229,13 @@ def test_nothing_reaches_beyond_the_screen(watched: Watched, path: Path) -> None
 
 @everywhere
 def test_long_names_push_no_figure_off_the_screen(watched: Watched, tmp_path: Path) -> None:
-    session = session_of(hostile_history(), model="m" * 20_000, name="S" * 128)
-    path = written(tmp_path, session, session_of(hostile_history(25), name="other"))
+    long = session_of(hostile_history(), model="m" * 20_000, name="S" * 128)
     for place in ("", "#0", "#0/1"):
-        page = watched.open(path, place)
+        page = watched.open(path := written(tmp_path, long, long), place)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.locator(".figures")).to_contain_text("more went by choice")
-    row = watched.open(path).locator("tbody tr:first-child td:visible")
-    assert row.last.evaluate("(cell) => cell.getBoundingClientRect().right <= innerWidth")
+    last = watched.open(path).locator("tbody tr:first-child td:visible").last
+    assert last.evaluate("(cell) => cell.getBoundingClientRect().right <= innerWidth")
 
 
 def test_hostile_words_are_words(watched: Watched, path: Path) -> None:
