@@ -41,6 +41,8 @@ MODELS = {"anthropic": "claude-sonnet-5", "openai_chat": "gpt-4.1"}
 PATHS = {"anthropic": "http://here/v1/messages", "openai_chat": "http://here/v1/chat/completions"}
 COUNTER = "cl100k"
 OWN = ROOT / "examples" / "sessions"
+OWN_DIGESTS = ROOT / "bench" / "golden.json"
+"""Of the plays over the example sessions."""
 NAMES = ROOT / "bench" / "golden_names.json"
 """New names by the old ones, of fields, event types and kinds of edits."""
 WRAPPED = "wrap"

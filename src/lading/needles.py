@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, AnyStr, TypeAlias
+from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.errors import InputError
@@ -61,15 +61,6 @@ def excerpt(string: str, span: tuple[int, int]) -> str:
     if len(found) > 4 * EXCERPT_CHARS:
         found = f"{found[: 2 * EXCERPT_CHARS]} ... {found[-2 * EXCERPT_CHARS :]}"
     return string[max(start - EXCERPT_CHARS, 0) : start] + found + string[end : end + EXCERPT_CHARS]
-
-
-def shared_start(one: AnyStr, other: AnyStr) -> int:
-    """How many first characters, or bytes, two strings share."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
 
 
 def message_strings(message: Message) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,9 @@ from lading.log import Edit, EditKind, Entry
 from lading.manifest import Manifest
 from lading.messages import Conversation, Message
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
-from lading.needles import Find, exactly, excerpt, loosely, message_strings, shared_start, strings
+from lading.needles import Find, exactly, excerpt, loosely, message_strings, strings
 from lading.replay import offered
+from lading.shrink.folding import shared_start
 from lading.snapshots import Layer, Record, Snapshot, recorded, snapshot
 from lading.stores import SessionStore
 from lading.toolset import Detail, reduce_tools
