@@ -71,8 +71,8 @@ def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
         _log.warning(
             "No card names the model %r.%s Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
             "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
-            model,
-            did_you_mean(model, [known.name for known in cards()]),
+            card.name,
+            did_you_mean(card.name, [known.name for known in cards()]),
             card.limits.window_tokens,
             card.limits.max_output_tokens,
         )

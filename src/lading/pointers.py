@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from lading import jsonbytes
 from lading.addresses import Address, parse
 from lading.errors import AddressError
@@ -18,19 +20,26 @@ _MOST_ENCODED_CHARS = 1_000
 def resolve(
     store: SessionStore, address: str | Address, *, within: tuple[str, str] | None = None
 ) -> tuple[Entry, ...]:
-    """Read the entries that a ``log`` address names, checked against their digests.
+    """Read the entries that a ``log`` address names, checked against their digests; of one part, its entry with
+    that part alone.
 
     ``within``: tenant and session of a relative address, as a request shows it.
 
-    Raises AddressError for a malformed address or one that points past the log, StoreError when the store has no
-    such session, TamperedError when an entry differs from what was written.
+    Raises AddressError for a malformed address or one that points past the log or the entry, StoreError when the
+    store has no such session, TamperedError when an entry differs from what was written.
     """
     place = parse(address, within=within) if isinstance(address, str) else address
-    first, last, _ = place.log_span()
+    first, last, part = place.log_span()
     entries = store.load(place.tenant, place.session, verify=True).entries
     if not first <= last < len(entries):
         raise AddressError(f"{place} points past the log, which holds entries 0 to {len(entries) - 1}.")
-    return entries[first : last + 1]
+    if part is None:
+        return entries[first : last + 1]
+    message = entries[first].message
+    if part >= len(message.parts):
+        held = f"parts 0 to {len(message.parts) - 1}" if message.parts else "no parts"
+        raise AddressError(f"{place} points past the entry, which has {held}.")
+    return (replace(entries[first], message=message.with_parts((message.parts[part],))),)
 
 
 def as_text(message: Message) -> str:
