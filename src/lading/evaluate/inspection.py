@@ -22,7 +22,7 @@ from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
-from lading.sources import Recording, ToolsSoFar
+from lading.sources import Recording, ToolsSoFar, restated
 
 A = TypeVar("A", Billed, Legality)
 
@@ -134,6 +134,10 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
             plan=plan,
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
+            restated={
+                at: [(index, weigh(message, meter).tokens) for index, message in changes]
+                for at, changes in restated(recording).at.items()
+            },
         ),
         billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
