@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, AnyStr, TypeAlias
 
 from lading import jsonbytes
+from lading.addresses import RESTORE
 from lading.errors import InputError
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -73,7 +74,8 @@ def shared_start(one: AnyStr, other: AnyStr) -> int:
 
 
 def message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Every string a message says, with the kind of its part: text, call, arguments, result, ..."""
+    """Every string a message says, with the kind of its part: text, call, arguments, result, ...; ``query`` are the
+    arguments of a call of a tool named ``restore``."""
     if message.name:
         yield "name", message.name
     for part in message.parts:
@@ -102,7 +104,8 @@ def _part_strings(part: Part) -> Iterator[tuple[str, str]]:
             yield from (("text", string) for string in strings(part.text))
         case ToolCall():
             yield from (("call", string) for string in (part.name, part.id))
-            yield from (("arguments", string) for string in strings(part.arguments))
+            kind = "query" if part.name == RESTORE else "arguments"
+            yield from ((kind, string) for string in strings(part.arguments))
         case ToolResult():
             yield from (("result", string) for string in (part.call_id, part.name))
             for inner in part.parts:

@@ -19,6 +19,7 @@ from lading.messages import Conversation, Message
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
 from lading.needles import Find, exactly, excerpt, loosely, message_strings, shared_start, strings
 from lading.replay import offered
+from lading.restore import SCHEMA
 from lading.snapshots import Layer, Record, Snapshot, recorded, snapshot
 from lading.stores import SessionStore
 from lading.toolset import Detail, reduce_tools
@@ -69,7 +70,7 @@ class Place(Struct, frozen=True):
     state: Verdict
     layer: Layer
     part: str
-    """The kind of part: text, arguments, result, reasoning, schema, field, ..."""
+    """The kind of part: text, arguments, query (the arguments of a call of ``restore``), result, schema, ..."""
     excerpt: str
     path: str = ""
     """Where it is in the request's body (``messages.N``), or what stands in its place; empty: nowhere."""
@@ -97,7 +98,8 @@ class Answer(Struct, frozen=True):
     verdict: Verdict
     match: Match = ""
     places: tuple[Place, ...] = ()
-    """Those of the verdict first, the newest first of all."""
+    """Those of the verdict first, the newest first of all; last those where the model itself asked for it by
+    ``restore``, which decide nothing."""
     found: int = 0
     """All places, those not named included."""
     closest: tuple[NearMiss, ...] = ()
@@ -121,10 +123,14 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
     exact, loose = exactly(text), loosely(text)
     seen = snapshot(record, call)
     asked = Answer(text, record.tenant, record.session, seen.call, "never")
-    if places := _Search(record, seen, exact).places():
-        return _found(asked, "exact", places)
-    if places := _Search(record, seen, loose).places():
-        return _found(asked, "loose", places)
+    same = _Search(record, seen, exact).places()
+    if any(place.part != "query" for place in same):
+        return _found(asked, "exact", same)
+    alike = _Search(record, seen, loose).places()
+    if any(place.part != "query" for place in alike):
+        return _found(asked, "loose", alike)
+    if same or alike:
+        return _found(asked, "exact" if same else "loose", same or alike)
     if not available():
         return replace(asked, note=INSTALL)
     newest_first = reversed(record.entries)
@@ -133,9 +139,10 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
 
 
 def _found(asked: Answer, match: Match, places: list[Place]) -> Answer:
-    ordered = sorted(places, key=lambda place: (_WEIGHT.index(place.state), -place.entry))
+    ordered = sorted(places, key=lambda place: (place.part == "query", _WEIGHT.index(place.state), -place.entry))
     shown = tuple(ordered[:MOST_PLACES])
-    return replace(asked, verdict=shown[0].state, match=match, places=shown, found=len(places))
+    verdict = "never" if shown[0].part == "query" else shown[0].state
+    return replace(asked, verdict=verdict, match=match, places=shown, found=len(places))
 
 
 class _Hit(NamedTuple):
@@ -151,6 +158,9 @@ class _Search:
         self._offers: dict[tuple[str, str, Detail], tuple[Layer, str, str] | None] = {}
         wire_messages = enumerate(seen.messages)
         self._in_body = {at: hit for at, item in wire_messages if (hit := self._within(item, "field"))}
+        # A caller's own tool may have the name too.
+        tools, _ = offered(seen.frame, record.blobs.__getitem__)
+        self._restores = any((tool.name, tool.description) == (SCHEMA.name, SCHEMA.description) for tool in tools)
         self._deep = False
         self._logged = self._hits()
         if not self._logged:
@@ -168,7 +178,7 @@ class _Search:
                 found.append(Place("present", "system", *hit, "system"))
         told = {entry for place in found for entry in self._sources(place)}
         found += [self._past(self._record.entries[entry]) for entry in self._logged if entry not in told]
-        if all(place.state == "later" for place in found):
+        if all(place.state == "later" or place.part == "query" for place in found):
             found += [*self._made_before(), *self._offered()]
         return found
 
@@ -176,10 +186,13 @@ class _Search:
         return {entry.index: hit for entry in self._record.entries if (hit := self._hit(entry.message))}
 
     def _hit(self, message: Message) -> _Hit | None:
+        asked: _Hit | None = None
         for part, string in message_strings(message):
             if span := self._find(string):
-                return _Hit(part, excerpt(string, span))
-        return self._written(message) if self._deep else None
+                if part != "query" or not self._restores:
+                    return _Hit("arguments" if part == "query" else part, excerpt(string, span))
+                asked = asked or _Hit(part, excerpt(string, span))
+        return asked or (self._written(message) if self._deep else None)
 
     def _written(self, message: Message) -> _Hit | None:
         name = message.origin if message.origin in WIRES else self._seen.frame.wire
@@ -200,7 +213,7 @@ class _Search:
             if not (hit := self._hit(item.message)):
                 continue
             # Arguments are always sent, but a wire may write their JSON anew, with other spaces and escapes.
-            if at is None and hit.part != "arguments" and not (item.start < 0 and in_system):
+            if at is None and hit.part not in ("arguments", "query") and not (item.start < 0 and in_system):
                 continue
             place = Place(
                 "present",
@@ -216,7 +229,13 @@ class _Search:
             if place.kind and entry in self._logged:
                 role = self._record.entries[entry].message.role
                 place = replace(place, role=role, part=self._logged[entry].part)
-            yield replace(place, entry=entry, address=self._address(entry), first_call=self._first_call(entry))
+            since = self._restated_at(place.edit) if entry < 0 else self._first_call(entry)
+            yield replace(place, entry=entry, address=self._address(entry), first_call=since)
+
+    def _restated_at(self, edit: int) -> int | None:
+        """The first call whose request shows what the caller restated."""
+        is_restated = edit >= 0 and self._seen.edits[edit].kind == "restated"
+        return self._seen.edits[edit].call if is_restated else None
 
     def _sources(self, place: Place) -> list[int]:
         """The entries that hold it and that the place stands for."""
@@ -319,7 +338,9 @@ class _Search:
             hit = next((hit for message in edit.replacement if (hit := self._hit(message))), None)
             if hit is None or self._origins(edit):
                 continue
-            place = Place("later", "conversation", *hit, edit=edit.index, first_call=edit.call)
+            layer: Layer = "system" if edit.kind == "restated" else "conversation"
+            since = edit.call if edit.call <= len(self._record.manifests) else None
+            place = Place("later", layer, *hit, edit=edit.index, kind=edit.kind, first_call=since)
             if edit.index < len(self._seen.edits):
                 place = replace(place, state="unsent")
                 after = self._seen.edits[edit.index + 1 :]

@@ -95,6 +95,25 @@ class Miss(Struct, frozen=True):
     text or the tools outside of the list. None: it only grows, or the requests are not known."""
 
 
+class Change(Struct, frozen=True):
+    """A request that says something else than the one before it, whether or not its call missed the cache."""
+
+    session: str
+    message_index: int
+    """Of the reply, as in ``Miss``."""
+    changed_index: int
+    """As in ``Miss``."""
+
+
+def changes(recording: Recording) -> tuple[Change, ...]:
+    """The changes of a recording's requests; none where they are not known."""
+    return tuple(
+        Change(recording.id, item.message_index, item.changed_index)
+        for item in recording.requests
+        if item.changed_index is not None
+    )
+
+
 class Billed(Struct, frozen=True):
     """What the log says the provider billed. The token counts do not overlap."""
 
