@@ -120,17 +120,18 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
 
     Raises InputError for a blank text or when there is no such call.
     """
-    exact, loose = exactly(text), loosely(text)
+    finds: tuple[tuple[Match, Find], ...] = ("exact", exactly(text)), ("loose", loosely(text))
     seen = snapshot(record, call)
     asked = Answer(text, record.tenant, record.session, seen.call, "never")
-    same = _Search(record, seen, exact).places()
-    if any(place.part != "query" for place in same):
-        return _found(asked, "exact", same)
-    alike = _Search(record, seen, loose).places()
-    if any(place.part != "query" for place in alike):
-        return _found(asked, "loose", alike)
-    if same or alike:
-        return _found(asked, "exact" if same else "loose", same or alike)
+    for match, find in finds:
+        if not (places := _Search(record, seen, find).places()):
+            continue
+        found = _found(asked, match, places)
+        if found.verdict != "never":
+            return found
+        asked = asked if asked.places else found
+    if asked.places:
+        return asked
     if not available():
         return replace(asked, note=INSTALL)
     newest_first = reversed(record.entries)
@@ -229,13 +230,9 @@ class _Search:
             if place.kind and entry in self._logged:
                 role = self._record.entries[entry].message.role
                 place = replace(place, role=role, part=self._logged[entry].part)
-            since = self._restated_at(place.edit) if entry < 0 else self._first_call(entry)
+            is_restated = entry < 0 and place.kind == "restated"
+            since = self._seen.edits[place.edit].call if is_restated else self._first_call(entry)
             yield replace(place, entry=entry, address=self._address(entry), first_call=since)
-
-    def _restated_at(self, edit: int) -> int | None:
-        """The first call whose request shows what the caller restated."""
-        is_restated = edit >= 0 and self._seen.edits[edit].kind == "restated"
-        return self._seen.edits[edit].call if is_restated else None
 
     def _sources(self, place: Place) -> list[int]:
         """The entries that hold it and that the place stands for."""
@@ -338,9 +335,8 @@ class _Search:
             hit = next((hit for message in edit.replacement if (hit := self._hit(message))), None)
             if hit is None or self._origins(edit):
                 continue
-            layer: Layer = "system" if edit.kind == "restated" else "conversation"
             since = edit.call if edit.call <= len(self._record.manifests) else None
-            place = Place("later", layer, *hit, edit=edit.index, kind=edit.kind, first_call=since)
+            place = Place("later", "conversation", *hit, edit=edit.index, kind=edit.kind, first_call=since)
             if edit.index < len(self._seen.edits):
                 place = replace(place, state="unsent")
                 after = self._seen.edits[edit.index + 1 :]

@@ -62,7 +62,7 @@ def test_each_request_has_the_prompt_of_its_call(model: str, clocks: list[str]) 
 
 
 def test_a_changed_prompt_is_a_cache_miss_of_the_strategy_and_of_everything_sent() -> None:
-    calls = calls_of(conversation("10:00", "10:00", "10:01", "10:01"), strategy="append-only")
+    calls = calls_of(conversation("10:00", "10:00", "10:01", "10:01", words=1_500), strategy="append-only")
     assert [call.append_only.read_tokens > 0 for call in calls] == [False, True, False, True]
     assert [call.billed for call in calls] == [call.append_only for call in calls]
     assert [call.edits for call in calls] == [()] * 4
@@ -106,11 +106,11 @@ def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str])
 
 
 def test_inspection_bills_the_misses_of_changed_prompts() -> None:
-    recording = conversation("10:00", "10:00", "10:01", "10:02 and a half")
+    recording = conversation("10:00", "10:00", "10:01", "10:02 and a half", words=1_500)
     sent = inspect_recording(recording, Options()).found.append_only
     calls = calls_of(recording)
     assert sent.input.tokens == sum(call.append_only.tokens for call in calls)
-    assert sent.input.read_tokens == calls[1].append_only.read_tokens
+    assert sent.input.read_tokens == calls[1].append_only.read_tokens > 0
 
 
 def bills(calls: list[Call]) -> Iterator[Usage]:
@@ -121,7 +121,7 @@ def bills(calls: list[Call]) -> Iterator[Usage]:
 
 
 def test_a_miss_that_the_simulation_has_too_is_no_difference() -> None:
-    recording = conversation("10:00", "10:00", "10:01", "10:01", words=900)
+    recording = conversation("10:00", "10:00", "10:01", "10:01", words=1_500)
     recording = replace(recording, usage=tuple(bills(calls_of(recording))))
     plan, _ = plan_for(recording, Options(strategy="basic"))
     found = side_by_side(recording, plan, walks={"basic": list(replay(recording, plan, session="s"))})
