@@ -51,6 +51,7 @@ demo: $(installed) ## replay the example sessions with two strategies side by si
 	@$(bin)/lading replay $(sessions) --window $(WINDOW) --strategy priced --strategy basic --store $(demo) --report $(demo).html | tee $(demo).txt
 	$(bin)/lading verify $(demo)/priced
 	$(bin)/lading verify $(demo)/basic
+	@echo 'Cost is one half. The other, what each still tells the model: $(bin)/lading compare $(firstword $(wildcard $(sessions)))'
 	@grep -E '^(priced|basic): ' $(demo).txt | paste -sd ';' | sed 's/;/; /'
 
 bench: $(installed) ## print the numbers that the README quotes

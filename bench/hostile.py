@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
+from bench.arms.identifiers import identifiers
 from bench.figures import Figure, below, plain
 from lading.compaction.fencing import cleansed
 from lading.compaction.identifiers import mentions
@@ -16,7 +17,6 @@ from lading.compaction.ledger import Ledger
 from lading.compaction.notes import Notes
 from lading.compaction.pins import restated, statements
 from lading.compaction.record import write
-from lading.evaluate.arms.identifiers import identifiers
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import InputError, Session, WindowExceeded
+from lading.opening import card_for
 from tests.examples import share_of_examples
 from tests.replies import chat_reply, chat_result
 
@@ -95,3 +96,16 @@ def test_an_unknown_model_is_logged_once_with_what_is_assumed_and_what_to_give(
 def test_a_known_model_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     Session("gpt-4o").close()
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("model", "meant"), [("gtp-5-minni", " Did you mean 'gpt-5-mini'?"), ("a-model-of-our-own", "")]
+)
+def test_the_log_names_the_model_that_may_be_meant(
+    caplog: pytest.LogCaptureFixture, model: str, meant: str
+) -> None:
+    card_for.cache_clear()
+    Session(model).close()
+    assert [record.getMessage().partition(" Assumed: ")[0] for record in caplog.records] == [
+        f"No card names the model '{model}'.{meant}"
+    ]

@@ -7,8 +7,13 @@ it, 1 for one that is not cached.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
+
+S = TypeVar("S", bound=Struct)
 
 
 class Rates(Struct, frozen=True):
@@ -57,6 +62,11 @@ def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterabl
     return False
 
 
+def fieldwise(one: S, other: S) -> S:
+    """Both values in one: each field of one is added to that of the other."""
+    return type(one)(*map(add, astuple(one), astuple(other)))
+
+
 class Usage(Struct, frozen=True):
     """The billed input of one request, in tokens by kind."""
 
@@ -75,11 +85,7 @@ class Usage(Struct, frozen=True):
         return self.read_tokens * rates.read + self.written_tokens * rates.write + self.fresh_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.read_tokens + other.read_tokens,
-            self.written_tokens + other.written_tokens,
-            self.fresh_tokens + other.fresh_tokens,
-        )
+        return fieldwise(self, other)
 
 
 class OwnCalls(Struct, frozen=True, omit_defaults=True):
@@ -92,12 +98,7 @@ class OwnCalls(Struct, frozen=True, omit_defaults=True):
     """In base input tokens of the session's model."""
 
     def __add__(self, other: OwnCalls) -> OwnCalls:
-        return OwnCalls(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cost + other.cost,
-        )
+        return fieldwise(self, other)
 
 
 class PrefixCache:

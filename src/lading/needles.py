@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, AnyStr, TypeAlias
+from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
@@ -64,21 +64,12 @@ def excerpt(string: str, span: tuple[int, int]) -> str:
     return string[max(start - EXCERPT_CHARS, 0) : start] + found + string[end : end + EXCERPT_CHARS]
 
 
-def shared_start(one: AnyStr, other: AnyStr) -> int:
-    """How many first characters, or bytes, two strings share."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
-
-
 def message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Every string a message says, with the kind of its part: text, call, arguments, result, ...; ``query`` are the
-    arguments of a call of a tool named ``restore``."""
+    """Every string a message says, with the kind of its part: text, call, arguments, result, ...; ``query``, the
+    arguments of a call of a tool named ``restore``, after the other parts."""
     if message.name:
         yield "name", message.name
-    for part in message.parts:
+    for part in sorted(message.parts, key=_is_query):
         yield from _part_strings(part)
     if len(message.parts) > 1:
         yield "text", message.text
@@ -98,13 +89,17 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(inner)
 
 
+def _is_query(part: Part) -> bool:
+    return isinstance(part, ToolCall) and part.name == RESTORE
+
+
 def _part_strings(part: Part) -> Iterator[tuple[str, str]]:
     match part:
         case Text():
             yield from (("text", string) for string in strings(part.text))
         case ToolCall():
             yield from (("call", string) for string in (part.name, part.id))
-            kind = "query" if part.name == RESTORE else "arguments"
+            kind = "query" if _is_query(part) else "arguments"
             yield from ((kind, string) for string in strings(part.arguments))
         case ToolResult():
             yield from (("result", string) for string in (part.call_id, part.name))

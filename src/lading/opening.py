@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.checked import check
+from lading.checked import check, did_you_mean
 from lading.compaction import Strategy
 from lading.compaction import strategy as named
 from lading.effects import Summarizer
@@ -21,7 +21,7 @@ from lading.intake import MARK, plain
 from lading.loops import LoopDetection
 from lading.messages import Template, Tool
 from lading.models.card import Card, same_model
-from lading.models.catalog import find_card
+from lading.models.catalog import cards, find_card
 from lading.models.profiles import Profile
 from lading.replay import offered
 from lading.settings import Settings, profiled, settings_for
@@ -69,9 +69,10 @@ def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
     card, events = find_card(model)
     if events:
         _log.warning(
-            "No card names the model %r. Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
+            "No card names the model %r.%s Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
             "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
             model,
+            did_you_mean(model, [known.name for known in cards()]),
             card.limits.window_tokens,
             card.limits.max_output_tokens,
         )

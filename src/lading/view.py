@@ -134,6 +134,11 @@ class View:
         """The half-open range of positions of the entries ``first`` to ``last``."""
         return bisect_left(self._entries, first), bisect_right(self._entries, last)
 
+    def with_message(self, item: Item, message: Message) -> tuple[Message, ...]:
+        """The messages of the item's entry, with this one in place of the item's own."""
+        start, end = self.span(item.entry, item.entry)
+        return tuple(message if sibling is item else sibling.message for sibling in self.items[start:end])
+
     def starts_entry(self, position: int) -> bool:
         """Whether the item at this position is the first of its entry."""
         return position == 0 or self._entries[position - 1] != self._entries[position]

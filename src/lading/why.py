@@ -17,9 +17,10 @@ from lading.log import Edit, EditKind, Entry
 from lading.manifest import Manifest
 from lading.messages import Conversation, Message
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
-from lading.needles import Find, exactly, excerpt, loosely, message_strings, shared_start, strings
+from lading.needles import Find, exactly, excerpt, loosely, message_strings, strings
 from lading.replay import offered
-from lading.restore import SCHEMA
+from lading.restore import is_offered
+from lading.shrink.folding import shared_start
 from lading.snapshots import Layer, Record, Snapshot, recorded, snapshot
 from lading.stores import SessionStore
 from lading.toolset import Detail, reduce_tools
@@ -124,16 +125,12 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
     seen = snapshot(record, call)
     asked = Answer(text, record.tenant, record.session, seen.call, "never")
     for match, find in finds:
-        if not (places := _Search(record, seen, find).places()):
-            continue
-        found = _found(asked, match, places)
+        found = _found(asked, match, _Search(record, seen, find).places())
         if found.verdict != "never":
             return found
         asked = asked if asked.places else found
-    if asked.places:
-        return asked
-    if not available():
-        return replace(asked, note=INSTALL)
+    if asked.places or not available():
+        return asked if asked.places else replace(asked, note=INSTALL)
     newest_first = reversed(record.entries)
     log = ((entry.index, string) for entry in newest_first for _, string in message_strings(entry.message))
     return replace(asked, closest=near_misses(text, log))
@@ -142,8 +139,8 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
 def _found(asked: Answer, match: Match, places: list[Place]) -> Answer:
     ordered = sorted(places, key=lambda place: (place.part == "query", _WEIGHT.index(place.state), -place.entry))
     shown = tuple(ordered[:MOST_PLACES])
-    verdict = "never" if shown[0].part == "query" else shown[0].state
-    return replace(asked, verdict=verdict, match=match, places=shown, found=len(places))
+    verdict = next((place.state for place in shown if place.part != "query"), "never")
+    return replace(asked, verdict=verdict, match=match if shown else "", places=shown, found=len(places))
 
 
 class _Hit(NamedTuple):
@@ -159,9 +156,7 @@ class _Search:
         self._offers: dict[tuple[str, str, Detail], tuple[Layer, str, str] | None] = {}
         wire_messages = enumerate(seen.messages)
         self._in_body = {at: hit for at, item in wire_messages if (hit := self._within(item, "field"))}
-        # A caller's own tool may have the name too.
-        tools, _ = offered(seen.frame, record.blobs.__getitem__)
-        self._restores = any((tool.name, tool.description) == (SCHEMA.name, SCHEMA.description) for tool in tools)
+        self._restores = is_offered(offered(seen.frame, record.blobs.__getitem__)[0])
         self._deep = False
         self._logged = self._hits()
         if not self._logged:
@@ -187,13 +182,11 @@ class _Search:
         return {entry.index: hit for entry in self._record.entries if (hit := self._hit(entry.message))}
 
     def _hit(self, message: Message) -> _Hit | None:
-        asked: _Hit | None = None
         for part, string in message_strings(message):
             if span := self._find(string):
-                if part != "query" or not self._restores:
-                    return _Hit("arguments" if part == "query" else part, excerpt(string, span))
-                asked = asked or _Hit(part, excerpt(string, span))
-        return asked or (self._written(message) if self._deep else None)
+                kind = "arguments" if part == "query" and not self._restores else part
+                return _Hit(kind, excerpt(string, span))
+        return self._written(message) if self._deep else None
 
     def _written(self, message: Message) -> _Hit | None:
         name = message.origin if message.origin in WIRES else self._seen.frame.wire

@@ -1,4 +1,4 @@
-"""What every artifact store does."""
+"""What artifacts in files do, with and without fsync."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import jsonbytes
-from lading.artifacts import ArtifactStore, check_digest, is_digest
+from lading.artifacts import check_digest, is_digest
 from lading.artifacts.filesystem import FilesystemArtifacts
-from lading.artifacts.memory import MemoryArtifacts
 from lading.errors import AddressError
 
-Maker = Callable[[Path], ArtifactStore]
+Maker = Callable[[Path], FilesystemArtifacts]
 MAKERS: dict[str, Maker] = {
-    "memory": lambda _: MemoryArtifacts(),
     "filesystem": lambda folder: FilesystemArtifacts(folder / "artifacts", tenant="acme", session="s1"),
     "filesystem, no fsync": lambda folder: FilesystemArtifacts(folder, tenant="acme", session="s1", fsync=False),
 }
@@ -38,25 +36,25 @@ NOT_DIGESTS = [
 
 
 @pytest.fixture(params=list(MAKERS))
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> ArtifactStore:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> FilesystemArtifacts:
     return MAKERS[request.param](tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"words", bytes(range(256)) * 4000])
-def test_what_was_put_is_got_by_its_digest(store: ArtifactStore, data: bytes) -> None:
+def test_what_was_put_is_got_by_its_digest(store: FilesystemArtifacts, data: bytes) -> None:
     digest = store.put(data)
     assert digest == jsonbytes.digest(data)
     assert store.get(digest) == data
     assert digest in store
 
 
-def test_putting_the_same_twice_changes_nothing(store: ArtifactStore) -> None:
+def test_putting_the_same_twice_changes_nothing(store: FilesystemArtifacts) -> None:
     assert store.put(b"same") == store.put(b"same")
     assert store.get(store.put(b"other")) == b"other"
     assert store.get(jsonbytes.digest(b"same")) == b"same"
 
 
-def test_what_was_never_put_is_an_address_error(store: ArtifactStore) -> None:
+def test_what_was_never_put_is_an_address_error(store: FilesystemArtifacts) -> None:
     assert DIGEST not in store
     with pytest.raises(AddressError, match=DIGEST):
         store.get(DIGEST)
@@ -66,7 +64,7 @@ def test_what_was_never_put_is_an_address_error(store: ArtifactStore) -> None:
 
 
 @pytest.mark.parametrize("text", NOT_DIGESTS)
-def test_what_is_not_a_digest_is_refused(store: ArtifactStore, text: str) -> None:
+def test_what_is_not_a_digest_is_refused(store: FilesystemArtifacts, text: str) -> None:
     assert text not in store
     with pytest.raises(AddressError, match="does not name an artifact"):
         store.get(text)

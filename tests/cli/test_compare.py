@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench.arms import ARMS as BENCH_ARMS
 from lading.cli.compare import RIVALS
 from lading.compaction import STRATEGIES
 from lading.evaluate.arms import ARMS
@@ -124,6 +125,13 @@ def test_all_names_every_strategy_and_every_arm(tmp_path: Path) -> None:
     assert names == list(dict.fromkeys([*STRATEGIES, *ARMS]))
 
 
+def test_an_arm_at_a_dotted_path_is_compared(tmp_path: Path) -> None:
+    given = ("--strategies", ",".join(BENCH_ARMS.values()), *NARROW, "--json")
+    ended = lading("compare", long_session(tmp_path / "s.json", rounds=6), *given)
+    assert (ended.code, ended.err) == (0, "")
+    assert [item["strategy"] for item in ended.data["standings"]] == list(BENCH_ARMS.values())
+
+
 def test_each_choice_of_when_and_verbatim_stands_beside_the_others(tmp_path: Path) -> None:
     path = long_session(tmp_path / "s.json", rounds=6)
     given = ("--strategies", "basic,priced", "--when", "pays,full,80%", "--verbatim", "14.5%,.3")
@@ -191,7 +199,7 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
         (("--verbatim", "much"), "give shares such as 0.3 or 30%, with commas between them"),
         (("--verbatim", "150%"), "verbatim is 1.5; give"),
         (
-            ("--strategies", "basic,ledger", "--when", "full"),
+            ("--strategies", "basic,dialogue", "--when", "full"),
             "has options --when and --verbatim. Compare priced too.",
         ),
         (("--report", "."), "is a folder"),

@@ -190,7 +190,9 @@ def clocks(path: Path, *, hits: bool = False) -> Path:
         usage = {"prompt_tokens": 9_000, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 8_999}}
         body = {"model": "gpt-4o", "messages": [{"role": "system", "content": f"The time is 10:0{at}."}, *messages]}
         answer = reply(f"Answer {at}.")
-        lines.append({"request": body, "response": {"choices": [{"message": answer}], "usage": usage if hits else {}}})
+        lines.append(
+            {"request": body, "response": {"choices": [{"message": answer}], "usage": usage if hits else {}}}
+        )
         messages = [*messages, answer, user("Go on.")]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return path
@@ -203,7 +205,9 @@ def test_a_system_prompt_that_the_recording_restated_is_the_callers(tmp_path: Pa
     assert "layer system: a system message that the caller restated, in edit 2, first sent with call 4." in now.out
     gone = lading("why", tmp_path / "store", "The time is 10:02")
     assert gone.code == 1
-    assert gone.out.startswith("No: it is not in the request of call 4 of log. It left at call 4 by edit 2 (restated)")
+    assert gone.out.startswith(
+        "No: it is not in the request of call 4 of log. It left at call 4 by edit 2 (restated)"
+    )
     assert "- Removed: a system message that the caller restated, in edit 1, first sent with call 3." in gone.out
     assert lading("why", tmp_path / "store", "The time is 10:02", "--call", "3").code == 0
 
@@ -224,7 +228,9 @@ def test_a_changed_number_of_system_messages_is_said_to_be_left_out(tmp_path: Pa
     said = [user("Go."), reply("One."), user("On."), reply("Two."), user("End."), reply("Three.")]
     bodies = [[system, *said[:2]], [system, *said[:4]], [system, system, *said]]
     path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(json.dumps({"model": "gpt-4o", "messages": body}) for body in bodies), encoding="utf-8")
+    path.write_text(
+        "\n".join(json.dumps({"model": "gpt-4o", "messages": body}) for body in bodies), encoding="utf-8"
+    )
     ended = lading(command, path)
     assert "session log: 1 request starts with more or fewer system messages than the first;" in ended.err
     assert ended.err.count("not replayed") == 1
@@ -233,7 +239,9 @@ def test_a_changed_number_of_system_messages_is_said_to_be_left_out(tmp_path: Pa
 def asking(path: Path, *more: dict[str, Any], first: str = "Hello.", described: str = SCHEMA.description) -> Path:
     """A session whose model asks for a text by a call of ``restore``."""
     function = {"name": "restore", "description": described, "parameters": SCHEMA.schema}
-    called = used_tool(1, "Nothing found.", name="restore", arguments='{"address": "#1", "query": "the Port number"}')
+    called = used_tool(
+        1, "Nothing found.", name="restore", arguments='{"address": "#1", "query": "the Port number"}'
+    )
     messages = [user(first), *called, *more, reply("Done."), user("And?"), reply("End.")]
     return written(path, messages, tools=[{"type": "function", "function": function}])
 

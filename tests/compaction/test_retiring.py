@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, retired
 from lading.compaction.folding import folds
 from lading.compaction.priced import compact
-from lading.compaction.retiring import LARGE_TOKENS, USED_ROUNDS, retired
 from lading.economics import PrefixCache, Rates
 from lading.messages import Message, user_text
 from lading.view import View

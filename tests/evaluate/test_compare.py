@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lading.compaction import STRATEGIES
@@ -10,11 +12,13 @@ from lading.evaluate.compare import Contestant, Prices, compare, contestant
 from lading.evaluate.showings import Arm
 from lading.evaluate.standings import Standing, lapses
 from lading.evaluate.walks import Session, count_in, walk_arm
+from tests.cli.commands import ROOT, lading
 from tests.evaluate.contests import CHEAP, FREE_TAIL, NO_CACHE, ORPHAN, TAIL, grid, rounds, session, ticking
 
 FULL = contestant("append-only")
 BASIC = contestant("basic")
 TAILED = Contestant("tail", TAIL)
+EXAMPLES = ROOT / "examples" / "sessions"
 
 
 def standings(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: int = 200) -> list[Standing]:
@@ -163,3 +167,18 @@ def test_nothing_to_compare() -> None:
     assert [(item.calls, item.cost.ratio, item.recall.bound, item.guards.head_whole) for item in found] == [
         (0, 1.0, None, None)
     ]
+
+
+CUT_IN_A_WORD = {"agentrail", "compact_tool_results"}
+"""Texts are cut after so many characters: half of a path is a value that nobody said."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.jsonl.gz")), ids=lambda path: path.name.partition(".")[0])
+def test_no_strategy_without_a_model_invents_a_value(path: Path) -> None:
+    names = ",".join(sorted(STRATEGIES.keys() - CUT_IN_A_WORD))
+    options = ("--windows", "8k,64k", "--counter", "cl100k", "--prices", ".1/1.25", "--json")
+    ended = lading("compare", path, "--strategies", names, *options)
+    found = {(item["strategy"], item["window_tokens"]): item["guards"] for item in ended.data["standings"]}
+    assert len(found) == 2 * len(names.split(","))
+    assert {at: guards["invented_values"] for at, guards in found.items() if guards["invented"]} == {}

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lading.economics import Rates
-from lading.evaluate.arms import find_arm
 from lading.evaluate.compare import Contestant, compare, contestant
 from lading.evaluate.evidence import (
     Scored,
@@ -28,6 +27,7 @@ from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.probes import Asked, Probe, Quote, read_probes
 from lading.evaluate.walks import Session, Step, count_in, session_of, walk_arm, walk_strategy
 from lading.sources import Recording, read
+from tests.evaluate.arms.cases import arm
 from tests.evaluate.contests import TAIL, grid, session, ticking
 
 EQUAL: dict[str, float] = {}
@@ -200,7 +200,7 @@ def requests(walked: Session, name: str, asked: Asked) -> list[Step]:
     if name == "priced":
         return list(walk_strategy(walked, name, rates=Rates(0.1, 1.25), clock=ticking))
     count = count_in(walked)
-    return list(walk_arm(walked, find_arm(name).show, count=count, clock=ticking, bodies=asked.calls))
+    return list(walk_arm(walked, arm(name).show, count=count, clock=ticking, bodies=asked.calls))
 
 
 def test_bodies_of_an_arm_are_kept_where_they_are_asked_for() -> None:

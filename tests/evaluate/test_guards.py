@@ -106,6 +106,10 @@ def test_values_that_no_message_before_holds_are_invented() -> None:
 def test_lading_s_own_notes_may_tell_figures_that_stand_nowhere() -> None:
     assert kept(*HEAD, said("user", NOTE), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", f"{NOTE}\nsrc/made_up.py"), *LOG[5:]).invented == ("src/made_up.py",)
+    record = (
+        "[Record of messages 7-412 (cut only at […]). To read more, restore artifact://log/7-412.]\nSteps 2-147: 9"
+    )
+    assert kept(*HEAD, said("user", record), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", "see artifact://t/s/log/12_000"), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", "called read 1200x"), *LOG[5:]).invented == ()
     assert kept(*HEAD, said("user", "0x1200x and 1200xy"), *LOG[5:]).invented == ("0x1200x", "1200xy")

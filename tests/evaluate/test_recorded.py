@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lading.budget import Budget
 from lading.economics import Rates
 from lading.evaluate.inspection import inspect_recording
 from lading.evaluate.plan import Options, plan_for
@@ -98,9 +97,11 @@ def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str])
     arm = list(walk_arm(walked, everything, count=count_in(walked), clock=ticking, bodies=range(9)))
     assert [step.usage for step in arm] == [call.append_only for call in calls]
     line = list(walk_strategy(walked, "basic", rates=RATES, clock=ticking))
-    assert [step.body for step in line] == [call.pack and call.pack.body for call in calls] == [
-        step.body for step in arm
-    ]
+    assert (
+        [step.body for step in line]
+        == [call.pack and call.pack.body for call in calls]
+        == [step.body for step in arm]
+    )
     # What is judged of a request is judged by the log.
     assert all(step.shown[0] is walked.messages[0] for step in (*arm, *line))
 

@@ -9,8 +9,7 @@ from lading.addresses import RESTORE
 from lading.economics import Usage
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call, replay
-from lading.evaluate.restoring import RestoreOffer
+from lading.evaluate.recorded import Call, RestoreOffer, replay
 from lading.evaluate.tally import tally
 from lading.messages import Message, Tool
 from lading.offer import tools_from

@@ -159,7 +159,11 @@ def test_a_system_text_outside_of_the_list_is_stated_too(tmp_path: Path) -> None
     lines = [{"max_tokens": 9, "system": f"10:0{at}", "messages": LOG[: 2 * at + 1]} for at in range(3)]
     recording = read_one(write(tmp_path, lines))
     assert [item.changed_index for item in recording.requests] == [None, -1, -1]
-    assert [[message.text for message in item.system or ()] for item in recording.requests] == [[], ["10:01"], ["10:02"]]
+    assert [[message.text for message in item.system or ()] for item in recording.requests] == [
+        [],
+        ["10:01"],
+        ["10:02"],
+    ]
 
 
 def test_another_number_of_system_messages_cannot_be_restated(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lading.testing.answers import Refusal
-from lading.testing.threads import Threads
+from lading.testing.provider import Threads
 
 ASK: dict[str, Any] = {"role": "user", "content": "hi"}
 AGAIN: dict[str, Any] = {"type": "continue", "previous_message_id": "m"}

@@ -1,37 +1,16 @@
 """Artifacts: immutable bytes, named by their own SHA-256.
 
-One store value serves one session of one tenant. A digest that was put under another session is unknown
+A ``FilesystemArtifacts`` serves one session of one tenant. A digest that was put under another session is unknown
 here, so knowing a digest never gives access to another tenant's content.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from lading.errors import AddressError
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-class ArtifactStore(Protocol):
-    """Create-only content. What was put once is never changed and never removed through this interface."""
-
-    def put(self, data: bytes) -> str:
-        """Keep the bytes and return their SHA-256 in hex. Putting the same bytes again changes nothing.
-
-        Raises StoreError when they cannot be kept, TamperedError when other bytes lie under that digest.
-        """
-
-    def get(self, digest: str) -> bytes:
-        """The bytes of that digest, checked against it.
-
-        Raises AddressError when the digest is malformed or was never put, TamperedError when what lies
-        there is not what was put, StoreError when it cannot be read.
-        """
-
-    def __contains__(self, digest: str) -> bool:
-        """Whether something was put under that digest. False for anything that is not a digest."""
 
 
 def is_digest(text: str) -> bool:

@@ -26,7 +26,7 @@ _CAN_SYNC_FOLDERS = hasattr(os, "O_DIRECTORY")
 
 
 class FilesystemArtifacts:
-    """The ArtifactStore of one session of one tenant, in files below ``root``.
+    """The artifacts of one session of one tenant, in files below ``root``.
 
     A file appears whole or not at all: it is written beside its place and renamed. With ``fsync`` a
     returned ``put`` also survives loss of power. Folders are made by the first ``put``; the parent of
@@ -47,7 +47,10 @@ class FilesystemArtifacts:
         return self._root / jsonbytes.digest(f"{self._tenant}/{self._session}".encode())[:32]
 
     def put(self, data: bytes) -> str:
-        """Keep the bytes; returns their digest. Raises StoreError, TamperedError."""
+        """Keep the bytes and return their SHA-256 in hex. Putting the same bytes again changes nothing.
+
+        Raises StoreError when they cannot be kept, TamperedError when other bytes lie under that digest.
+        """
         digest = jsonbytes.digest(data)
         if digest in self:
             self.get(digest)
@@ -60,7 +63,11 @@ class FilesystemArtifacts:
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes of that digest. Raises AddressError, TamperedError, StoreError."""
+        """The bytes of that digest, checked against it.
+
+        Raises AddressError when the digest is malformed or was never put, TamperedError when what lies
+        there is not what was put, StoreError when it cannot be read.
+        """
         path = self._find(check_digest(digest))
         address = Address(self._tenant, self._session, "blob", digest)
         if path is None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from lading.cli.plaintables import Column, amount, figures, money, number, print_table, say, where
+from lading.cli.plaintables import Column, amount, money, number, print_items, print_table, say, where
 from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
-from lading.evaluate.sidebyside import Row, SideBySide, words
+from lading.evaluate.sidebyside import SideBySide, words
 from lading.evaluate.tooluse import Place
 
 _CHANGED_PLACES = 5
@@ -23,7 +23,7 @@ def print_bill(
     requests change what was sent before."""
     print_table(
         "the bill",
-        (Column("", left=True), *figures("calls", "cache read", "cache write", "uncached", "output", "cost")),
+        [Column("", left=True), *map(Column, ("calls", "cache read", "cache write", "uncached", "output", "cost"))],
         rows=[
             *((("everything sent", *_simulated_cells(simulated)),) if simulated.calls else ()),
             *((("billed", *_billed_cells(billed)),) if billed else ()),
@@ -93,26 +93,17 @@ def _print_misses(misses: Sequence[Miss], names: Mapping[str, str]) -> None:
     causes = Counter(miss.cause for miss in misses).most_common()
     known = any(miss.changed_index is not None for miss in misses)
     groups = {cause: [miss for miss in misses if miss.cause == cause] for cause, _ in causes}
-    print_table(
+    print_items(
         "cache misses",
-        (
-            Column("cause", left=True),
-            *figures("calls", "written again", "extra cost"),
-            Column("longest idle", only_wide=True),
-            Column("largest", left=True),
-            *((Column("its first change", left=True),) if known else ()),
-        ),
-        rows=[
-            (
-                CAUSES[cause],
-                f"{len(group):,}",
-                amount(sum(miss.rewritten_tokens for miss in group)),
-                _sum_money(miss.extra_usd for miss in group),
-                _longest(miss.idle_s for miss in group),
-                _where(_worst(group), names),
-                *((_first_change(_worst(group)),) if known else ()),
-            )
-            for cause, group in groups.items()
+        list(groups.values()),
+        columns=[
+            (Column("cause", left=True), lambda group: CAUSES[group[0].cause]),
+            (Column("calls"), lambda group: f"{len(group):,}"),
+            (Column("written again"), lambda group: amount(sum(miss.rewritten_tokens for miss in group))),
+            (Column("extra cost"), lambda group: _sum_money(miss.extra_usd for miss in group)),
+            (Column("longest idle", only_wide=True), lambda group: _longest(miss.idle_s for miss in group)),
+            (Column("largest", left=True), lambda group: _where(_worst(group), names)),
+            *([(Column("its first change", left=True), _first_change)] if known else []),
         ],
     )
 
@@ -139,11 +130,12 @@ def _where(miss: Miss, names: Mapping[str, str]) -> str:
     return where(Place(miss.session, miss.message_index, ""), names)
 
 
-def _first_change(miss: Miss) -> str:
-    """Where the request first differs from the one before it."""
-    if miss.changed_index is None:
+def _first_change(group: Sequence[Miss]) -> str:
+    """Where the request first differs from the one before it, in the largest miss."""
+    changed_index = _worst(group).changed_index
+    if changed_index is None:
         return ""
-    return _changed_at(miss.changed_index)
+    return _changed_at(changed_index)
 
 
 def _changed_at(index: int) -> str:
@@ -167,27 +159,30 @@ def print_side_by_side(found: SideBySide) -> None:
     others = dict(found.simulated)
     sent = others.pop("append-only")
     tokens, output = found.output
-    print_table(
+    print_items(
         f"as billed and as simulated, {number(found.calls, 'call')}",
-        (
-            Column("", left=True),
-            *figures("cache read", "cache write", "uncached", "input cost", "scaled", "with output"),
-        ),
-        rows=[
-            (name, *_cells(row), in_unit(row.cost), in_unit(row.scaled_cost), in_unit(row.scaled_cost + output))
-            for name, row in {"billed": found.recorded, "everything sent": sent, **others}.items()
+        list({"billed": found.recorded, "everything sent": sent, **others}.items()),
+        columns=[
+            (Column("", left=True), lambda item: item[0]),
+            (Column("cache read"), lambda item: amount(item[1].input.read_tokens)),
+            (Column("cache write"), lambda item: amount(item[1].input.written_tokens)),
+            (Column("uncached"), lambda item: amount(item[1].input.fresh_tokens)),
+            (Column("input cost"), lambda item: in_unit(item[1].cost)),
+            (Column("scaled"), lambda item: in_unit(item[1].scaled_cost)),
+            (Column("with output"), lambda item: in_unit(item[1].scaled_cost + output)),
         ],
     )
     calls, paid, by_card = found.paid
     if calls:
         say(f"paid: {money(paid)} as recorded of {number(calls, 'call')}; {money(by_card)} at the card's prices")
-    print_table(
+    print_items(
         f"billed input beyond everything sent: {in_unit(found.recorded.cost - sent.cost, signed=True)}",
-        (Column("of it", left=True), Column("calls"), Column("tokens"), Column("cost")),
-        rows=[
-            (words(part, found), f"{part.calls:,}", amount(part.tokens), in_unit(part.cost, signed=True))
-            for part in found.differences
-            if part.tokens or abs(part.cost) > 1e-9
+        [part for part in found.differences if part.tokens or abs(part.cost) > 1e-9],
+        columns=[
+            (Column("of it", left=True), lambda part: words(part, found)),
+            (Column("calls"), lambda part: f"{part.calls:,}"),
+            (Column("tokens"), lambda part: amount(part.tokens)),
+            (Column("cost"), lambda part: in_unit(part.cost, signed=True)),
         ],
     )
     for note in _side_notes(found, tokens):
@@ -204,10 +199,6 @@ def _side_notes(found: SideBySide, output_tokens: int) -> Iterator[str]:
         yield f"{number(found.unbilled_calls, 'replayed call')} without a recorded bill left out"
     if found.unreplayed_bills:
         yield f"{number(found.unreplayed_bills, 'recorded bill')} of no replayed call left out"
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    return tuple(map(amount, (row.input.read_tokens, row.input.written_tokens, row.input.fresh_tokens)))
 
 
 def _in_usd(cost: float, *, signed: bool = False) -> str:

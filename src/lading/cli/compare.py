@@ -14,7 +14,7 @@ import click
 from lading.cli import terminal
 from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
 from lading.cli.compare_output import facts_of, named_facts, print_standings
-from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.output_file import OutputFile
 from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
@@ -133,8 +133,9 @@ def command(
         rivals = _rivals(strategies, whens, verbatims)
         page_file = None
         if report_path is not None:
-            target = check_spares(report_path, files, option="--report")
-            page_file = stack.enter_context(OutputFile(target, example="compare.html"))
+            page_file = stack.enter_context(
+                OutputFile(report_path, used=files, option="--report", example="compare.html")
+            )
         recordings, problems = read_all(files)
         sessions = _sessions(recordings, Options(model=model, wire=wire, counter=counter))
         probes, unknown = _probes(sessions, probes_path)

@@ -9,7 +9,7 @@ import click
 
 from lading.cli import terminal
 from lading.cli.explanations import explain_difference
-from lading.cli.plaintables import say
+from lading.cli.plaintables import say, say_answer
 from lading.cli.request_names import named_snapshot
 from lading.evaluate.differences import diff
 from lading.pointers import as_text
@@ -47,10 +47,7 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
         for line in difflib.unified_diff(before, after, one, other, lineterm=""):
             say(line, _MARKS.get(line[:1], ""))
     else:
-        first, *others = explain_difference(difference)
-        say(first, style="bold")
-        for line in others:
-            say(line)
+        say_answer(explain_difference(difference))
     sys.exit(0 if difference.parting is None else terminal.FOUND)
 
 

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from lading.cli.bill_output import billed_cost, print_bill, simulated_cost
-from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say, short_names, where
+from lading.cli.plaintables import Column, amount, bar, number, print_items, print_table, say, short_names, where
 from lading.evaluate.inspection import Inspected, Summary, summarise, total
-from lading.evaluate.legality import Legality
+from lading.evaluate.legality import Broken, Legality
 from lading.evaluate.tooluse import Place, Result, ToolRow, ToolSummary
 from lading.sources import Problem
 
@@ -19,7 +21,7 @@ def as_json_value(
 ) -> dict[str, Any]:
     """The figures of all sessions together, of each, and what was wrong with the files."""
     sessions = [
-        {"file": file, "session": item.session, "setting": item.setting, **_fields(summarise(item.found, top=top))}
+        {"file": file, "session": item.session, "setting": item.setting, **asdict(summarise(item.found, top=top))}
         for file, item in inspected
     ]
     together = summarise(total([item.found for _, item in inspected]), top=top)
@@ -41,10 +43,6 @@ def print_report(items: Sequence[Inspected], *, top: int) -> None:
         _print_check(summary.legality, names, top=top)
     if len(items) > 1:
         _print_sessions(items, names, top=top)
-
-
-def _fields(summary: Summary) -> dict[str, Any]:
-    return {name: getattr(summary, name) for name in summary.__struct_fields__}
 
 
 def _print_heading(items: Sequence[Inspected], summary: Summary) -> None:
@@ -76,33 +74,28 @@ def _listed(values: Counter[str]) -> str:
     return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
 
 
-LAYER_NAMES = {"tools": "tool schemas", "tool_calls": "tool calls, with arguments", "images": "images, documents"}
+_LAYER_NAMES = {"tools": "tool schemas", "tool_calls": "tool calls, with arguments", "images": "images, documents"}
 """What tables call the layers whose names do not say enough."""
+
+
+def layer_name(layer: str) -> str:
+    """What tables call a layer."""
+    return _LAYER_NAMES.get(layer, layer.replace("_", " "))
 
 
 def _print_layers(summary: Summary) -> None:
     sent = sum(mass.sent_tokens for mass in summary.layers.values())
     layers = sorted(summary.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
-    print_table(
+    print_items(
         "by layer",
-        (
-            Column("layer", left=True),
-            *figures("parts", "tokens"),
-            Column("share", left=True),
-            Column("sent"),
-            Column("of sent", left=True),
-        ),
-        rows=[
-            (
-                LAYER_NAMES.get(name, name.replace("_", " ")),
-                f"{mass.items:,}",
-                amount(mass.tokens),
-                bar(mass.tokens, summary.tokens),
-                amount(mass.sent_tokens),
-                bar(mass.sent_tokens, sent),
-            )
-            for name, mass in layers
-            if mass.items
+        [(layer_name(name), mass) for name, mass in layers if mass.items],
+        columns=[
+            (Column("layer", left=True), lambda item: item[0]),
+            (Column("parts"), lambda item: f"{item[1].items:,}"),
+            (Column("tokens"), lambda item: amount(item[1].tokens)),
+            (Column("share", left=True), lambda item: bar(item[1].tokens, summary.tokens)),
+            (Column("sent"), lambda item: amount(item[1].sent_tokens)),
+            (Column("of sent", left=True), lambda item: bar(item[1].sent_tokens, sent)),
         ],
     )
     say("sent: each token once for every model call whose request holds it, nothing ever removed", style="dim")
@@ -110,30 +103,20 @@ def _print_layers(summary: Summary) -> None:
 
 def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
     everything = sum(row.calls.tokens + row.results.tokens for row in rows)
-    print_table(
+    print_items(
         "by tool",
-        (
-            Column("tool", left=True),
-            *figures("calls", "arguments", "results", "errors", "result tokens"),
-            Column("share", left=True),
-            Column("mean", only_wide=True),
-            Column("largest", only_wide=True),
-            Column("sent"),
-        ),
-        rows=[
-            (
-                row.name,
-                f"{row.calls.items:,}",
-                amount(row.calls.tokens),
-                f"{row.results.items:,}",
-                f"{row.errors:,}",
-                amount(row.results.tokens),
-                bar(row.calls.tokens + row.results.tokens, everything),
-                f"{row.mean_tokens:,.0f}",
-                amount(row.largest_tokens),
-                amount(row.calls.sent_tokens + row.results.sent_tokens),
-            )
-            for row in rows
+        rows,
+        columns=[
+            (Column("tool", left=True), lambda row: row.name),
+            (Column("calls"), lambda row: f"{row.calls.items:,}"),
+            (Column("arguments"), lambda row: amount(row.calls.tokens)),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("result tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.calls.tokens + row.results.tokens, everything)),
+            (Column("mean", only_wide=True), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest", only_wide=True), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.calls.sent_tokens + row.results.sent_tokens)),
         ],
         top=top,
     )
@@ -141,51 +124,34 @@ def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
 
 def _print_content(rows: Sequence[ToolRow], *, top: int) -> None:
     everything = sum(row.results.tokens for row in rows)
-    print_table(
+    print_items(
         "results by content",
-        (
-            Column("content", left=True),
-            *figures("results", "errors", "tokens"),
-            Column("share", left=True),
-            *figures("mean", "largest", "sent"),
-        ),
-        rows=[
-            (
-                row.name,
-                f"{row.results.items:,}",
-                f"{row.errors:,}",
-                amount(row.results.tokens),
-                bar(row.results.tokens, everything),
-                f"{row.mean_tokens:,.0f}",
-                amount(row.largest_tokens),
-                amount(row.results.sent_tokens),
-            )
-            for row in rows
+        rows,
+        columns=[
+            (Column("content", left=True), lambda row: row.name),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.results.tokens, everything)),
+            (Column("mean"), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest"), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.results.sent_tokens)),
         ],
         top=top,
     )
 
 
 def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
-    print_table(
+    print_items(
         "largest results",
-        (
-            *figures("tokens", "sent"),
-            Column("tool", left=True),
-            Column("content", left=True, only_wide=True),
-            Column("where", left=True),
-            Column("first words", left=True, crop=True),
-        ),
-        rows=[
-            (
-                amount(result.tokens),
-                amount(result.sent_tokens),
-                result.place.tool,
-                result.content_type,
-                where(result.place, names),
-                result.first_words,
-            )
-            for result in results
+        results,
+        columns=[
+            (Column("tokens"), lambda result: amount(result.tokens)),
+            (Column("sent"), lambda result: amount(result.sent_tokens)),
+            (Column("tool", left=True), lambda result: result.place.tool),
+            (Column("content", left=True, only_wide=True), lambda result: result.content_type),
+            (Column("where", left=True), lambda result: where(result.place, names)),
+            (Column("first words", left=True, crop=True), lambda result: result.first_words),
         ],
     )
 
@@ -222,23 +188,15 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
         f"\ncheck: {legality.illegal_requests:,} of {requests} break a rule of their provider",
         style="bold red" if legality.illegal_requests else "bold green",
     )
-    print_table(
+    print_items(
         "",
-        (
-            Column("rule", left=True),
-            *figures("requests", "places"),
-            Column("first place", left=True),
-            Column("what", left=True),
-        ),
-        rows=[
-            (
-                item.rule,
-                f"{item.requests:,}",
-                f"{item.places:,}",
-                f"{where(Place(item.session, item.message_index, ''), names)}: {item.path}",
-                item.detail,
-            )
-            for item in legality.broken
+        legality.broken,
+        columns=[
+            (Column("rule", left=True), lambda item: item.rule),
+            (Column("requests"), lambda item: f"{item.requests:,}"),
+            (Column("places"), lambda item: f"{item.places:,}"),
+            (Column("first place", left=True), lambda item: _first_place(item, names)),
+            (Column("what", left=True), lambda item: item.detail),
         ],
         top=top,
     )
@@ -247,34 +205,27 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
         say(f"what a replay repairs by itself: {repaired}")
 
 
+def _first_place(item: Broken, names: Mapping[str, str]) -> str:
+    return f"{where(Place(item.session, item.message_index, ''), names)}: {item.path}"
+
+
 def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top: int) -> None:
     everything = sum(item.found.tokens for item in items)
     billed = any(item.found.billed for item in items)
     checked = any(item.found.legality for item in items)
-    print_table(
+    print_items(
         "largest sessions",
-        (
-            Column("session", left=True),
-            Column("messages", only_wide=True),
-            *figures("calls", "tokens"),
-            Column("share", left=True),
-            *figures("sent", "everything sent"),
-            *((Column("billed"),) if billed else ()),
-            *((Column("illegal"),) if checked else ()),
-        ),
-        rows=[
-            (
-                names[item.session],
-                f"{item.found.counts.messages:,}",
-                f"{item.found.append_only.calls:,}",
-                amount(item.found.tokens),
-                bar(item.found.tokens, everything),
-                amount(item.found.append_only.input.tokens),
-                simulated_cost(item.found.append_only),
-                *((_billed_cost(item),) if billed else ()),
-                *((_illegal(item),) if checked else ()),
-            )
-            for item in sorted(items, key=lambda item: -item.found.tokens)
+        sorted(items, key=lambda item: -item.found.tokens),
+        columns=[
+            (Column("session", left=True), lambda item: names[item.session]),
+            (Column("messages", only_wide=True), lambda item: f"{item.found.counts.messages:,}"),
+            (Column("calls"), lambda item: f"{item.found.append_only.calls:,}"),
+            (Column("tokens"), lambda item: amount(item.found.tokens)),
+            (Column("share", left=True), lambda item: bar(item.found.tokens, everything)),
+            (Column("sent"), lambda item: amount(item.found.append_only.input.tokens)),
+            (Column("everything sent"), lambda item: simulated_cost(item.found.append_only)),
+            *([(Column("billed"), _billed_cost)] if billed else []),
+            *([(Column("illegal"), _illegal)] if checked else []),
         ],
         top=top,
     )

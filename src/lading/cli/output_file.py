@@ -17,11 +17,15 @@ class OutputFile:
     """Written under another name until all is there; what stood in its place is replaced at the end, or left
     as it is when anything fails before.
 
-    Raises InputError when the place cannot be written.
+    Raises InputError when the place cannot be written, or is that of a file which the command uses.
     """
 
-    def __init__(self, path: Path, *, example: str) -> None:
-        """``example``: a good name for such a file, for the error when a folder is given."""
+    def __init__(self, path: str, *, used: Sequence[str], option: str, example: str) -> None:
+        """``option``: names the path. ``example``: a good name for such a file, for the error when a folder is
+        given."""
+        for other in used:
+            if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+                raise InputError(f"{option} would overwrite {other}, which this command uses. Give another file.")
         self._path = Path(os.path.realpath(path))
         if self._path.is_dir():
             raise InputError(f"{path} is a folder. Name the file to write, for example {path}/{example}.")
@@ -66,11 +70,3 @@ class OutputFile:
                 f"{self._path} cannot be written: {error.strerror}. Check permissions and free space, or choose "
                 "another place; nothing was written there."
             ) from error
-
-
-def check_spares(path: str, used: Sequence[str], *, option: str) -> Path:
-    """The path an option names. Raises InputError when writing there would replace a file that the command uses."""
-    for other in used:
-        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-            raise InputError(f"{option} would overwrite {other}, which this command uses. Give another file.")
-    return Path(path)

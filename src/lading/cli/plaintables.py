@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from rich import box
@@ -13,6 +14,8 @@ from rich.text import Text
 
 from lading.cli import terminal
 from lading.evaluate.tooluse import Place
+
+T = TypeVar("T")
 
 _BAR_CELLS = 10
 _CROP_CHARS, _NARROW_CROP_CHARS = 48, 24
@@ -32,11 +35,6 @@ class Column(Struct, frozen=True):
     """Left out where the terminal is narrow."""
     crop: bool = False
     """Cut to what is worth showing of a text of any length."""
-
-
-def figures(*titles: str) -> tuple[Column, ...]:
-    """Columns of figures."""
-    return tuple(map(Column, titles))
 
 
 class _Width(Struct, frozen=True):
@@ -74,6 +72,14 @@ def print_table(
         terminal.out.print(table)
     if top is not None and len(rows) > top:
         say(f"and {len(rows) - top:,} more; --top {len(rows)} shows all", style="dim")
+
+
+def print_items(
+    title: str, items: Sequence[T], *, columns: Sequence[tuple[Column, Callable[[T], str]]], top: int | None = None
+) -> None:
+    """A table with a row for each item, like ``print_table``; each column with what it says of one."""
+    rows = [[cell(item) for _, cell in columns] for item in items]
+    print_table(title, [column for column, _ in columns], rows=rows, top=top)
 
 
 def short_names(sessions: Iterable[str]) -> dict[str, str]:
@@ -124,6 +130,12 @@ def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, 
 def say(text: str, style: str = "") -> None:
     """A line on stdout, as long as it is."""
     terminal.out.print(Text(terminal.printable(text), style=style), soft_wrap=True)
+
+
+def say_answer(lines: Sequence[str]) -> None:
+    """Lines on stdout, the first of which answers."""
+    for at, line in enumerate(lines):
+        say(line, style="" if at else "bold")
 
 
 def amount(tokens: int) -> str:

@@ -53,8 +53,8 @@ class ModelNotes:
             self._left_out.add(session)
             requests = "1 request starts" if left_out == 1 else f"{left_out:,} requests start"
             terminal.warn(
-                f"session {session}: {requests} with more or fewer system messages than the first; that change is not "
-                "replayed. It would cost a cache write of the whole request with any strategy."
+                f"session {session}: {requests} with more or fewer system messages than the first; that change is "
+                "not replayed. It would cost a cache write of the whole request with any strategy."
             )
 
     def note(self, events: Iterable[Event]) -> None:

@@ -18,13 +18,14 @@ from lading.addresses import name_from
 from lading.cli import terminal
 from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
 from lading.cli.bill_output import as_json_value
-from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.output_file import OutputFile
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replay_output import print_tables, report
 from lading.cli.replaying import Planned, plans_for, walked
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
+from lading.evaluate.billing import model_calls
 from lading.evaluate.plan import Options
 from lading.evaluate.recorded import Call
 from lading.evaluate.sidebyside import SideBySide, added, side_by_side
@@ -168,15 +169,10 @@ def command(
 
 
 def _note_silent(recordings: Sequence[Recording]) -> None:
-    silent = sum(not _has_call(recording) for recording in recordings)
+    silent = sum(not model_calls(recording.messages) for recording in recordings)
     if silent:
         sessions = "1 session has" if silent == 1 else f"{silent:,} sessions have"
         terminal.warn(f"{sessions} no call to replay: no assistant message follows a user message.")
-
-
-def _has_call(recording: Recording) -> bool:
-    roles = [message.role for message in recording.messages]
-    return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
 def _chosen(
@@ -202,11 +198,11 @@ def _outputs(
     used = (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
     emitter = page_file = None
     if emit_path:
-        target = check_spares(emit_path, used, option="--emit")
-        emitter = stack.enter_context(OutputFile(target, example="requests.jsonl"))
+        emitter = stack.enter_context(OutputFile(emit_path, used=used, option="--emit", example="requests.jsonl"))
     if report_path:
-        target = check_spares(report_path, used, option="--report")
-        page_file = stack.enter_context(OutputFile(target, example="report.html"))
+        page_file = stack.enter_context(
+            OutputFile(report_path, used=used, option="--report", example="report.html")
+        )
     return emitter, page_file
 
 

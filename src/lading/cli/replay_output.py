@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.cli.bill_output import print_side_by_side
-from lading.cli.plaintables import Column, figures, number, print_table, say
+from lading.cli.plaintables import Column, number, print_items, say
 from lading.economics import OwnCalls
 from lading.evaluate.prices import Price, price_of
 from lading.evaluate.recorded import Call, Plan
@@ -30,11 +30,6 @@ forced, voluntary: edits, one for each log entry changed or span cut off; forced
 margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
 
 _WORDS = {"wire": "provider format", "output_reserve": "output reserve", "ttl_s": "seconds until the cache cools"}
-_COLUMNS = (
-    *figures("calls", "errors", "mean tokens"),
-    Column("p95", only_wide=True),
-    *figures("peak", "of everything", "cost", "forced", "voluntary"),
-)
 
 
 class Report(Struct, frozen=True):
@@ -158,28 +153,32 @@ def _listed(value: Any) -> str:
 
 def _print_figures(title: str, first: str, figures: Mapping[str, Tally]) -> None:
     """A row of figures for each name. What rules are broken has a column where any is."""
-    broken = (Column("violations", left=True),) if any(each.violations for each in figures.values()) else ()
-    rows = [(name, *_cells(each)) for name, each in figures.items()]
-    print_table(title, (Column(first, left=True), *_COLUMNS, *broken), rows=rows)
+
+    def measured(figure: Callable[[Tally], str]) -> Callable[[tuple[str, Tally]], str]:
+        return lambda item: figure(item[1]) if item[1].calls > len(item[1].typed_errors) else "-"
+
+    has_broken = any(each.violations for each in figures.values())
+    print_items(
+        title,
+        list(figures.items()),
+        columns=[
+            (Column(first, left=True), lambda item: item[0]),
+            (Column("calls"), lambda item: f"{item[1].calls:,}"),
+            (Column("errors"), lambda item: f"{len(item[1].typed_errors):,}"),
+            (Column("mean tokens"), measured(lambda each: f"{each.tokens_mean:,.0f}")),
+            (Column("p95", only_wide=True), measured(lambda each: f"{each.tokens_p95:,}")),
+            (Column("peak"), measured(lambda each: f"{each.tokens_peak:,}")),
+            (Column("of everything"), measured(lambda each: f"{each.append_only_share:.3f}")),
+            (Column("cost"), measured(lambda each: f"{each.cost_ratio:.3f}")),
+            (Column("forced"), lambda item: f"{item[1].edits.forced:,}"),
+            (Column("voluntary"), lambda item: f"{item[1].edits.voluntary:,}"),
+            *([(Column("violations", left=True), _violations)] if has_broken else []),
+        ],
+    )
 
 
-def _cells(figures: Tally) -> list[str]:
-    measured = [
-        f"{figures.tokens_mean:,.0f}",
-        f"{figures.tokens_p95:,}",
-        f"{figures.tokens_peak:,}",
-        f"{figures.append_only_share:.3f}",
-        f"{figures.cost_ratio:.3f}",
-    ]
-    has_requests = figures.calls > len(figures.typed_errors)
-    return [
-        f"{figures.calls:,}",
-        f"{len(figures.typed_errors):,}",
-        *(measured if has_requests else ["-"] * len(measured)),
-        f"{figures.edits.forced:,}",
-        f"{figures.edits.voluntary:,}",
-        ", ".join(f"{rule} {times}x" for rule, times in figures.violations.items()),
-    ]
+def _violations(item: tuple[str, Tally]) -> str:
+    return ", ".join(f"{rule} {times}x" for rule, times in item[1].violations.items())
 
 
 def emit_line(call: Call, plan: Plan) -> bytes:

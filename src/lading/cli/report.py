@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import click
 
 from lading.cli import terminal
-from lading.cli.output_file import OutputFile, check_spares
+from lading.cli.output_file import OutputFile
 from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for, walked
@@ -46,7 +46,7 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
         used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
         target = None
         if not as_json:
-            target = stack.enter_context(OutputFile(check_spares(path, used, option="-o"), example="report.html"))
+            target = stack.enter_context(OutputFile(path, used=used, option="-o", example="report.html"))
         stores = [place for place in places if os.path.isdir(place)]
         files = [place for place in places if not os.path.isdir(place)]
         data = ReportData(FORMAT, (*_from_stores(stores), *_from_files(files)))

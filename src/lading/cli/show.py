@@ -17,12 +17,7 @@ from lading.pointers import resolve
 @click.command("show")
 @click.argument("what", metavar="STORE|MANIFEST|ADDRESS")
 @click.option(
-    "--store",
-    "folder",
-    default=".",
-    show_default=True,
-    metavar="DIR",
-    help="The store to read an ADDRESS from.",
+    "--store", "folder", default=".", show_default=True, metavar="DIR", help="The store to read an ADDRESS from."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from lading.addresses import Address, relative
 from lading.cli import terminal
 from lading.cli.explanations import moment
-from lading.cli.plaintables import Column, amount, figures, number, print_table, say
+from lading.cli.plaintables import Column, amount, number, print_items, say
 from lading.compaction.record_lines import RecordText, read
 from lading.log import Edit, Entry
 from lading.manifest import totals, unseal
@@ -25,11 +25,6 @@ from lading.snapshots import Shown, Snapshot
 from lading.stores import SessionStore
 from lading.view import rebuild
 
-_SESSIONS = (
-    Column("session", left=True),
-    *figures("calls", "messages", "last tokens", "edits"),
-    Column("newest (UTC)", left=True),
-)
 _MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
 """How a terminal shows who speaks; what else a record says is dim."""
 
@@ -75,18 +70,18 @@ def listed(store: SessionStore) -> list[Listed]:
 def print_sessions(sessions: Sequence[Listed]) -> None:
     """A table of the sessions, how many in its first line."""
     say(f"{number(len(sessions), 'session')}, {number(sum(item.calls for item in sessions), 'call')}")
-    rows = [
-        (
-            f"{item.tenant}/{item.session}",
-            f"{item.calls:,}",
-            f"{item.entries:,}",
-            amount(item.tokens),
-            f"{item.edits:,}",
-            moment(item.at_s) or "-",
-        )
-        for item in sessions
-    ]
-    print_table("", _SESSIONS, rows=rows)
+    print_items(
+        "",
+        sessions,
+        columns=[
+            (Column("session", left=True), lambda item: f"{item.tenant}/{item.session}"),
+            (Column("calls"), lambda item: f"{item.calls:,}"),
+            (Column("messages"), lambda item: f"{item.entries:,}"),
+            (Column("last tokens"), lambda item: amount(item.tokens)),
+            (Column("edits"), lambda item: f"{item.edits:,}"),
+            (Column("newest (UTC)", left=True), lambda item: moment(item.at_s) or "-"),
+        ],
+    )
     for item in sessions:
         for record in item.records:
             say(f"{item.tenant}/{item.session} since call {record.call}: {_summed_up(record)}")

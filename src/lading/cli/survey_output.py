@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import asdict
+
 from lading.cli.bill_output import billed_cost
-from lading.cli.inspect_output import LAYER_NAMES, print_report
-from lading.cli.plaintables import Column, amount, bar, figures, number, print_table, say
+from lading.cli.inspect_output import layer_name, print_report
+from lading.cli.plaintables import Column, amount, bar, number, print_items, print_table, say
 from lading.evaluate.inspection import Inspected, Inspection, summarise
 from lading.evaluate.survey import PlaceSummary
 from lading.sources import Problem
@@ -34,8 +36,9 @@ def nothing_found(places: Iterable[Place]) -> str:
 
 def place_json_value(row: PlaceSummary, *, top: int) -> dict[str, Any]:
     """The figures of a place as the JSON output has them."""
-    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name != "found"}
-    return {**fields, "total": None if row.found is None else summarise(row.found, top=top)}
+    fields = asdict(row)
+    found = fields.pop("found")
+    return {**fields, "total": None if found is None else summarise(found, top=top)}
 
 
 def print_survey(
@@ -61,29 +64,19 @@ def print_survey(
 
 
 def _print_places(rows: Sequence[PlaceSummary]) -> None:
-    print_table(
+    print_items(
         "logs on this machine",
-        (
-            Column("tool", left=True),
-            Column("sessions"),
-            Column("files", only_wide=True),
-            Column("size"),
-            Column("first", left=True),
-            Column("last", left=True),
-            Column("calls", only_wide=True),
-            *figures("tokens", "billed"),
-        ),
-        rows=[
-            (
-                row.tool,
-                "unknown" if row.sessions is None else f"{row.sessions:,}",
-                f"{row.files:,}",
-                size(row.size_bytes),
-                _day(row.first_s),
-                _day(row.last_s),
-                *_figures(row),
-            )
-            for row in rows
+        rows,
+        columns=[
+            (Column("tool", left=True), lambda row: row.tool),
+            (Column("sessions"), lambda row: "unknown" if row.sessions is None else f"{row.sessions:,}"),
+            (Column("files", only_wide=True), lambda row: f"{row.files:,}"),
+            (Column("size"), lambda row: size(row.size_bytes)),
+            (Column("first", left=True), lambda row: _day(row.first_s)),
+            (Column("last", left=True), lambda row: _day(row.last_s)),
+            (Column("calls", only_wide=True), lambda row: f"{row.found.counts.model_calls:,}" if row.found else ""),
+            (Column("tokens"), lambda row: amount(row.found.tokens) if row.found else ""),
+            (Column("billed"), _billed),
         ],
     )
     for row in rows:
@@ -91,11 +84,10 @@ def _print_places(rows: Sequence[PlaceSummary]) -> None:
             say(f"{row.tool}: its logs are listed, not read", style="dim")
 
 
-def _figures(row: PlaceSummary) -> tuple[str, str, str]:
+def _billed(row: PlaceSummary) -> str:
     if row.found is None:
-        return "", "", ""
-    paid = billed_cost(row.found.billed) if row.found.billed else "not logged"
-    return f"{row.found.counts.model_calls:,}", amount(row.found.tokens), paid
+        return ""
+    return billed_cost(row.found.billed) if row.found.billed else "not logged"
 
 
 def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
@@ -109,7 +101,7 @@ def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
         ),
         rows=[
             (
-                LAYER_NAMES.get(layer, layer.replace("_", " ")),
+                layer_name(layer),
                 *(
                     cell
                     for mass, (_, inspection) in zip(masses, found, strict=True)

@@ -8,7 +8,7 @@ import click
 
 from lading.cli import terminal
 from lading.cli.explanations import explain_answer
-from lading.cli.plaintables import say
+from lading.cli.plaintables import say, say_answer
 from lading.cli.request_names import matching_sessions, open_existing
 from lading.errors import InputError
 from lading.snapshots import recorded
@@ -84,9 +84,6 @@ def _print(answers: list[Answer]) -> None:
         return
     shown = sorted(known, key=lambda given: given.verdict != "present") or answers
     for given in shown:
-        first, *others = explain_answer(given)
-        say(first, style="bold")
-        for line in others:
-            say(line)
+        say_answer(explain_answer(given))
     if len(answers) > len(shown):
         say(f"It was never in the other {len(answers) - len(shown)} sessions.")

@@ -72,8 +72,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
     if pressure.count(message) > cap_tokens:
         return clip(arrival.view, item, cap_tokens=cap_tokens, pressure=pressure)
     lossless = all(form.lossless for form in forms)
-    start, end = arrival.view.span(item.entry, item.entry)
-    shown = tuple(message if sibling is item else sibling.message for sibling in arrival.view.items[start:end])
+    shown = arrival.view.with_message(item, message)
     reason = "a large result" if lossless else f"a result above the admission cap of {cap_tokens} tokens"
     return Draft("reshaped" if lossless else "clipped", item.entry, item.entry, shown, reason, (pointer,))
 

@@ -54,9 +54,7 @@ def clip_arguments(view: View, item: Item, *, cap_tokens: int, reason: str, pres
     shorter = message.with_parts(tuple(parts))
     if shorter == message:
         return None
-    start, end = view.span(item.entry, item.entry)
-    shown = tuple(shorter if sibling is item else sibling.message for sibling in view.items[start:end])
-    return Draft("clipped", item.entry, item.entry, shown, reason, (pointer,))
+    return Draft("clipped", item.entry, item.entry, view.with_message(item, shorter), reason, (pointer,))
 
 
 def clip_used(view: View, drafts: Sequence[Draft], *, pressure: Pressure) -> list[Draft]:

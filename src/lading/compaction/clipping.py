@@ -42,9 +42,7 @@ def clip(view: View, item: Item, *, cap_tokens: int, pressure: Pressure) -> Draf
         return None
     reason = f"a result above the admission cap of {cap_tokens} tokens"
     message = item.message.with_parts(tuple(parts))
-    start, end = view.span(item.entry, item.entry)
-    shown = tuple(message if sibling is item else sibling.message for sibling in view.items[start:end])
-    return Draft("clipped", item.entry, item.entry, shown, reason, tuple(pointers))
+    return Draft("clipped", item.entry, item.entry, view.with_message(item, message), reason, tuple(pointers))
 
 
 def is_late_result(item: Item) -> bool:

@@ -19,9 +19,8 @@ from lading.compaction.arguments import clip_used, freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
 from lading.compaction.clearing import clear, consumed_before, worth_clearing
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
-from lading.compaction.digesting import digest, digested_tokens
+from lading.compaction.digesting import USED_ROUNDS, digest, digested_tokens, retired
 from lading.compaction.folding import FOLD_TOKENS, fold, folds, note_down
-from lading.compaction.retiring import USED_ROUNDS, retired
 from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps

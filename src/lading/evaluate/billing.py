@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading import economics
 from lading.evaluate.prices import price_of
@@ -56,17 +57,8 @@ class AppendOnly(Struct, frozen=True):
 
     def __add__(self, other: AppendOnly) -> AppendOnly:
         fuller = self if self.window_share >= other.window_share else other
-        return AppendOnly(
-            calls=self.calls + other.calls,
-            input=self.input + other.input,
-            output_tokens=self.output_tokens + other.output_tokens,
-            input_usd=self.input_usd + other.input_usd,
-            output_usd=self.output_usd + other.output_usd,
-            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
-            peak_tokens=fuller.peak_tokens,
-            window_tokens=fuller.window_tokens,
-            calls_over_window=self.calls_over_window + other.calls_over_window,
-        )
+        added = economics.fieldwise(self, other)
+        return replace(added, peak_tokens=fuller.peak_tokens, window_tokens=fuller.window_tokens)
 
 
 class Miss(Struct, frozen=True):
@@ -131,17 +123,7 @@ class Billed(Struct, frozen=True):
     misses: tuple[Miss, ...] = ()
 
     def __add__(self, other: Billed) -> Billed:
-        return Billed(
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            cost_usd=self.cost_usd + other.cost_usd,
-            calls_priced_by_card=self.calls_priced_by_card + other.calls_priced_by_card,
-            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
-            misses=self.misses + other.misses,
-        )
+        return economics.fieldwise(self, other)
 
 
 def model_calls(messages: Sequence[Message]) -> list[int]:

@@ -24,15 +24,7 @@ from lading.evaluate.guards import Guards
 from lading.evaluate.probes import Asked, Probe
 from lading.evaluate.showings import Arm
 from lading.evaluate.standings import Judged, Score, Standing, standing
-from lading.evaluate.walks import (
-    Clock,
-    Session,
-    Step,
-    count_in,
-    everything,
-    walk_arm,
-    walk_strategy,
-)
+from lading.evaluate.walks import Clock, Session, Step, count_in, everything, walk_arm, walk_strategy
 from lading.messages import Message
 from lading.tables import lookup
 

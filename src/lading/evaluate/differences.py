@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.log import Edit
-from lading.needles import shared_start
+from lading.shrink.folding import shared_start
 from lading.snapshots import Shown, Snapshot
 
 Cause: TypeAlias = Literal["nothing", "growth", "frame", "tools", "system", "fields", "edit", "history", "wire"]

@@ -13,14 +13,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
-from operator import add
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import SCHEME
+from lading.economics import fieldwise
 from lading.evaluate.columns import Columns
 from lading.messages import File, Message, Opaque, Part, Text, ToolCall, ToolResult
 
@@ -87,7 +87,7 @@ class Found(Struct, frozen=True):
     far_bound_steps: int = 0
 
     def __add__(self, other: Found) -> Found:
-        return Found(*map(add, astuple(self), astuple(other)))
+        return fieldwise(self, other)
 
 
 class Texts:

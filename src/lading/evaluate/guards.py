@@ -27,12 +27,14 @@ from lading.telling import essence
 _MOST_LONG_LINES = 100
 """Of a shortened result: so many lines that are no whole line of the original are looked for inside of it."""
 _MARKER = re.compile(
-    rf"\[[^\[\]]{{0,400}}(?:{SCHEME}[^\[\]]{{0,200}}\]|\] Kept at {SCHEME}\S{{0,600}})|{SCHEME}\S{{0,600}}"
-    r"|(?<!\w)\d{1,9}x(?!\w)|^\d{1,9}[|:]",
+    rf"\[(?:[^\[\]]|\[…\]){{0,400}}(?:{SCHEME}[^\[\]]{{0,200}}\]|\] Kept at {SCHEME}\S{{0,600}})"
+    rf"|{SCHEME}\S{{0,600}}"
+    r"|(?<!\w)\d{1,9}x(?!\w)|^\d{1,9}[|:]|^Steps \d{1,9}-\d{1,9}:",
     re.ASCII | re.MULTILINE,
 )
 """Lading's own: a note in brackets with an address in it or right behind it, an address, a count such as 12x, the
-number of a line or row, such as 12| and 12:. These tell figures about the log, not from it."""
+number of a line or row, such as 12| and 12:, and those of steps, such as Steps 2-9:. These are figures about the
+log, not from it."""
 
 
 class Kept(Struct, frozen=True):

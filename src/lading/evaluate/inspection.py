@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
+from lading.economics import fieldwise
 from lading.evaluate.billing import AppendOnly, Billed, Change, append_only, billed, changes, model_calls
 from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
 from lading.evaluate.legality import Legality, check_requests
@@ -44,7 +44,7 @@ class Counts(Struct, frozen=True):
     """Assistant messages after the first user message: the calls that a replay builds requests for."""
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+        return fieldwise(self, other)
 
 
 class Setting(Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.errors import IllegalRequest
 from lading.evaluate.recorded import Plan
@@ -84,11 +85,7 @@ def check_requests(
 
 
 def _violations(
-    messages: Sequence[Message],
-    plan: Plan,
-    tools: tuple[Tool, ...],
-    ends: Sequence[int],
-    tokens: Sequence[int],
+    messages: Sequence[Message], plan: Plan, tools: tuple[Tool, ...], ends: Sequence[int], tokens: Sequence[int]
 ) -> Iterator[list[Violation]]:
     """The violations of ``messages[:end]`` for each end, at the cost of what is new."""
     settings = plan.settings
@@ -117,15 +114,7 @@ def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> I
 
 
 def _more(item: Broken, *, requests: int, places: int) -> Broken:
-    return Broken(
-        item.rule,
-        item.requests + requests,
-        item.places + places,
-        item.session,
-        item.message_index,
-        item.path,
-        item.detail,
-    )
+    return replace(item, requests=item.requests + requests, places=item.places + places)
 
 
 def _ordered(items: Iterable[Broken]) -> tuple[Broken, ...]:

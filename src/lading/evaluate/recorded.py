@@ -12,17 +12,20 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.addresses import RESTORE
 from lading.budget import Budget
 from lading.economics import PrefixCache, Usage
 from lading.engine import Engine
 from lading.errors import PackError
-from lading.evaluate.restoring import RestoreOffer
 from lading.log import Edit
-from lading.messages import Message, Template
+from lading.messages import Message, Template, Tool
 from lading.pack import Pack
+from lading.restore import SCHEMA
 from lading.settings import Settings
 from lading.sources import Recording, ToolsSoFar, restated
 from lading.stores import SessionStore
+from lading.tokens.meter import Meter
+from lading.toolset import Detail, reduce_tools
 
 UNBOUNDED = Budget(window_tokens=2**40, output_reserve_tokens=0, margin_tokens=0)
 """The window of the yardstick."""
@@ -59,13 +62,17 @@ class Plan(Struct, frozen=True):
     restore: bool = False
     """Offer the tool ``restore`` beside the recorded ones, where the strategy can remove anything."""
 
+    def cache(self) -> PrefixCache:
+        """The provider's prompt cache at the start of a session."""
+        return PrefixCache(min_prefix_tokens=self.min_prefix_tokens, ttl_s=self.settings.cache_ttl_s)
+
 
 def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStore | None = None) -> Iterator[Call]:
     """The calls of a recorded session, in order. Manifests go to ``store``."""
     settings = replace(plan.settings, session=session)
     line = Engine(settings, store)
     yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
-    caches = [_cache(plan), _cache(plan)]
+    caches = [plan.cache(), plan.cache()]
     tools, prompts = ToolsSoFar(recording), restated(recording).at
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
     had_user = False
@@ -102,5 +109,36 @@ def _restate(changes: Iterable[tuple[int, Message]], *engines: Engine) -> None:
             engine.restate(entry, message)
 
 
-def _cache(plan: Plan) -> PrefixCache:
-    return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)
+class RestoreOffer:
+    """The tools of one replayed session, with the tool ``restore`` behind them or without."""
+
+    def __init__(self, meter: Meter, *, is_offered: bool) -> None:
+        """``is_offered``: whether it stands beside tools at all."""
+        self._meter = meter
+        self._is_offered = is_offered
+        self._tools: tuple[Tool, ...] = ()
+        self._together: tuple[Tool, ...] = ()
+        self._tokens: dict[Detail, int] = {}
+
+    def beside(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """What is offered at a call at which the session offered ``tools``: nothing where it offered none, and
+        no second tool of that name."""
+        if tools != self._tools:
+            taken = any(tool.name == RESTORE for tool in tools)
+            self._tools, self._tokens = tools, {}
+            self._together = (*tools, SCHEMA) if self._is_offered and tools and not taken else tools
+        return self._together
+
+    def part(self, billed: Usage, *, detail: Detail) -> Usage:
+        """Of the bill of the call just offered for, what the schema takes."""
+        if self._together is self._tools:
+            return Usage()
+        if detail not in self._tokens:
+            sizes = (reduce_tools(tools, detail) for tools in (self._together, self._tools))
+            together, alone = map(self._meter.count_tools, sizes)
+            self._tokens[detail] = together - alone
+        tokens = self._tokens[detail]
+        # Tools stand in the first unit of a request: that one is read from the cache, or nothing is.
+        if billed.read_tokens:
+            return Usage(read_tokens=tokens)
+        return Usage(written_tokens=tokens) if billed.written_tokens else Usage(fresh_tokens=tokens)

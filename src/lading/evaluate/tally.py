@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lading.economics import OwnCalls
+from lading.economics import OwnCalls, fieldwise
 from lading.errors import WindowExceeded
 from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call
 from lading.events import Repaired
+from lading.log import Edit
+from lading.manifest import Decision
 
 
 class TypedError(Struct, frozen=True):
@@ -34,6 +36,9 @@ class Edits(Struct, frozen=True):
     """Removed because the request would not have fit."""
     voluntary_tokens: int
     """Removed beyond what the window demanded, by any edit."""
+
+    def __add__(self, other: Edits) -> Edits:
+        return fieldwise(self, other)
 
 
 class Restore(Struct, frozen=True):
@@ -77,8 +82,6 @@ def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
     tokens = sorted(call.pack.tokens for call in sent if call.pack)
     events = [event for call in sent if call.pack for event in call.pack.events]
     edits = [edit for call in calls for edit in call.edits]
-    removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
-    forced = sum(edit.forced_tokens for edit in edits)
     own = [(taken, price) for call, price in priced if (taken := call.pack and call.pack.manifest.sent.own)]
     billed = sum(price.input(call.billed) for call, price in priced)
     billed += sum(taken.cost * price.base_usd for taken, price in own)
@@ -91,18 +94,21 @@ def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
         tokens_peak=tokens[-1] if tokens else 0,
         append_only_share=sum(tokens) / full_tokens if full_tokens else 1.0,
         cost_ratio=billed / full if full else 1.0,
-        edits=Edits(
-            forced=sum(edit.forced_tokens > 0 for edit in edits),
-            voluntary=sum(edit.forced_tokens == 0 for edit in edits),
-            forced_tokens=forced,
-            voluntary_tokens=removed - forced,
-        ),
+        edits=edits_among(edits),
         repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
         restore=_restore(priced, billed),
         own=sum((taken for taken, _ in own), OwnCalls()) if own else None,
     )
+
+
+def edits_among(edits: Sequence[Edit | Decision]) -> Edits:
+    """How many of these edits were forced, and how much they removed."""
+    removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
+    forced_tokens = sum(edit.forced_tokens for edit in edits)
+    forced = sum(edit.forced_tokens > 0 for edit in edits)
+    return Edits(forced, len(edits) - forced, forced_tokens, removed - forced_tokens)
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:

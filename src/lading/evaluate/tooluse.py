@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from lading.economics import fieldwise
 from lading.evaluate.layers import Mass, Weight
 from lading.messages import File, Image, Opaque, Text, ToolCall, ToolResult
 from lading.shrink.contenttypes import content_type
@@ -72,15 +73,7 @@ class ToolUse(Struct, frozen=True):
     """Results that say nothing."""
 
     def __add__(self, other: ToolUse) -> ToolUse:
-        return ToolUse(
-            self.calls + other.calls,
-            self.results + other.results,
-            self.unanswered + other.unanswered,
-            self.open_calls + other.open_calls,
-            self.orphans + other.orphans,
-            self.duplicate_ids + other.duplicate_ids,
-            self.empty + other.empty,
-        )
+        return fieldwise(self, other)
 
 
 class ToolRow(Struct, frozen=True):

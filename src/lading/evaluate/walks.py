@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Strategy
 from lading.counting import counter_on
-from lading.economics import PrefixCache, Rates, Usage
+from lading.economics import Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
 from lading.evaluate.recorded import Plan
@@ -127,7 +127,7 @@ def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, c
     """The calls as the engine answers them with this strategy at these rates."""
     plan = session.plan
     settings = replace(plan.settings, session=session.name, strategy=strategy, rates=rates)
-    line, cache, done = Engine(settings), _cache(plan), 0
+    line, cache, done = Engine(settings), plan.cache(), 0
     changes, firsts = restated(session.recording).at, dict[int, Message]()
     for call, position in enumerate(session.raw_calls):
         at_s, edits_before = session.at_s(call), len(line.history.edits)
@@ -171,7 +171,7 @@ def walk_arm(
 ) -> Iterator[Step]:
     """The calls as an arm answers them: encoded, checked, billed. ``bodies``: calls, from 0, that need a body."""
     plan = session.plan
-    builder, cache = _Builder(session, count), _cache(plan)
+    builder, cache = _Builder(session, count), plan.cache()
     showings = show(case_of(session, count=count))
     for call in range(len(session.calls)):
         started = clock()
@@ -250,7 +250,3 @@ def _reshaped(edits: Iterable[Edit], recording: Recording) -> Iterator[tuple[Mes
     for edit in edits:
         if edit.kind == "reshaped":
             yield from ((message, recording.messages[edit.first]) for message in edit.replacement)
-
-
-def _cache(plan: Plan) -> PrefixCache:
-    return PrefixCache(min_prefix_tokens=plan.min_prefix_tokens, ttl_s=plan.settings.cache_ttl_s)

@@ -11,7 +11,7 @@ from lading.economics import Usage
 from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.evaluate.prices import Price, price_of
 from lading.evaluate.simulated import SimulatedBills
-from lading.evaluate.tally import Edits
+from lading.evaluate.tally import Edits, edits_among
 from lading.log import NO_COMPACTIONS, Entry, Reported
 from lading.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
@@ -196,7 +196,7 @@ class SessionWatch:
             model=frame.card.name,
             window_tokens=frame.budget.window_tokens,
             costs=costs,
-            edits=_with(seen.edits, decided),
+            edits=seen.edits + edits_among(decided),
             last_edit=(call.call, decided[-1]) if decided else seen.last_edit,
             last_at_s=max(times, default=None),
             newest=(*seen.newest, call)[-NEWEST:],
@@ -209,14 +209,3 @@ class SessionWatch:
 
 def _plus(total: float | None, usd: float | None) -> float | None:
     return total if usd is None else (total or 0.0) + usd
-
-
-def _with(edits: Edits, decided: tuple[Decision, ...]) -> Edits:
-    removed = sum(edit.tokens_before - edit.tokens_after for edit in decided)
-    forced = sum(edit.forced_tokens for edit in decided)
-    return Edits(
-        edits.forced + sum(edit.forced_tokens > 0 for edit in decided),
-        edits.voluntary + sum(edit.forced_tokens == 0 for edit in decided),
-        edits.forced_tokens + forced,
-        edits.voluntary_tokens + removed - forced,
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
 from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
@@ -41,19 +41,18 @@ def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
 
 
 def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
-    rows = ((html.escape(name), cells) for name, cells in table.rows)
-    by = ((html.escape(name), cells) for name, cells in evidence.rows)
-    tables = _table("strategy", table, rows) + (_table("evidence of", evidence, by) if evidence.rows else "")
+    tables = _table("strategy", table) + (_table("evidence of", evidence) if evidence.rows else "")
     head = f'<h2>{html.escape(table.title)}</h2><p class="verdict">{html.escape(table.verdict)}</p>'
     return f"<section>{head}{chart}{tables}</section>"
 
 
-def _table(first: str, table: WindowTable, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+def _table(first: str, table: WindowTable) -> str:
     heads = "".join(
         f'<th class="n" title="{html.escape(column.meaning)}">{html.escape(column.title)}</th>'
         for column in table.columns
     )
-    body = "".join(f"<tr><td>{name}</td>{''.join(map(_cell, cells))}</tr>" for name, cells in rows)
+    rows = (f"<td>{html.escape(name)}</td>{''.join(map(_cell, cells))}" for name, cells in table.rows)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll"><table class="overview"><thead><tr><th>{first}</th>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"

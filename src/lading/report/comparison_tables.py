@@ -144,11 +144,17 @@ def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
 
 
 def _verdict(rivals: list[Standing]) -> str:
-    """Which is the cheapest at the first prices, of those that hold every guard where any does."""
-    whole = [item for item in rivals if not lapses(item)]
-    best = min(whole or rivals, key=lambda item: item.cost.ratio)
-    among = "of those that hold every guard" if whole else "no strategy holds every guard; of all"
-    return f"At {best.prices}, {among}, {best.strategy} is the cheapest: {saving(best.cost.ratio)}."
+    """Which is the cheapest at the first prices, of those that hold every guard where any does; and which is
+    cheaper still, with the guards that it fails."""
+    ordered = sorted(rivals, key=lambda item: item.cost.ratio)
+    best = next((item for item in ordered if not lapses(item)), None)
+    among = "no strategy holds every guard; of all" if best is None else "of those that hold every guard"
+    named = best or ordered[0]
+    verdict = f"At {named.prices}, {among}, {named.strategy} is the cheapest: {saving(named.cost.ratio)}."
+    if best in (None, ordered[0]):
+        return verdict
+    cheaper = ordered[0]
+    return f"{verdict} {cheaper.strategy} is {saving(cheaper.cost.ratio)}, and fails: {', '.join(lapses(cheaper))}."
 
 
 def _cells(rival: list[Standing], figures: Iterable[Figure]) -> tuple[str, ...]:

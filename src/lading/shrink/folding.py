@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
+from typing import AnyStr
 
 from lading.shrink import Shrunk
 
@@ -71,11 +72,13 @@ def repeat_note(lines: int, times: int) -> str:
     return f"[{lines} {'line' if lines == 1 else 'lines'} above, {times} more {'time' if times == 1 else 'times'}]"
 
 
-def shared_start(text: str, other: str) -> str:
-    """What both texts start with."""
-    return text[
-        : next((at for at, pair in enumerate(zip(text, other, strict=False)) if pair[0] != pair[1]), len(other))
-    ]
+def shared_start(one: AnyStr, other: AnyStr) -> int:
+    """How many first characters, or bytes, two strings share."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _repeat(lines: Sequence[str], start: int) -> tuple[int, int]:
@@ -106,7 +109,7 @@ def _shared_chars(line: str, after: str) -> int:
     """How much two lines share at their start, to the end of a word; 0 where it is little."""
     if line[:_LEAST_PREFIX_CHARS] != after[:_LEAST_PREFIX_CHARS]:
         return 0
-    prefix = shared_start(line[:_MOST_PREFIX_CHARS], after[:_MOST_PREFIX_CHARS])
+    prefix = line[: shared_start(line[:_MOST_PREFIX_CHARS], after[:_MOST_PREFIX_CHARS])]
     end = max(prefix.rfind(mark) for mark in " \t:/") + 1
     return end if end >= _LEAST_PREFIX_CHARS else 0
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct
 
 from lading.shrink.json_columns import MISSING, NUMBER
 from lading.shrink.json_literals import Number
+
+T = TypeVar("T")
 
 _NAMES: Final = {"true": True, "false": False, "null": None}
 _BARE_RUN = re.compile(r"[^,;\]}]*")
@@ -75,7 +77,7 @@ def _placed(root: Any, path: Sequence[str], value: Any) -> Any:
 def _rows(lines: Sequence[str], head: str) -> Any:
     if not head:
         return [_value(line, 0, False)[0] for line in lines]
-    columns, _ = _columns(head, 0)
+    columns, _ = _separated(head, 0, mark=",", read=_column)
     return _gathered([_row(line, 0, columns)[0] for line in lines], columns)
 
 
@@ -161,23 +163,18 @@ def _key(text: str, at: int) -> tuple[str, int]:
 
 
 def _path(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    path: list[str] = []
-    if text[at : at + 1] in (":", "[", ""):
-        return (), at
-    while True:
-        key, at = _key(text, at)
-        path.append(key)
-        if not text.startswith(".", at):
-            return tuple(path), at
-        at += 1
+    return ((), at) if text[at : at + 1] in (":", "[", "") else _separated(text, at, mark=".", read=_key)
 
 
-def _columns(text: str, at: int) -> tuple[tuple[Column, ...], int]:
-    found: list[Column] = []
+def _separated(
+    text: str, at: int, *, mark: str, read: Callable[[str, int], tuple[T, int]]
+) -> tuple[tuple[T, ...], int]:
+    """What is read there one after the other, with that mark between."""
+    found: list[T] = []
     while True:
-        column, at = _column(text, at)
-        found.append(column)
-        if not text.startswith(",", at):
+        item, at = read(text, at)
+        found.append(item)
+        if not text.startswith(mark, at):
             return tuple(found), at
         at += 1
 
@@ -188,7 +185,7 @@ def _column(text: str, at: int) -> tuple[Column, int]:
     path, at = _path(text, at)
     columns = None
     if text.startswith("[", at):
-        columns, at = _columns(text, at + 1)
+        columns, at = _separated(text, at + 1, mark=",", read=_column)
         at += 1
     strings_only = text.startswith(":str", at)
     at += 4 if strings_only else 0

@@ -95,8 +95,8 @@ def _ungrouped(text: str) -> str:
 def _with_root(shown: Sequence[str], lines: Iterable[str]) -> str:
     """With the folder that all have in common said once, where that is shorter."""
     folders = {folder for folder, _ in map(_split, lines) if folder}
-    shared = shared_start(min(folders), max(folders)) if folders else ""
-    root = shared[: shared.rfind("/") + 1]
+    first, last = min(folders, default=""), max(folders, default="")
+    root = first[: first.rfind("/", 0, shared_start(first, last)) + 1]
     with_root = [_ROOT_MARK + line[len(root) :] if line.startswith(root) else line for line in shown]
     return min("\n".join(shown), "\n".join((_ROOT + root, *with_root)), key=len) if root else "\n".join(shown)
 

@@ -11,15 +11,7 @@ from lading.sources.conversations import read_bodies
 from lading.sources.recording import Source
 
 _OWN_FIELDS = frozenset({"system", "anthropic_version", "thinking", "stop_sequences", "top_k", "mcp_servers"})
-_OWN_BLOCKS = (
-    "tool_use",
-    "tool_result",
-    "thinking",
-    "redacted_thinking",
-    "document",
-    "server_tool_use",
-    "image",
-)
+_OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document", "server_tool_use", "image")
 _CHAT_ROLES = ("tool", "developer", "function")
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from lading.wire.replies import text_or_empty
+
 # None of these is a field of a request on any wire.
 _RECORD_FIELDS = ("id", "response", "choices", "object", "created", "usage", "system_fingerprint")
 
@@ -41,8 +43,8 @@ def exchange(value: Any) -> Exchange | None:
         return None
     reply = value.get("response", value if "choices" in value else {})
     kept = {key: field for key, field in body.items() if key not in _RECORD_FIELDS}
-    session = text_of(value.get("session")) if is_beside else ""
-    return Exchange(kept, reply if isinstance(reply, Mapping) else {}, text_of(value.get("id")), session)
+    session = text_or_empty(value, "session") if is_beside else ""
+    return Exchange(kept, reply if isinstance(reply, Mapping) else {}, text_or_empty(value, "id"), session)
 
 
 def reply_message(reply: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -59,8 +61,3 @@ def reply_message(reply: Mapping[str, Any]) -> dict[str, Any] | None:
     if reply.get("type") == "message":
         return {"role": "assistant", "content": reply.get("content")}
     return dict(reply)
-
-
-def text_of(value: Any) -> str:
-    """The value where it is a text, else an empty one."""
-    return value if isinstance(value, str) else ""

@@ -20,6 +20,7 @@ from lading.sources.decoding import decode_message
 from lading.sources.recording import Line, Recording, Report, Source, Usage
 from lading.sources.times import seconds
 from lading.wire import Wire, find_wire
+from lading.wire.replies import text_or_empty
 
 _EVENTS = ("user", "assistant", "system", "summary", "file-history-snapshot", "queue-operation")
 _MARKS = frozenset({"sessionId", "parentUuid", "leafUuid", "snapshot"})
@@ -83,7 +84,7 @@ class _Thread:
             content = [{"type": "text", "text": content}]
         decoded = decode_message({"role": raw["role"], "content": content}, wire)
         at_s = seconds(event.get("timestamp"))
-        reply = _text(raw, "id") if is_reply else ""
+        reply = text_or_empty(raw, "id") if is_reply else ""
         position = self._replies.get(reply) if reply else None
         if position is None:
             position = len(self.messages)
@@ -99,7 +100,7 @@ class _Thread:
             self._bill(event, raw, index=self._indices[position], at_s=at_s)
 
     def _bill(self, event: Mapping[str, Any], raw: Mapping[str, Any], *, index: int, at_s: float | None) -> None:
-        model = _text(raw, "model").replace(_NO_MODEL, "")
+        model = text_or_empty(raw, "model").replace(_NO_MODEL, "")
         self._model = self._model or model
         bill = raw.get("usage")
         if isinstance(bill, Mapping):
@@ -133,7 +134,7 @@ class _Threads:
 
     def of(self, event: Mapping[str, Any]) -> _Thread | None:
         """The conversation of a line; None for a copy of a line that was there before."""
-        line = _text(event, "uuid")
+        line = text_or_empty(event, "uuid")
         if line and line in self._by_line:
             return None
         thread = self._side_thread(event) if event.get("isSidechain") is True else self._main_thread(event)
@@ -142,8 +143,8 @@ class _Threads:
         return thread
 
     def _main_thread(self, event: Mapping[str, Any]) -> _Thread:
-        session = _text(event, "sessionId")
-        parent = self._by_line.get(_text(event, "parentUuid"))
+        session = text_or_empty(event, "sessionId")
+        parent = self._by_line.get(text_or_empty(event, "parentUuid"))
         if parent is not None and not parent.is_side:
             self._main[session] = parent
         elif session not in self._main:
@@ -151,11 +152,11 @@ class _Threads:
         return self._main[session]
 
     def _side_thread(self, event: Mapping[str, Any]) -> _Thread:
-        session, agent = _text(event, "sessionId"), _text(event, "agentId")
-        parent = self._by_line.get(_text(event, "parentUuid"))
+        session, agent = text_or_empty(event, "sessionId"), text_or_empty(event, "agentId")
+        parent = self._by_line.get(text_or_empty(event, "parentUuid"))
         if agent:
             thread = self._by_agent.get((session, agent))
-        elif parent is not None or not _text(event, "parentUuid"):
+        elif parent is not None or not text_or_empty(event, "parentUuid"):
             thread = parent if parent is not None and parent.is_side else None
         else:
             # The parent's line is damaged or missing.
@@ -169,11 +170,6 @@ class _Threads:
     def _start(self, name: str, *, is_side: bool) -> _Thread:
         self.all.append(_Thread(name, is_side=is_side))
         return self.all[-1]
-
-
-def _text(value: Mapping[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
 
 
 SOURCE = Source("claude_code", recognises, read)

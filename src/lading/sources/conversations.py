@@ -1,9 +1,10 @@
 """Request bodies, told apart by conversation: the requests of one become one recording.
 
 A request goes on with a conversation when it begins with all messages of that conversation's last request and
-has more; as many system messages at the start may say something else. In a conversation that has grown so, a request may also be rewritten, by a compaction say: it belongs
-there when it still holds one of the assistant's messages. A ``session`` that the file names decides alone.
-Fields beside what is said, such as marks for the cache, make no difference.
+has more; as many system messages at the start may say something else. In a conversation that has grown so, a
+request may also be rewritten, by a compaction say: it belongs there when it still holds one of the assistant's
+messages. A ``session`` that the file names decides alone. Fields beside what is said, such as marks for the cache,
+make no difference.
 
 The recording's messages are what was said first: of a rewritten request those messages are new that stand after
 the last one said before. What each request really held is in ``Recording.requests``.
@@ -33,11 +34,12 @@ from lading.messages import (
 )
 from lading.sources.agents import own_words
 from lading.sources.billing import read_usage
-from lading.sources.bodies import Exchange, exchange, reply_message, text_of
+from lading.sources.bodies import Exchange, exchange, reply_message
 from lading.sources.decoding import decode_envelope, decode_messages
 from lading.sources.recording import Line, Recording, Report, Request, Usage
 from lading.sources.times import seconds
 from lading.wire import Wire, find_wire
+from lading.wire.replies import text_or_empty
 
 MOST_OPEN = 32
 """A conversation is taken as ended when so many others have gone on since."""
@@ -206,7 +208,7 @@ class _Thread:
 
     def _bill(self, asked: _Asked) -> None:
         reply = asked.call.reply
-        model = text_of(reply.get("model")) or text_of(asked.call.body.get("model"))
+        model = text_or_empty(reply, "model") or text_or_empty(asked.call.body, "model")
         self._times_s[self._length] = at_s = seconds(reply.get("created"))
         usage = read_usage(reply.get("usage"), message_index=self._length, model=model, at_s=at_s)
         if usage is not None and asked.replied:
@@ -219,7 +221,7 @@ class _Thread:
         messages = (*self._messages, *replied)
         indices = (*self._indices, *(self._length for _ in replied))
         tools = self._last.envelope.tools
-        model = text_of(self._first.call.body.get("model")) or text_of(self._first.call.reply.get("model"))
+        model = text_or_empty(self._first.call.body, "model") or text_or_empty(self._first.call.reply, "model")
         return Recording(
             id=self._first.call.session or self._first.call.id,
             messages=(*before, *own_words(messages)),

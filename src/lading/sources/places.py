@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.sources.opencode import count_sessions
-
 Environment: TypeAlias = Mapping[str, str]
+_OPENCODE_TABLES = ("session", "session_v2")
 
 
 class LogFile(Struct, frozen=True):
@@ -163,3 +164,22 @@ TOOLS: tuple[Tool, ...] = (
     ),
 )
 """The tools whose logs are looked for, in the order in which they are shown."""
+
+
+def count_sessions(path: str) -> int | None:
+    """How many sessions an opencode database holds; None where it cannot be read as one.
+
+    The file is not locked and nothing is written beside it. What opencode has not yet taken over from its
+    write-ahead log is not counted.
+    """
+    try:
+        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as opened:
+            names = {row[0] for row in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            counts = [
+                int(opened.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+                for table in _OPENCODE_TABLES
+                if table in names
+            ]
+    except (sqlite3.Error, ValueError, UnicodeEncodeError):
+        return None
+    return max(counts, default=None)

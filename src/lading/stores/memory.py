@@ -11,16 +11,7 @@ from lading.addresses import check_name
 from lading.artifacts import check_digest
 from lading.errors import SessionBusy, StoreError
 from lading.log import Edit, Entry
-from lading.stores import (
-    NO_BLOBS,
-    Stored,
-    busy,
-    check_blobs,
-    check_continues,
-    check_message,
-    no_blob,
-    no_session,
-)
+from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 
 

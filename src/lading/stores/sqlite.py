@@ -25,27 +25,11 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address
-from lading.artifacts import ArtifactStore, check_digest
+from lading.artifacts import check_digest
 from lading.artifacts.filesystem import FilesystemArtifacts
-from lading.errors import (
-    AddressError,
-    InputError,
-    SessionBusy,
-    StoreError,
-    StoreFormatError,
-    TamperedError,
-)
+from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
-from lading.stores import (
-    NO_BLOBS,
-    Stored,
-    busy,
-    check_blobs,
-    check_continues,
-    check_message,
-    no_blob,
-    no_session,
-)
+from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 from lading.stores.lockfiles import LockFile, try_lock
 from lading.stores.sqlite_file import Durability, connect, reported
@@ -257,7 +241,7 @@ class _Session(Struct, frozen=True):
     """One session within a transaction; reads and checks its rows."""
 
     sql: sqlite3.Connection
-    artifacts: ArtifactStore
+    artifacts: FilesystemArtifacts
     tenant: str
     session: str
     number: int
@@ -334,8 +318,7 @@ def _record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Co
 
 def _new_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts]:
     sql.execute(
-        "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)",
-        (tenant, session),
+        "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)", (tenant, session)
     )
     return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
 
@@ -345,7 +328,7 @@ def _sessions(sql: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
     return tuple((str(tenant), str(name)) for tenant, name in rows)
 
 
-def _placed(body: bytes, artifacts: ArtifactStore) -> tuple[str | None, bytes | None]:
+def _placed(body: bytes, artifacts: FilesystemArtifacts) -> tuple[str | None, bytes | None]:
     """The columns ``artifact`` and ``body`` of a content."""
     return (None, body) if len(body) <= INLINE_BYTES else (artifacts.put(body), None)
 

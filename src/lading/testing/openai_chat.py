@@ -112,11 +112,7 @@ def _object(issue: Issue, kind: str) -> dict[str, Any]:
 
 def _calls(issue: Issue) -> list[dict[str, Any]]:
     return [
-        {
-            "id": call_id(issue, index),
-            "type": "function",
-            "function": {"name": use.name, "arguments": use.written},
-        }
+        {"id": call_id(issue, index), "type": "function", "function": {"name": use.name, "arguments": use.written}}
         for index, use in enumerate(issue.say.calls)
     ]
 

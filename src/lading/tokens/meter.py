@@ -49,13 +49,8 @@ class Meter(Struct, frozen=True):
 
     def count_message(self, message: Message) -> int:
         """Tokens of a message with its framing, rounded up. A message with one more part counts no less."""
-        counted = self._count(message.name) if message.name else 0
-        fixed = MESSAGE_TOKENS
-        for part in message.parts:
-            of_text, of_other = self._part(part)
-            counted += of_text
-            fixed += of_other
-        return self._scaled(counted) + fixed
+        counted, fixed = self._together(message.name, message.parts)
+        return self._scaled(counted) + MESSAGE_TOKENS + fixed
 
     def count_tools(self, tools: Sequence[Tool]) -> int:
         """Tokens of the array of tool definitions as compact JSON, rounded up: OpenAI's function form, the
@@ -95,9 +90,12 @@ class Meter(Struct, frozen=True):
                 return self._count(_json.encode(part.value)), 0
 
     def _result(self, result: ToolResult) -> tuple[int, int]:
-        counted = self._count(result.name) if result.name else 0
-        fixed = RESULT_TOKENS + self.call_tokens
-        for part in result.parts:
+        counted, fixed = self._together(result.name, result.parts)
+        return counted, RESULT_TOKENS + self.call_tokens + fixed
+
+    def _together(self, name: str, parts: Sequence[Part]) -> tuple[int, int]:
+        counted, fixed = self._count(name) if name else 0, 0
+        for part in parts:
             of_text, of_other = self._part(part)
             counted += of_text
             fixed += of_other

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction.reactive_agents.phases import Phase
-from lading.compaction.reactive_agents.synthesis_paths import Choice, auto_path
+from lading.compaction.reactive_agents.synthesis_signals import Choice, auto_path
 from lading.events import SynthesisSignals
 
 CALM = SynthesisSignals("mid", 3)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lading.evaluate.arms import find_arm
-from lading.evaluate.showings import Case, Showing
+from bench.arms import ARMS as BENCH_ARMS
+from lading.evaluate.compare import contestant
+from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 from tests.evaluate.sessions import asks, gives, said
 from tests.views import count
@@ -33,9 +34,16 @@ def loop(rounds: int, *, lines: int = 10) -> list[Message]:
     return [*messages, said("assistant", "Done.")]
 
 
+def arm(name: str) -> Arm:
+    """The arm of a short name."""
+    found = contestant(BENCH_ARMS.get(name, name)).arm
+    assert found is not None
+    return found
+
+
 def shown(name: str, of: Case) -> list[Showing]:
     """What an arm shows at every call."""
-    return list(find_arm(name).show(of))
+    return list(arm(name).show(of))
 
 
 def tokens(showing: Showing) -> int:

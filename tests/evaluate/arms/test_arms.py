@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.errors import UnknownName
-from lading.evaluate.arms import ARMS, find_arm
+from bench.arms import ARMS as BENCH_ARMS
+from lading.evaluate.arms import ARMS
 from lading.evaluate.showings import Case
 from lading.messages import Conversation, Message
 from lading.models.catalog import find_card
 from lading.wire import check, encode, find_wire
-from tests.evaluate.arms.cases import case, loop, shown, text, tokens
+from tests.evaluate.arms.cases import arm, case, loop, shown, text, tokens
 from tests.evaluate.sessions import asks, gives, said
 from tests.examples import share_of_examples
 from tests.views import paired, pairing_faults
 
-BOUNDED = sorted(set(ARMS) - {"append-only"})
+ALL = sorted((*ARMS, *BENCH_ARMS))
 CARD, _ = find_card("gpt-4o")
 
 
@@ -27,17 +27,12 @@ def violations(messages: tuple[Message, ...]) -> list[str]:
     return [item.rule for item in check(body, wire, card=CARD, strict=True)]
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ALL)
 def test_an_arm_has_the_name_it_is_listed_under(name: str) -> None:
-    assert find_arm(name).name == name
+    assert arm(name).name == name
 
 
-def test_an_unknown_arm_names_the_choices() -> None:
-    with pytest.raises(UnknownName, match="window-chunk"):
-        find_arm("no-such-arm")
-
-
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", ALL)
 def test_requests_of_a_long_loop_fit_are_legal_and_begin_with_the_head(name: str) -> None:
     session = case(loop(40), window_tokens=1000, outside_tokens=100)
     showings = shown(name, session)
@@ -48,7 +43,7 @@ def test_requests_of_a_long_loop_fit_are_legal_and_begin_with_the_head(name: str
         assert violations(showing.messages) == []
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", ALL)
 def test_the_newest_block_stands_in_every_request(name: str) -> None:
     for showing in shown(name, case(loop(40), window_tokens=1000)):
         newest = showing.upto - 1
@@ -56,7 +51,7 @@ def test_the_newest_block_stands_in_every_request(name: str) -> None:
             assert f"T-{(newest - 3) // 2:04}" in text(showing)
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", ALL)
 def test_a_result_too_large_for_the_room_is_clipped_once_to_head_and_tail(name: str) -> None:
     enormous = "first words\n" + "x" * 40_000 + "\nlast words"
     history = [said("user", "Go."), asks(("c", "read", "{}")), gives("c", enormous), said("assistant", "Done.")]
@@ -68,7 +63,7 @@ def test_a_result_too_large_for_the_room_is_clipped_once_to_head_and_tail(name: 
         assert "characters left out" in result.text
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", ALL)
 def test_parallel_results_that_are_too_large_together_share_the_room(name: str) -> None:
     ids = [f"c{number}" for number in range(3)]
     results = [gives(call_id, f"{call_id} says\n" + "x" * 3_000) for call_id in ids]
@@ -78,7 +73,7 @@ def test_parallel_results_that_are_too_large_together_share_the_room(name: str) 
     assert violations(last.messages) == []
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ALL)
 def test_while_everything_fits_well_below_the_window_everything_is_shown(name: str) -> None:
     session = case(loop(6), window_tokens=20_000)
     if name == "clear-keep3-each":
@@ -88,7 +83,7 @@ def test_while_everything_fits_well_below_the_window_everything_is_shown(name: s
     ]
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ALL)
 @share_of_examples(0.25)
 @given(history=paired(), window_tokens=st.integers(60, 900))
 def test_any_history_stays_legal_and_untouched_and_shows_the_same_twice(
@@ -106,7 +101,7 @@ def test_any_history_stays_legal_and_untouched_and_shows_the_same_twice(
     assert shown(name, session) == showings
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", ALL)
 def test_what_comes_after_a_call_does_not_change_its_request(name: str) -> None:
     if "oracle" in name:
         return

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from lading.evaluate.arms.clearing import CLEARED
 from lading.evaluate.showings import Showing
-from tests.evaluate.arms.cases import case, loop, shown, text
+from tests.evaluate.arms.cases import case, loop, shown
 from tests.evaluate.sessions import asks, gives, said
 
 
@@ -49,11 +49,3 @@ def test_batches_are_cleared_above_half_of_the_window_only_and_stay_cleared() ->
             assert after.messages == grown
     assert changes >= 2
     assert all(not any(cleared(showing)) for showing in showings if len(showing.messages) < 10)
-
-
-def test_the_ledger_behind_clearing_lists_what_was_cut() -> None:
-    session = case(loop(60), window_tokens=1500)
-    last = shown("clear-ledger", session)[-1]
-    assert "src/part_000.py" not in text(shown("clear-batched", session)[-1])
-    assert "identifiers" in last.messages[2].text.lower()
-    assert "src/part_0" in last.messages[2].text

@@ -21,9 +21,8 @@ from lading.compaction.open_multi_agent.rules import compacted_by_rules
 from lading.compaction.open_multi_agent.shortening import Shorter, drafts
 from lading.compaction.open_multi_agent.sizes import estimated_tokens
 from lading.compaction.open_multi_agent.summarizing import half_summarised
-from lading.compaction.open_multi_agent.tool_output import capped
-from lading.compaction.open_multi_agent.tool_results import compressed
-from lading.compaction.open_multi_agent.window import cut_to_window
+from lading.compaction.open_multi_agent.tool_output import capped, compressed
+from lading.compaction.open_multi_agent.turns import cut_to_window
 from lading.effects import Steps
 from lading.errors import InputError
 from lading.messages import Message

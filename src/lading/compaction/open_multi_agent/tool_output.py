@@ -1,8 +1,11 @@
-"""The cap on a tool's output when it comes in: head, tail and a mark between them."""
+"""The cap on a tool's output when it comes in: head, tail and a mark between them.
+
+``compress_tool_results``: tool results that were used become a short mark, before each request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -10,10 +13,13 @@ from lading.compaction import Arrival, Draft, Pressure
 from lading.compaction.admission import admission_cap
 from lading.compaction.basic import admit as clip_enormous
 from lading.compaction.clipping import HEAD_SHARE
-from lading.compaction.open_multi_agent.sizes import is_plain
-from lading.compaction.open_multi_agent.turns import tool_of
-from lading.messages import Part, Text, ToolResult
+from lading.compaction.open_multi_agent.shortening import COMPRESSED_MARK, Shorter, address_at, may_leave, noted
+from lading.compaction.open_multi_agent.sizes import is_plain, result_chars
+from lading.compaction.open_multi_agent.turns import called_by, said, tool_of
+from lading.messages import Message, Part, Text, ToolResult
+from lading.view import View
 
+REASON = "compress_tool_results: a used result"
 MARK_CHARS = 33
 """What the mark takes beside its number."""
 
@@ -53,8 +59,7 @@ def capped(
     tokens = pressure.count(message)
     if tokens >= item.tokens or tokens > admission_cap(arrival, pressure):
         return clip_enormous(arrival, pressure)
-    start, end = view.span(item.entry, item.entry)
-    shown = tuple(message if sibling is item else sibling.message for sibling in view.items[start:end])
+    shown = view.with_message(item, message)
     return Draft("clipped", item.entry, item.entry, shown, "a tool's output above its cap", (pointer,))
 
 
@@ -72,3 +77,27 @@ def _names(arrival: Arrival) -> dict[str, str]:
     while position and view.items[position].message.role != "assistant":
         position -= 1
     return {call.id: call.name for call in view.items[position].message.calls}
+
+
+def compressed(
+    view: View, messages: Sequence[Message], *, min_chars: int, pressure: Pressure
+) -> dict[int, Shorter]:
+    """What becomes of the results before the newest message that carries any, by position."""
+    carrying = [one.start for one in said(messages, 0) if one.has_results]
+    tools = called_by(messages)
+    found: dict[int, Shorter] = {}
+    for position in range(view.head, carrying[-1] if carrying else 0):
+        if not view.items[position].clearable_tokens:
+            continue
+        pointer = address_at(view, position, pressure=pressure)
+        parts: list[Part] = []
+        for part in messages[position].parts:
+            if isinstance(part, ToolResult):
+                chars = result_chars(part)
+                if may_leave(part, tools[position, part.call_id], least_chars=min_chars, chars=chars):
+                    part = noted(part, f"{COMPRESSED_MARK} — {chars} chars, already processed]", pointer=pointer)
+            parts.append(part)
+        message = messages[position].with_parts(tuple(parts))
+        if pressure.count(message) < view.items[position].tokens:
+            found[position] = Shorter(message, "cleared", REASON)
+    return found

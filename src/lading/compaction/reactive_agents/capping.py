@@ -49,10 +49,8 @@ def cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft | Non
         return clip(view, item, cap_tokens=cap_tokens, pressure=pressure)
     if message == item.message:
         return None
-    start, end = view.span(item.entry, item.entry)
-    shown = tuple(message if sibling is item else sibling.message for sibling in view.items[start:end])
     reason = f"a result above {most_chars} characters"
-    return Draft("clipped", item.entry, item.entry, shown, reason, (pointer,))
+    return Draft("clipped", item.entry, item.entry, view.with_message(item, message), reason, (pointer,))
 
 
 def admit_capped(arrival: Arrival, pressure: Pressure, *, profile: Profile | None = None) -> Draft | None:

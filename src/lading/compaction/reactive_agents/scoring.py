@@ -32,29 +32,8 @@ KIND_WEIGHTS: Mapping[StepKind, float] = {
 }
 OTHER_WEIGHT = 0.5
 STOP_WORDS = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "is",
-        "are",
-        "was",
-        "were",
-        "to",
-        "of",
-        "in",
-        "for",
-        "and",
-        "or",
-        "on",
-        "at",
-        "by",
-        "with",
-        "from",
-        "that",
-        "this",
-        "it",
-    ]
+    {"the", "a", "an", "is", "are", "was", "were", "to", "of", "in", "for", "and", "or", "on", "at", "by", "with"}
+    | {"from", "that", "this", "it"}
 )
 LEAST_WORD_CHARS = 3
 MOST_TASK_CHARS = 20_000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from lading.errors import InputError
 from lading.models.card import Tier
@@ -36,7 +36,7 @@ class Sections(Struct, frozen=True):
     @property
     def total(self) -> int:
         """Tokens of all sections."""
-        return self.system + self.tool_schemas + self.memory + self.step_history + self.rules
+        return sum(astuple(self))
 
 
 SHARES: Mapping[Tier, Sections] = {
@@ -88,13 +88,7 @@ def allocate_budget(
     reserve = usable * RESERVE_OUTPUT[profile.tier] // 100
     shares = _shares_at(SHARES[profile.tier], iteration, max_iterations)
     available, parts = usable - reserve, shares.total if whole else 100
-    allocated = Sections(
-        available * shares.system // parts,
-        available * shares.tool_schemas // parts,
-        available * shares.memory // parts,
-        available * shares.step_history // parts,
-        available * shares.rules // parts,
-    )
+    allocated = Sections(*(available * share // parts for share in astuple(shares)))
     left_over = available - allocated.total if whole else 0
     allocated = replace(allocated, step_history=allocated.step_history + left_over)
     return SectionBudget(reserve, available, allocated)

@@ -30,12 +30,13 @@ from lading.compaction.reactive_agents.synthesis_deep import (
 from lading.compaction.reactive_agents.synthesis_fast import WINDOWS, Prior, TurnWindow, folded, shortened
 from lading.compaction.reactive_agents.synthesis_known import Known
 from lading.compaction.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
-from lading.compaction.reactive_agents.synthesis_paths import Choice, auto_path
 from lading.compaction.reactive_agents.synthesis_signals import (
     NOTHING_SAID,
+    Choice,
     Signals,
     SignalsNow,
     Situation,
+    auto_path,
     situation,
 )
 from lading.effects import Steps

@@ -136,8 +136,7 @@ def shortened(view: View, pressure: Pressure, *, start: int, most_chars: int) ->
         message = _with_cut_arguments(item, most_chars, pressure)
         if message is item.message or pressure.count(message) >= item.tokens:
             continue
-        first, end = view.span(item.entry, item.entry)
-        shown = tuple(message if sibling is item else sibling.message for sibling in view.items[first:end])
+        shown = view.with_message(item, message)
         reason = f"arguments above {most_chars} characters"
         yield Draft("clipped", item.entry, item.entry, shown, reason, (pressure.address(str(item.entry)),))
 

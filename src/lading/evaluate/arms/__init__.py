@@ -1,18 +1,14 @@
 """Arms of a comparison that need none of our machinery: simple strategies, each as its description says.
 
 To add one, write a module with an ``Arm`` and one line in ``ARMS``. W is the window, the room what of it the
-messages may take. Every arm but ``append-only`` clips a result above 80 % of what is free for it at admission,
-keeps the head (all before the first assistant message) and cuts at legal points only. Head and newest block stand
+messages may take. Every arm clips a result above 80 % of what is free for it at admission, keeps
+the head (all before the first assistant message) and cuts at legal points only. Head and newest block stand
 in every request, also where they alone do not fit.
 """
 
 from __future__ import annotations
 
-from lading.evaluate.showings import Arm
-from lading.tables import lookup
-
 ARMS: dict[str, str] = {
-    "append-only": "lading.evaluate.arms.windows:APPEND_ONLY",
     "window-each-turn": "lading.evaluate.arms.windows:EACH_TURN",
     "window-chunk": "lading.evaluate.arms.windows:CHUNK",
     "clear-keep3-each": "lading.evaluate.arms.clearing:EACH",
@@ -22,21 +18,6 @@ ARMS: dict[str, str] = {
     "dialogue": "lading.evaluate.arms.transcripts:DIALOGUE",
     "window-bm25-2k": "lading.evaluate.arms.recalling:BM25_2K",
     "half-window-bm25": "lading.evaluate.arms.recalling:HALF_WINDOW",
-    "bare-ledger": "lading.evaluate.arms.ledgers:BARE",
-    "ledger": "lading.evaluate.arms.ledgers:LEDGER",
-    "dense-ledger": "lading.evaluate.arms.ledgers:DENSE",
-    "deep-ledger": "lading.evaluate.arms.ledgers:DEEP",
-    "deep-dense-ledger": "lading.evaluate.arms.ledgers:DEEP_DENSE",
-    "clear-ledger": "lading.evaluate.arms.clearing:LEDGER",
-    "oracle-ledger": "lading.evaluate.arms.oracles:LEDGER",
-    "deep-oracle": "lading.evaluate.arms.oracles:DEEP",
 }
 OTHER_NAMES: dict[str, str] = {"summarise80": "extract80", "narrative": "turn-summary"}
 """Accepted where an arm is named, and listed nowhere."""
-
-
-def find_arm(name: str) -> Arm:
-    """The arm of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(ARMS, OTHER_NAMES.get(name, name), kind="arm", type_=Arm)
-    assert isinstance(found, Arm)
-    return found

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from msgspec.structs import replace
 
 from lading.evaluate.arms.fitting import Cutting, Past, Window, admitted
-from lading.evaluate.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Ledger
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, Text, ToolResult
 
@@ -29,12 +27,14 @@ def _each(case: Case) -> Iterator[Showing]:
         yield window.show(past.with_start(cleared, _kept_from(past, upto)), upto)
 
 
-def _batched(case: Case, *, ledger_share: float = 0.0) -> Iterator[Showing]:
-    """The same, only above half of W and for a gain of a tenth; with a share, a ledger of what is cut."""
+def _batched(case: Case) -> Iterator[Showing]:
     past = admitted(case)
+    return in_batches(case, past, window=Window(case, past.head, cutting=Cutting()))
+
+
+def in_batches(case: Case, past: Past, *, window: Window) -> Iterator[Showing]:
+    """All results but the last three are cleared, only above half of W and for a gain of a tenth."""
     cleared = _cleared(past, case)
-    cutting = Cutting(note_tokens=int(ledger_share * case.window_tokens))
-    window = Window(case, past.head, cutting=cutting, note=Ledger(case, past, words=LEDGER_WORDS).note)
     outside = case.window_tokens - case.room_tokens
     seen = past
     for upto in case.calls:
@@ -75,4 +75,3 @@ def _kept_from(past: Past, upto: int) -> int:
 
 EACH = Arm("clear-keep3-each", _each)
 BATCHED = Arm("clear-batched", _batched)
-LEDGER = Arm("clear-ledger", partial(_batched, ledger_share=LEDGER_SHARE))

@@ -7,8 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed
-from lading.evaluate.arms.identifiers import said
+from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 

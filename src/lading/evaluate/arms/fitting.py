@@ -1,15 +1,17 @@
-"""What bounded arms share: results clipped at admission, legal cuts, a window cut in chunks, lists that fit."""
+"""What bounded arms share: what a message says, results clipped at admission, legal cuts, windows cut in chunks."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading import jsonbytes
 from lading.evaluate.showings import Case, Showing
-from lading.messages import Message, Text, ToolResult, user_text
+from lading.messages import Message, Text, ToolCall, ToolResult, user_text
+from lading.needles import strings
 from lading.validity import blocks, legal_cuts
 
 ADMITTED_SHARE = 0.8
@@ -178,3 +180,28 @@ def listed(
 
 def _list(heading: str, lines: Sequence[str]) -> Message:
     return user_text("\n".join((heading, *lines)))
+
+
+def said(message: Message) -> str:
+    """All text of a message: words, names and arguments of calls, results."""
+    return "\n".join(_said(message))
+
+
+def said_by(call: ToolCall) -> str:
+    """The arguments of a call as they read: where their JSON escapes something, its strings a line each."""
+    if "\\" not in call.arguments:
+        return call.arguments
+    try:
+        return "\n".join(strings(jsonbytes.load(call.arguments)))
+    except ValueError:
+        return call.arguments
+
+
+def _said(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        if isinstance(part, Text):
+            yield part.text
+        elif isinstance(part, ToolCall):
+            yield f"{part.name} {said_by(part)}"
+        elif isinstance(part, ToolResult):
+            yield part.text

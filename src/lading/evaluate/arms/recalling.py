@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.evaluate.arms.fitting import Cutting, Past, Window, admitted
-from lading.evaluate.arms.identifiers import said
+from lading.evaluate.arms.fitting import Cutting, Past, Window, admitted, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, user_text
 from lading.validity import newest_block

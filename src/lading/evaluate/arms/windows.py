@@ -1,4 +1,4 @@
-"""Windows: everything, the longest suffix that fits, or a suffix that is cut in chunks."""
+"""Windows: the longest suffix that fits, or a suffix that is cut in chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from lading.evaluate.arms.fitting import Cutting, Window, admitted, cut_point
 from lading.evaluate.showings import Arm, Case, Showing
-from lading.evaluate.walks import everything
 
 
 def _each_turn(case: Case) -> Iterator[Showing]:
@@ -26,6 +25,5 @@ def _chunk(case: Case) -> Iterator[Showing]:
         yield window.show(past, upto)
 
 
-APPEND_ONLY = Arm("append-only", everything)
 EACH_TURN = Arm("window-each-turn", _each_turn)
 CHUNK = Arm("window-chunk", _chunk)

@@ -47,10 +47,7 @@ def decode(body: Mapping[str, Any]) -> Conversation:
     system_code = "null" if body.get("system") is None else "system"
     codes = {"messages": "list", "system": system_code, "tools": tools_code}
     return Conversation(
-        messages=tuple(messages),
-        tools=tools,
-        origin=NAME,
-        template=template_of(body, codes, path="body"),
+        messages=tuple(messages), tools=tools, origin=NAME, template=template_of(body, codes, path="body")
     )
 
 

@@ -60,10 +60,7 @@ def decode(body: Mapping[str, Any]) -> Conversation:
     tools, tools_code = read_list(body.get("tools"), "tools", read_item=_tool)
     codes = {"messages": "list", "tools": tools_code}
     return Conversation(
-        messages=tuple(messages),
-        tools=tools,
-        origin=NAME,
-        template=template_of(body, codes, path="body"),
+        messages=tuple(messages), tools=tools, origin=NAME, template=template_of(body, codes, path="body")
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.wire.openai_chat.decoding import CALL_FIELDS
+from lading.wire.replies import text_or_empty
 from lading.wire.streams import Value, index_of, object_at, objects_at
 
 _WHOLE = frozenset({"index", "type", "role", "id", "format", "signature"})
@@ -33,7 +34,7 @@ class Slots:
 
     def numbered(self, call: Value) -> Value:
         """A piece of a call with its slot as index, and without the id and the name that it only repeats."""
-        call_id, name = _said(call, "id"), name_of(call)
+        call_id, name = text_or_empty(call, "id"), name_of(call)
         slot = self._slot(index_of(call), call_id, name)
         known = self.names.setdefault(slot, "")
         numbered = call | {"index": slot}
@@ -188,21 +189,18 @@ class CallEdits:
 
 def name_of(call: Mapping[str, Any]) -> str:
     """The name of the tool that a call or a piece of one asks for."""
-    return next((found for kind in CALL_FIELDS if (found := _said(object_at(call, kind), "name"))), "")
+    return next((found for kind in CALL_FIELDS if (found := text_or_empty(object_at(call, kind), "name"))), "")
 
 
 def words_of(call: Mapping[str, Any]) -> str:
     """The arguments that a call or a piece of one holds."""
-    return next((found for kind, key in CALL_FIELDS.items() if (found := _said(object_at(call, kind), key))), "")
+    return next(
+        (found for kind, key in CALL_FIELDS.items() if (found := text_or_empty(object_at(call, kind), key))), ""
+    )
 
 
 def _calls(choice: Value) -> list[Value]:
     return objects_at(object_at(choice, "delta"), "tool_calls")
-
-
-def _said(holder: Mapping[str, Any], key: str) -> str:
-    value = holder.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _grown(before: Any, piece: Any, *, key: str = "", levels: int = _DEEPEST) -> Any:

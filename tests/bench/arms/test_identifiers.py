@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.evaluate.arms.identifiers import identifiers, said, said_by
+from bench.arms.identifiers import identifiers
+from lading.evaluate.arms.fitting import said, said_by
 from lading.messages import Message, Text, ToolCall
 from tests.evaluate.sessions import gives
 from tests.growth import assert_linear, ladder

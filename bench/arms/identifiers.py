@@ -1,4 +1,4 @@
-"""What an identifier is to a ledger, and what a message says.
+"""What an identifier is to a ledger.
 
 Identifiers are addresses, paths, names with a mark inside (``_ . / : @ -`` with a digit), camelCase, hashes,
 ids, and numbers of four digits or with a point. A plain word is neither part of one nor beside one.
@@ -11,10 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
-
-from lading import jsonbytes
-from lading.messages import Message, Text, ToolCall, ToolResult
-from lading.needles import strings
 
 LEAST_CHARS, MOST_CHARS = 4, 120
 NEAR_CHARS = 80
@@ -43,31 +39,6 @@ def identifiers(text: str, *, words: int) -> Iterator[Identifier]:
         if LEAST_CHARS <= len(value) <= MOST_CHARS and _MARKED.search(value):
             place = bisect_left(starts, match.start())
             yield Identifier(value, tuple(islice(_nearest(plain, place, match), words)))
-
-
-def said(message: Message) -> str:
-    """All text of a message: words, names and arguments of calls, results."""
-    return "\n".join(_said(message))
-
-
-def said_by(call: ToolCall) -> str:
-    """The arguments of a call as they read: where their JSON escapes something, its strings a line each."""
-    if "\\" not in call.arguments:
-        return call.arguments
-    try:
-        return "\n".join(strings(jsonbytes.load(call.arguments)))
-    except ValueError:
-        return call.arguments
-
-
-def _said(message: Message) -> Iterator[str]:
-    for part in message.parts:
-        if isinstance(part, Text):
-            yield part.text
-        elif isinstance(part, ToolCall):
-            yield f"{part.name} {said_by(part)}"
-        elif isinstance(part, ToolResult):
-            yield part.text
 
 
 def _plain_words(text: str) -> Iterator[tuple[int, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from lading.evaluate.arms.identifiers import identifiers, said_by
-from lading.evaluate.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Shape, Wanted, show
+from bench.arms.identifiers import identifiers
+from bench.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Shape, Wanted, show
+from lading.evaluate.arms.fitting import said_by
 from lading.evaluate.showings import Arm, Case
 
 

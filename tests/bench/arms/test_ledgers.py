@@ -73,3 +73,11 @@ def test_deep_ledgers_are_cut_at_three_fifths_of_the_window_and_go_lower() -> No
     plain = [tokens(showing) for showing in shown("ledger", session)]
     assert max(deep) <= 0.6 * 4_000 - 400 < max(plain)
     assert min(deep[60:]) < min(plain[60:])
+
+
+def test_the_ledger_behind_clearing_lists_what_was_cut() -> None:
+    session = case(loop(60), window_tokens=1500)
+    last = shown("clear-ledger", session)[-1]
+    assert "src/part_000.py" not in text(shown("clear-batched", session)[-1])
+    assert "identifiers" in last.messages[2].text.lower()
+    assert "src/part_0" in last.messages[2].text

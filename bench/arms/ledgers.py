@@ -7,8 +7,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed
-from lading.evaluate.arms.identifiers import identifiers, said
+from bench.arms.identifiers import identifiers
+from lading.evaluate.arms.clearing import in_batches
+from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
@@ -80,6 +81,14 @@ def show(case: Case, *, shape: Shape, wanted: Callable[[Case], Wanted] = lambda 
         yield window.show(past, upto)
 
 
+def _clearing(case: Case) -> Iterator[Showing]:
+    """Results cleared in batches, with a ledger of what is cut behind them."""
+    past = admitted(case)
+    cutting = Cutting(note_tokens=int(LEDGER_SHARE * case.window_tokens))
+    note = Ledger(case, past, words=LEDGER_WORDS).note
+    return in_batches(case, past, window=Window(case, past.head, cutting=cutting, note=note))
+
+
 BARE = Arm("bare-ledger", partial(show, shape=Shape(0, LEDGER_SHARE)))
 LEDGER = Arm("ledger", partial(show, shape=Shape(LEDGER_WORDS, LEDGER_SHARE)))
 DENSE = Arm("dense-ledger", partial(show, shape=Shape(DENSE_WORDS, DENSE_SHARE)))
@@ -87,3 +96,4 @@ DEEP = Arm("deep-ledger", partial(show, shape=Shape(LEDGER_WORDS, LEDGER_SHARE, 
 DEEP_DENSE = Arm(
     "deep-dense-ledger", partial(show, shape=Shape(DENSE_WORDS, DENSE_SHARE, DEEP_AT_SHARE, DEEP_TO_SHARE))
 )
+CLEARING = Arm("clear-ledger", _clearing)
