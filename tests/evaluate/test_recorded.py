@@ -102,6 +102,7 @@ def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str])
         == [call.pack and call.pack.body for call in calls]
         == [step.body for step in arm]
     )
+    assert [step.voluntary_edits for step in line] == [len(call.edits) for call in calls]
     # What is judged of a request is judged by the log.
     assert all(step.shown[0] is walked.messages[0] for step in (*arm, *line))
 

@@ -18,7 +18,7 @@ from lading.errors import InputError, PackError
 from lading.evaluate.recorded import Plan
 from lading.evaluate.showings import Case, Showing
 from lading.history import History
-from lading.log import Edit
+from lading.log import NO_COMPACTIONS, Edit
 from lading.messages import Message, Tool
 from lading.offer import Offer
 from lading.request import Request
@@ -146,7 +146,7 @@ def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, c
             yield Step((), 0, None, seconds=clock() - started)
             continue
         seconds = clock() - started
-        edits = [edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired"]
+        edits = [edit for edit in line.history.edits[edits_before:] if edit.kind not in NO_COMPACTIONS]
         forced = sum(edit.forced_tokens > 0 for edit in edits)
         yield Step(
             [firsts.get(id(message), message) for message in line.history.view.messages],
