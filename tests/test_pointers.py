@@ -29,6 +29,17 @@ def test_an_address_gives_back_the_raw_entries() -> None:
             resolve(store, f"artifact://default/session/blob/{'0' * 64}")
 
 
+def test_an_address_of_a_part_gives_that_part_and_no_other() -> None:
+    two = Message("assistant", (Text("one"), Text("two")))
+    with open_store("memory", "a") as store:
+        run(settings(), [user_text("hi"), two], store)
+        for part in (0, 1):
+            (entry,) = resolve(store, f"artifact://default/session/log/1.{part}")
+            assert entry.message.parts == (two.parts[part],)
+        with pytest.raises(AddressError, match="past the entry, which has parts 0 to 1"):
+            resolve(store, "artifact://default/session/log/1.2")
+
+
 def test_a_message_reads_as_its_texts_calls_and_results() -> None:
     message = Message(
         "assistant",

@@ -11,7 +11,7 @@ from lading import passages
 from lading.addresses import RESTORE
 from lading.jsonbytes import digest
 from lading.log import Entry
-from lading.messages import Image, Message, Text, ToolCall, ToolResult
+from lading.messages import Image, Message, Opaque, Text, ToolCall, ToolResult
 from lading.restore import ANSWER_TOKENS, SCHEMA, address_asked, answer, answers
 from lading.tokens import counter
 from lading.tokens.meter import Meter
@@ -163,6 +163,22 @@ def test_one_part_of_an_entry_is_read_alone() -> None:
     log = [Entry(0, Message("assistant", (Text("one"), Text("two"))), digest(b""), 1)]
     assert ask(log, "0.1").text == "[Lines 1 to 1 of 1.]\ntwo"
     assert ask(log, "0.2").is_error
+
+
+FOREIGN: dict[str, Any] = {
+    "container_upload": {"type": "container_upload", "file_id": "file_77"},
+    "mcp_tool_result": {"type": "mcp_tool_result", "content": [{"type": "text", "text": "It is plum."}]},
+    "search_result": {"type": "search_result", "source": "https://a.b/" + "c" * 100, "title": "Plums"},
+    "input_audio": {"type": "input_audio", "input_audio": {"data": "A" * 90_000, "format": "wav"}},
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_part_that_is_known_by_its_json_alone_is_read_as_that(kind: str) -> None:
+    part, page = Opaque(FOREIGN[kind]), "[Lines 1 to 1 of 1.]\n"
+    written = json.dumps(FOREIGN[kind], separators=(",", ":")).replace("A" * 90_000, "[90,000 characters]")
+    for message in (Message("user", (part,)), Message("tool", (ToolResult("c", (part,)),))):
+        assert ask([Entry(0, message, digest(b""), 1)]).text == page + written
 
 
 @pytest.mark.parametrize("after", ["`.", "]", ">,"])

@@ -71,8 +71,8 @@ def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
         _log.warning(
             "No card names the model %r.%s Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
             "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
-            model,
-            did_you_mean(model, [known.name for known in cards()]),
+            card.name,
+            did_you_mean(card.name, [known.name for known in cards()]),
             card.limits.window_tokens,
             card.limits.max_output_tokens,
         )
@@ -132,11 +132,14 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) ->
 
 def answering(settings: Settings, fields: Template | None, *, is_given: bool) -> Settings:
     """The settings under which a request and what its fields let the model write share the window; ``is_given``:
-    the output reserve is the caller's, and no smaller one is taken. Raises InputError."""
+    the output reserve is the caller's, and no smaller one is taken. Raises InputError, but for a learned window."""
     budget, (field, most) = settings.budget, _answer_tokens(fields or {})
     if not field or (is_given and most <= budget.output_reserve_tokens):
         return settings
     asked = replace(budget, output_reserve_tokens=most)
+    if asked.room_tokens <= 0 and budget.is_learned:
+        # The provider named the limit of requests alone, or refuses whatever is sent with this field.
+        return settings
     if asked.room_tokens <= 0:
         raise InputError(
             f"{field} is {most:,}, and request and answer share a window of {budget.window_tokens:,} tokens. Lower "

@@ -38,11 +38,20 @@ def ends_in_one_line(ended: Ended, code: int, words: str) -> None:
 
 
 @FULL_DISK
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("arguments", [("--help",), ("replay", "--help"), ("--version",), ("replay",)])
-def test_a_full_disk_under_stdout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_a_full_disk_under_stdout(tmp_path: Path, arguments: tuple[str, ...], unbuffered: str) -> None:
     if arguments == ("replay",):
         arguments = ("replay", str(long_session(tmp_path / "s.json")), "--json")
-    ends_in_one_line(elsewhere(*arguments, before=FULL), 2, "No space left")
+    ended = elsewhere(*arguments, before=FULL, environment={"PYTHONUNBUFFERED": unbuffered})
+    ends_in_one_line(ended, 2, "No space left")
+
+
+@FULL_DISK
+def test_a_full_disk_under_stderr_leaves_the_exit_code() -> None:
+    both = FULL + FULL.replace(", 1)", ", 2)")
+    for before in (both, both.replace(FULL, "")):
+        assert elsewhere("show", "nowhere", before=before, environment={"PYTHONUNBUFFERED": ""}).code == 2
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("show", "nowhere")])

@@ -54,6 +54,14 @@ def test_odd_tool_names_are_carried_and_judged(tmp_path: Path) -> None:
     assert lading("verify", tmp_path / "store").code == 0
 
 
+@pytest.mark.parametrize("command", ["inspect", "replay"])
+def test_a_long_name_of_a_model_fills_no_line(tmp_path: Path, command: str) -> None:
+    ended = lading(command, written(tmp_path / "s.json", GOOD, model="m" * 20_000))
+    assert ended.code == 0
+    assert "mmm" in ended.out + ended.err
+    assert max(map(len, [*ended.out.splitlines(), *ended.err.splitlines()])) < 500
+
+
 def test_session_ids_never_become_paths(tmp_path: Path) -> None:
     names = [
         "../../etc/passwd",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,7 @@ BAD = {
     "past the end": ("artifact://default/s/log/99", "points past the log"),
     "span past the end": ("artifact://default/s/log/1-99", "points past the log"),
     "huge number": ("artifact://default/s/log/99999999999999999999", "is not an address"),
+    "a part past the end": ("artifact://default/s/log/3.1", "points past the entry, which has parts 0 to 0"),
     "another tenant": ("artifact://other/s/log/1", "no session 's' of tenant 'other'"),
     "unknown session": ("artifact://default/t/log/1", "It holds: default/s"),
     "blob": (f"artifact://default/s/blob/{'0' * 64}", "does not name log entries"),
@@ -174,6 +177,34 @@ def test_a_terminal_shows_each_line_of_a_record_beside_who_says_it(compacted: Pa
     assert f"{'- run 3.py':>{place + 8}}" in lines
     assert all(len(line) <= 60 for line in lines[at - 8 : at + 8])
     assert "\x1b[1;36m" in shown
+
+
+@pytest.fixture
+def damaged(store: Path) -> Path:
+    """A store of two sessions, the first of which lost an entry."""
+    lading("replay", written(store.parent / "t.json", [user("Hi."), reply("There.")]), "--store", store)
+    with closing(sqlite3.connect(store / "lading.db")) as connection:
+        connection.execute("DELETE FROM item WHERE session = 1 AND kind = 'entry' AND idx = 2")
+        connection.commit()
+    return store
+
+
+def test_a_damaged_session_is_named_and_the_others_are_listed(damaged: Path) -> None:
+    ended = lading("show", damaged)
+    assert ended.code == 2
+    assert "1 session, 1 call" in ended.out
+    assert "default/t" in ended.out
+    assert ended.err.startswith("error: Records 0 to ")
+    assert "of default/s are incomplete" in ended.err
+    assert [item["session"] for item in lading("show", damaged, "--json").data["sessions"]] == ["t"]
+
+
+def test_a_report_has_the_sessions_that_are_not_damaged(damaged: Path) -> None:
+    ended = lading("report", damaged, "-o", damaged.parent / "r.html")
+    assert ended.code == 2
+    assert "of default/s are incomplete" in ended.err
+    assert (damaged.parent / "r.html").is_file()
+    assert [item["name"] for item in lading("report", damaged, "--json").data["sessions"]] == ["t"]
 
 
 def test_a_session_without_records_has_none(compacted: Path) -> None:

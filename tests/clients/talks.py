@@ -26,6 +26,7 @@ class Talk:
 
     def __init__(self, client: Any, first: str, system: str = "", model: str = "gpt-4o") -> None:
         self.client, self.model = client, model
+        self.fields: dict[str, Any] = {}
         self.messages: list[Any] = [{"role": "system", "content": system}] if system else []
         self.messages.append({"role": "user", "content": first})
 
@@ -36,7 +37,8 @@ class Talk:
 
     def ask(self) -> Any:
         """The message of the model's reply."""
-        made = self.client.chat.completions.create(model=self.model, messages=self.messages, tools=TOOLS)
+        fields = {"model": self.model, "messages": self.messages, "tools": TOOLS}
+        made = self.client.chat.completions.create(**fields, **self.fields)
         return made.choices[0].message
 
     def step(self, size: int = 5, told: Callable[[Any], Any] = lambda said: said.to_dict()) -> None:

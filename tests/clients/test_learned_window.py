@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from lading import Session
 from lading.clients import wrap
 from lading.errors import LadingError
+from lading.events import Event, PackingFailed
 from lading.manifest import unseal
 from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider
@@ -106,3 +108,33 @@ def test_what_no_window_can_be_is_not_learned(limit: str) -> None:
         assert again.settings == before
     frames = [unseal(data).frame for data in store.manifests("default", "session")]
     assert not any(frame.budget.is_learned for frame in frames if frame)
+
+
+@pytest.mark.parametrize("most", [None, 4_000, WINDOW - 500, WINDOW, 2 * WINDOW])
+def test_a_window_is_learned_beside_an_answer_of_any_size(most: int | None) -> None:
+    with StrictProvider(stepping, window_tokens=WINDOW) as provider:
+        events: list[Event] = []
+        client: Any = wrap(openai_client(provider), on_event=events.append)
+        for name in ("anna", "bert"):
+            talk = Talk(client.lading.session(name), name)
+            talk.fields = {} if most is None else {"max_tokens": most}
+            for _ in range(10):
+                grown(talk)
+        assert refusals(provider) == 1
+        assert {window(session) for session in client.lading.sessions} == {(WINDOW, True)}
+        assert not [event for event in events if isinstance(event, PackingFailed)]
+        client.close()
+
+
+@pytest.mark.parametrize("most", [7_900, 8_000, 90_000])
+def test_a_session_learns_it_beside_an_answer_of_any_size(most: int) -> None:
+    store = MemoryStore()
+    for retries in (True, False):
+        with asked(store) as line:
+            if retries:
+                line.pack(fields={"max_tokens": most})
+                line.retry(TOO_LONG.format("8,000"))
+            pack = line.pack()
+            assert pack.tokens <= 8_000
+            assert json.loads(pack.body)["max_tokens"] == most
+            assert window(line) == (8_000, True)

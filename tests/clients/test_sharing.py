@@ -19,7 +19,8 @@ from openai import AsyncOpenAI
 
 from lading import SessionOptions
 from lading.clients import wrap
-from lading.events import Event, Forked
+from lading.clients.sharing import SharedSession
+from lading.events import Event, Forked, ReplyLost
 from lading.replay import verify
 from lading.stores import STORES, SessionStore, leases, open_store
 from lading.testing import Say, Seen, StrictProvider, Use
@@ -203,6 +204,24 @@ def test_who_waited_in_vain_goes_on_beside(tmp_path: Path, monkeypatch: pytest.M
         talk.step()
         assert names(store) == {"work", "work-2"}
         assert provider.violations == []
+        client.close()
+
+
+def test_a_lease_that_cannot_be_released_keeps_no_conversation_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(session: SharedSession) -> None:
+        monkeypatch.undo()
+        release(session)
+        raise OSError("the lock file is gone")
+
+    release, events = SharedSession.let_go, list[Event]()
+    with StrictProvider(stepping) as provider:
+        client: Any = wrap(openai_client(provider), on_event=events.append)
+        talk = Talk(client, "anna")
+        monkeypatch.setattr(SharedSession, "let_go", failing)
+        for _ in range(3):
+            talk.step()
+        assert [type(event) for event in events] == [ReplyLost]
+        assert len(client.lading.sessions) == 1
         client.close()
 
 

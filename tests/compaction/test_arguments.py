@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lading import addresses, pointers, why
 from lading.compaction import Arrival, Draft, admission, arguments, basic
-from lading.compaction.arguments import LARGE_CHARS, clip_arguments, clip_used
+from lading.compaction.arguments import LARGE_CHARS, _pieces, clip_arguments, clip_used
 from lading.events import StrategyOverruled
 from lading.jsonbytes import digest
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
@@ -22,6 +22,7 @@ from tests.engines import packs, run, settings
 from tests.examples import quick_first, share_of_examples
 from tests.histories import answered, said, tool_loop
 from tests.large_calls import HEAD, SHAPES, THOUGHT, call, content, sessions, write, wrote
+from tests.test_jsonbytes import VALUES
 from tests.views import address, count, pressure
 
 NOTE = re.compile(r"\n?\[([\d,]+) characters left out here after the call\. Original: (\S+)\]\n?")
@@ -295,3 +296,33 @@ def test_sessions_without_large_calls_are_packed_as_if_calls_were_never_clipped(
         monkeypatch.setattr(module, "has_large_calls", lambda _item: False)
     assert digests() == now
     assert len(now) > 20
+
+
+_NOT_JSON = ('{"a": "b"', '{"a": "b"}}', '"a" "b"', '{"a": "\n"}', '{"a": "\\x"}', '{"a" "b"}', "{'a': 1}", '"', "")
+
+
+@given(value=VALUES, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]))
+def test_pieces_are_the_arguments_and_the_texts_in_them(value: Any, ascii_only: bool, indent: int | None) -> None:
+    written = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    pieces = _pieces(written)
+    assert "".join(piece for piece, _ in pieces) == written
+    assert [json.loads(piece) for piece, _ in pieces[1::2]] == [text for _, text in pieces[1::2]] == _texts(written)
+
+
+@pytest.mark.parametrize("written", _NOT_JSON)
+def test_what_is_no_json_has_no_pieces(written: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|Expecting|Invalid|Unterminated|Extra"):
+        _pieces(written)
+
+
+def _texts(written: str) -> list[str]:
+    """The string values that JSON spells, in order."""
+    texts: list[str] = []
+    waiting = [json.loads(written, object_pairs_hook=lambda pairs: [value for _, value in pairs])]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, list):
+            waiting += reversed(value)
+    return texts

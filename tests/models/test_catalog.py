@@ -127,6 +127,16 @@ def test_finding_never_fails_and_says_so_when_it_guesses(model: str) -> None:
     assert (card.provider == "unknown") == bool(events)
 
 
+@pytest.mark.parametrize("length", [1, 120, 121, 20_000])
+def test_the_name_of_an_unknown_model_can_be_shown_and_told_apart(length: int) -> None:
+    card, events = find_card("y" * length)
+    other, _ = find_card("y" * (length - 1) + "z")
+    assert len(card.name) < 140
+    assert card.name != other.name
+    assert [event.model for event in events if isinstance(event, UnknownModel)] == [card.name]
+    assert card.name.startswith("y" * min(length, 120))
+
+
 def test_bedrock_routes_bring_bedrocks_dialect() -> None:
     for model in (
         "anthropic.claude-opus-4-8",

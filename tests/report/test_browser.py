@@ -227,6 +227,17 @@ def test_nothing_reaches_beyond_the_screen(watched: Watched, path: Path) -> None
     assert page.evaluate("document.querySelector('#found').getBoundingClientRect().left >= 0")
 
 
+@everywhere
+def test_long_names_push_no_figure_off_the_screen(watched: Watched, tmp_path: Path) -> None:
+    long = session_of(hostile_history(), model="m" * 20_000, name="S" * 128)
+    for place in ("", "#0", "#0/1"):
+        page = watched.open(path := written(tmp_path, long, long), place)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator(".figures")).to_contain_text("more went by choice")
+    last = watched.open(path).locator("tbody tr:first-child td:visible").last
+    assert last.evaluate("(cell) => cell.getBoundingClientRect().right <= innerWidth")
+
+
 def test_hostile_words_are_words(watched: Watched, path: Path) -> None:
     page = watched.open(path, "#0/1")
     words = page.locator('.block[data-entry="1"] .session-text')

@@ -84,6 +84,8 @@ CHANGES = {
     "two rows exchanged": "UPDATE item SET body = (SELECT body FROM item WHERE kind = 'entry' AND idx = 4), "
     "crc = (SELECT crc FROM item WHERE kind = 'entry' AND idx = 4) WHERE kind = 'entry' AND idx = 8",
     "a vast count": "UPDATE session SET edits = 1 << 60",
+    "the largest count": "UPDATE session SET edits = 9223372036854775807",
+    "the largest count of manifests": "UPDATE session SET manifests = 9223372036854775807 WHERE name = 's1'",
     "a count below zero": "UPDATE session SET manifests = -1",
     "a count that is none": "UPDATE session SET entries = x'00'",
     "an artifact's name": "UPDATE item SET artifact = '../../lading.db' WHERE artifact IS NOT NULL",

@@ -271,6 +271,14 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.parametrize("delta", [{}, {"delta": None}, {"delta": {}}, {"delta": {"content": "a"}}, {"delta": 0}])
+@pytest.mark.parametrize("held", ["", RESTORE])
+def test_a_chunk_that_nothing_is_taken_from_passes_byte_for_byte(delta: Body, held: str) -> None:
+    offsets = {"index": 0, "finish_reason": None, "content_filter_offsets": {"check_offset": 44}}
+    raw = event_of({"id": "x", "choices": [offsets | delta]}).raw
+    assert feed(REPLIES.stream(held), raw) == raw
+
+
 @given(st.lists(st.builds(lambda *items: {"choices": list(items)}, ANYTHING, ANYTHING), max_size=4), st.booleans())
 def test_nonsense_passes_by(values: list[Body], again: bool) -> None:
     stream = REPLIES.stream(RESTORE)

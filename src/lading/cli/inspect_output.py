@@ -67,10 +67,13 @@ def _print_heading(items: Sequence[Inspected], summary: Summary) -> None:
     say("; ".join(f"{key} {_listed(values)}" for key, values in facts.items()), style="dim")
 
 
+_SHOWN_CHARS = 140
+
+
 def _listed(values: Counter[str]) -> str:
     if len(values) == 1:
-        return next(iter(values))
-    shown = ", ".join(f"{value} ({times:,})" for value, times in values.most_common(4))
+        return next(iter(values))[:_SHOWN_CHARS]
+    shown = ", ".join(f"{value[:_SHOWN_CHARS]} ({times:,})" for value, times in values.most_common(4))
     return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
 
 

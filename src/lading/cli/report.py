@@ -13,7 +13,7 @@ from lading.cli.output_file import OutputFile
 from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for, walked
-from lading.cli.request_names import open_existing
+from lading.cli.request_names import DAMAGE, end_damaged, open_existing
 from lading.evaluate.plan import Options
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page
@@ -42,6 +42,7 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
       lading report ./store -o report.html
       lading report session.jsonl
     """
+    problems: list[str] = []
     with terminal.clear_errors(), ExitStack() as stack:
         used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
         target = None
@@ -49,7 +50,9 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
             target = stack.enter_context(OutputFile(path, used=used, option="-o", example="report.html"))
         stores = [place for place in places if os.path.isdir(place)]
         files = [place for place in places if not os.path.isdir(place)]
-        data = ReportData(FORMAT, (*_from_stores(stores), *_from_files(files)))
+        data = ReportData(FORMAT, (*_from_stores(stores, problems), *_from_files(files)))
+        if not data.sessions:
+            end_damaged(problems)
         if target is not None:
             target.write(page(data))
     if as_json:
@@ -62,15 +65,20 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
             f"{terminal.printable(path)}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
+    end_damaged(problems)
 
 
-def _from_stores(folders: Sequence[str]) -> Iterator[SessionData]:
+def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[SessionData]:
+    """The sessions that can be read; why the others cannot goes to ``problems``."""
     for folder in folders:
         with open_existing(folder) as store:
             sessions = store.sessions()
             with terminal.progress("reading", len(sessions)) as advance:
                 for tenant, session in sessions:
-                    yield stored(store, tenant=tenant, session=session, source=folder)
+                    try:
+                        yield stored(store, tenant=tenant, session=session, source=folder)
+                    except DAMAGE as error:
+                        problems.append(str(error))
                     advance(1)
 
 

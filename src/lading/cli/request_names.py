@@ -12,7 +12,8 @@ from msgspec import Struct
 from lading import addresses
 from lading.addresses import Address
 from lading.checked import did_you_mean
-from lading.errors import InputError, StoreError
+from lading.cli import terminal
+from lading.errors import AddressError, InputError, StoreError, StoreFormatError, TamperedError
 from lading.snapshots import Snapshot, recorded, snapshot
 from lading.stores import SessionStore
 from lading.stores.sqlite import SqliteStore, open_sqlite
@@ -22,6 +23,9 @@ _SHOWN_STORES = 8
 _SHOWN_SESSIONS = 8
 FORM = "STORE@CALL or STORE@SESSION:CALL"
 _NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
+
+DAMAGE = (TamperedError, StoreFormatError, AddressError)
+"""What one session that is not as it was written raises; the others of its store can be read."""
 
 
 class RequestName(Struct, frozen=True):
@@ -50,6 +54,13 @@ def open_existing(folder: str) -> SqliteStore:
             more = f" and {len(found) - _SHOWN_STORES} more" if len(found) > _SHOWN_STORES else ""
             raise StoreError(f"There is no store in {folder} itself, but in {shown}{more}. Name one of these.")
     return open_sqlite(folder, create=False)
+
+
+def end_damaged(problems: Sequence[str]) -> None:
+    """End with an error where sessions could not be read; what could is printed before."""
+    if problems:
+        those = f"It and {len(problems) - 1:,} more are" if len(problems) > 1 else "This session is"
+        terminal.fail(f"{problems[0]} {those} left out; lading verify says what is wrong with each.")
 
 
 def parse(text: str) -> RequestName | None:

@@ -8,7 +8,7 @@ import click
 
 from lading.addresses import SCHEME
 from lading.cli import terminal
-from lading.cli.request_names import FORM, in_full, named_snapshot, open_existing, parse
+from lading.cli.request_names import FORM, end_damaged, in_full, named_snapshot, open_existing, parse
 from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
 from lading.errors import InputError
 from lading.pointers import resolve
@@ -22,8 +22,8 @@ from lading.pointers import resolve
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:
     """List the sessions of a STORE; or print the messages of one request as the model saw them, with what left
-    and where it is; or the messages that an ADDRESS points to, whole: artifact://tenant/session/log/17 or
-    .../log/17-42, and artifact://log/17, as requests say it, where the store holds one session.
+    and where it is; or the messages that an ADDRESS points to, whole: artifact://tenant/session/log/17,
+    .../log/17-42, or .../log/17.0 for a part; where the store holds one session artifact://log/17 will do.
 
     A MANIFEST is named STORE@CALL, or STORE@SESSION:CALL where the store holds several sessions
     (STORE@TENANT/SESSION:CALL where tenants share a name). CALL is a number from 1, or last.
@@ -38,12 +38,14 @@ def command(what: str, folder: str, as_json: bool) -> None:
     with terminal.clear_errors():
         # A folder that is there is never taken for the name of a request.
         if not is_address and os.path.isdir(what):
+            problems: list[str] = []
             with open_existing(what) as store:
-                sessions = listed(store)
+                sessions = listed(store, problems)
             if as_json:
                 terminal.print_json({"sessions": sessions})
             else:
                 print_sessions(sessions)
+            end_damaged(problems)
         elif not is_address and parse(what):
             request = named_snapshot(what)
             if as_json:
@@ -53,7 +55,7 @@ def command(what: str, folder: str, as_json: bool) -> None:
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
-                f"{FORM}, or {SCHEME}tenant/session/log/N."
+                f"{FORM}, {SCHEME}log/N or {SCHEME}tenant/session/log/N."
             )
         else:
             with open_existing(folder) as store:

@@ -17,6 +17,7 @@ from lading.addresses import Address, relative
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, number, print_items, say
+from lading.cli.request_names import DAMAGE
 from lading.compaction.record_lines import RecordText, read
 from lading.log import Edit, Entry
 from lading.manifest import totals, unseal
@@ -46,25 +47,32 @@ class Listed(Struct, frozen=True):
     """Those in the view, without their lines."""
 
 
-def listed(store: SessionStore) -> list[Listed]:
-    """The sessions of a store. Raises TamperedError, StoreError."""
+def listed(store: SessionStore, problems: list[str]) -> list[Listed]:
+    """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
     found = []
     sessions = store.sessions()
     with terminal.progress("reading", len(sessions)) as advance:
         for tenant, session in sessions:
-            stored = store.load(tenant, session)
-            last = unseal(stored.last_manifest) if stored.last_manifest else None
-            times = [*(entry.at_s for entry in stored.entries), last.place.at_s if last else None]
-            edits = sum(edit.kind != "repaired" for edit in stored.edits)
-            newest = max((at_s for at_s in times if at_s is not None), default=None)
-            tokens = totals(last.counts) if last else 0
-            shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
-            read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
-            records = tuple(replace(record, lines=()) for record in read_back if record)
-            sizes = (stored.calls, len(stored.entries), tokens, edits)
-            found.append(Listed(tenant, session, *sizes, at_s=newest, records=records))
+            try:
+                found.append(_listed(store, tenant, session))
+            except DAMAGE as error:
+                problems.append(str(error))
             advance(1)
     return found
+
+
+def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
+    stored = store.load(tenant, session)
+    last = unseal(stored.last_manifest) if stored.last_manifest else None
+    times = [*(entry.at_s for entry in stored.entries), last.place.at_s if last else None]
+    edits = sum(edit.kind != "repaired" for edit in stored.edits)
+    newest = max((at_s for at_s in times if at_s is not None), default=None)
+    tokens = totals(last.counts) if last else 0
+    shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
+    read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
+    records = tuple(replace(record, lines=()) for record in read_back if record)
+    sizes = (stored.calls, len(stored.entries), tokens, edits)
+    return Listed(tenant, session, *sizes, at_s=newest, records=records)
 
 
 def print_sessions(sessions: Sequence[Listed]) -> None:

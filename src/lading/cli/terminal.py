@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn, TypeAlias
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
 import msgspec
@@ -61,13 +62,24 @@ def clear_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # Whoever reads our output has read enough; click ends quietly.
+        if error.filename is None:
+            _drop(sys.stdout)
         place = error.filename or "The output"
         fail(f"{place}: {error.strerror or error}. Check that it exists, is readable, and has space left.")
 
 
+def _drop(stream: TextIO) -> None:
+    """What a stream still holds would fail again when the interpreter ends, in its own words and exit code."""
+    with suppress(OSError):  # A stream that is no file holds nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def fail(text: str, *, code: int = BAD_INPUT) -> NoReturn:
     """Say what is wrong in one paragraph and end with this exit code."""
-    err.print(Text.assemble(("error:", "bold red"), " ", _one_line(text)), soft_wrap=True)
+    try:
+        err.print(Text.assemble(("error:", "bold red"), " ", _one_line(text)), soft_wrap=True)
+    except OSError:
+        _drop(sys.stderr)
     sys.exit(code)
 
 

@@ -43,8 +43,7 @@ class Conversation:
     """One conversation of a client: its session, and how its last request told it."""
 
     def __init__(self, session: SharedSession, head: str) -> None:
-        self.session = session
-        self.head = head
+        self.session, self.head = session, head
         self.busy = False
         self.is_closed = False
         """Whether its session was closed, to be opened again when it is wanted."""
@@ -63,8 +62,10 @@ class Conversation:
         return Lease(self._free)
 
     def _free(self) -> None:
-        self.session.let_go()
-        self.busy = False
+        try:
+            self.session.let_go()
+        finally:
+            self.busy = False
 
     def news(self, history: History) -> list[Message] | None:
         """The messages that are new in a history; None when it does not go on from all that is known."""
@@ -153,8 +154,7 @@ class Conversations:
         self._owns_store = self._store is not store
         wait_s = wrapping.options.wait_s
         self._wait_s = None if wait_s is None else max(wait_s, _MOMENT_S)
-        self.wrapping = wrapping
-        self.clock = clock
+        self.wrapping, self.clock = wrapping, clock
         self._on_event = on_event
         self._unpacked: dict[str, Unpacked] = {}
         self.windows: dict[str, int] = {}

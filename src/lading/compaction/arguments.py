@@ -3,6 +3,7 @@ tail around a note with a pointer."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -24,8 +25,8 @@ SKELETON_TOKENS = 100
 """Keys, numbers, short texts and notes may exceed the cap up to this size. Above it a call becomes one text."""
 SPARE_SHARE = 0.25
 """Share of the room that clipping used calls leaves free where it can."""
-_STRING = re.compile(r'("[^"\\]*+(?:(?:\\.)++[^"\\]*+)*+")(\s*+:)?', re.DOTALL)
-# Possessive: a text of escapes takes no memory for ways back.
+_COLON = re.compile(r"\s*+:")
+_JSON = json.JSONDecoder()
 
 
 def has_large_calls(item: Item) -> bool:
@@ -114,7 +115,7 @@ def _clipped(arguments: str, pointer: str, *, cap_tokens: int, count: Callable[[
 def _forms(arguments: str, pointer: str) -> list[Callable[[int], str]]:
     """How the arguments can be written with so many characters of each long text, the most faithful form first."""
     try:
-        jsonbytes.load(arguments)
+        pieces = _pieces(arguments)
     except ValueError:
         return [partial(_shorter, arguments, pointer)]
 
@@ -127,20 +128,24 @@ def _forms(arguments: str, pointer: str) -> list[Callable[[int], str]]:
         # The key under which the wires send arguments that are no object.
         return jsonbytes.dump({"raw_arguments": _shorter(arguments, pointer, kept)}).decode()
 
-    pieces = _pieces(arguments)
     return [written, as_text]
 
 
 def _pieces(arguments: str) -> list[tuple[str, str]]:
-    """JSON in pieces, in order, each with the text that it spells where it is a string value."""
+    """JSON in pieces, in order, each with the text that it spells where it is a string value. Raises ValueError for
+    what is no JSON."""
     pieces: list[tuple[str, str]] = []
-    done = 0
-    for found in _STRING.finditer(arguments):
-        if not found[2]:
-            text = jsonbytes.load(found[1])
-            pieces += [(arguments[done : found.start()], ""), (found[1], text)]
-            done = found.end()
-    return [*pieces, (arguments[done:], "")]
+    done, start = 0, arguments.find('"')
+    while start >= 0:
+        text, end = _JSON.raw_decode(arguments, start)
+        if not _COLON.match(arguments, end):
+            pieces += [(arguments[done:start], ""), (arguments[start:end], text)]
+            done = end
+        start = arguments.find('"', end)
+    pieces.append((arguments[done:], ""))
+    # With its string values read, the rest decides; it is short where they are long.
+    jsonbytes.load('""'.join(piece for piece, _ in pieces[::2]))
+    return pieces
 
 
 def _shorter(text: str, pointer: str, kept: int) -> str:

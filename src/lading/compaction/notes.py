@@ -102,7 +102,8 @@ class Notes:
     def __init__(self) -> None:
         self.upto = -1
         """The last entry that was read."""
-        self._notes: list[Note] = []
+        self._notes: list[Note | ToolCall] = []
+        """A call without its result stands for its note, which is made when it is asked for: most never are."""
         self._entries: list[int] = []
         self._failing: list[tuple[int, tuple[str, ...]]] = [(-1, ())]
         """From each entry on, what failed since the user spoke and was not done again without a failure."""
@@ -127,7 +128,7 @@ class Notes:
             # An id means the newest message that has it.
             self._waits(entry, call_id, _Waiting(tuple(calls), len(self._notes)))
         for call in message.calls:
-            self._push(_called(entry, action(call, None), count))
+            self._push(entry, call)
         for result in message.results:
             waiting = self._open.get(result.call_id)
             if waiting is None or waiting.answered == len(waiting.calls):
@@ -143,7 +144,8 @@ class Notes:
 
     def between(self, first: int, last: int) -> list[Note]:
         """The notes of the entries ``first`` to ``last``."""
-        return self._notes[bisect_left(self._entries, first) : bisect_right(self._entries, last)]
+        span = range(bisect_left(self._entries, first), bisect_right(self._entries, last))
+        return [self._note(at) for at in span]
 
     def forget(self, entry: int) -> None:
         """Stand as before the entry was read."""
@@ -154,8 +156,7 @@ class Notes:
             else:
                 self._open[call_id] = waiting
             if place >= 0 and waiting is not None:
-                call, _ = waiting.calls[waiting.answered]
-                self._notes[place] = _called(self._entries[place], action(call, None), self._count)
+                self._notes[place], _ = waiting.calls[waiting.answered]
         start = bisect_left(self._entries, entry)
         del self._notes[start:], self._entries[start:]
         while self._failing[-1][0] >= entry:
@@ -187,15 +188,21 @@ class Notes:
             told = [*zip(map(quoted, select(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
         if forms := _forms(told, count):
-            self._push(Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
+            self._push(entry, Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
 
     def _fails(self, entry: int, subjects: Iterable[str]) -> None:
         if (failing := tuple(subjects)) != self._failing[-1][1]:
             self._failing.append((entry, failing))
 
-    def _push(self, note: Note) -> None:
+    def _push(self, entry: int, note: Note | ToolCall) -> None:
         self._notes.append(note)
-        self._entries.append(note.entry)
+        self._entries.append(entry)
+
+    def _note(self, place: int) -> Note:
+        note = self._notes[place]
+        if isinstance(note, ToolCall):
+            note = self._notes[place] = _called(self._entries[place], action(note, None), self._count)
+        return note
 
 
 def _called(entry: int, act: Action, count: Callable[[str], int]) -> Note:

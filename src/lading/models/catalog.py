@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from lading import jsonbytes
 from lading.errors import ModelError
 from lading.events import Event, UnknownModel
 from lading.models.card import Card, Limits, Prices, TokenFacts
@@ -23,6 +24,8 @@ _VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonsho
 _BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
 _SERVED_LOCALLY = re.compile(r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)/")
 _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
+_NAME_CHARS = 120
+"""Of the name of an unknown model."""
 
 
 def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
@@ -38,7 +41,7 @@ def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Even
     card = _longest(segment, (*own, *(shelf.cards if shelf is not None else ())))
     if card is None:
         card = unknown_card(model)
-        return _as_routed(card, model), (UnknownModel(model, card.limits.window_tokens),)
+        return _as_routed(card, model), (UnknownModel(card.name, card.limits.window_tokens),)
     if any(card is mine for mine in own):
         return card, ()
     return _as_routed(card, model), ()
@@ -64,9 +67,11 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
 
 def unknown_card(model: str) -> Card:
     """The card assumed for an unknown model: mid tier, a window and an output that most models reach, generously
-    rounded counts, the most common cache prices."""
+    rounded counts, the most common cache prices. A name that is too long to be shown ends in its digest."""
     return Card(
-        name=model,
+        name=model
+        if len(model) <= _NAME_CHARS
+        else f"{model[:_NAME_CHARS]}...{jsonbytes.digest(jsonbytes.dump(model))[:8]}",
         provider="unknown",
         tier="mid",
         limits=Limits(window_tokens=128_000, max_output_tokens=8_192),

@@ -43,8 +43,9 @@ def matches(units: Sequence[str], terms: Iterable[str]) -> Matches:
 
 def spans(text: str, terms: Iterable[str], *, each: int) -> list[tuple[int, int]]:
     """Start and end of the first ``each`` places of every word, in order."""
-    folded = text.casefold()
-    found = sorted({at: len(term) for term in _wanted(terms) for at in islice(_places(folded, term), each)}.items())
+    wanted = _wanted(terms)
+    folded = text.casefold() if wanted else ""
+    found = sorted({at: len(term) for term in wanted for at in islice(_places(folded, term), each)}.items())
     places = [at for at, _ in found]
     # Casefolding only ever makes a text longer.
     starts = _unfolded(text, places) if len(folded) > len(text) else places

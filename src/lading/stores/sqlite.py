@@ -38,6 +38,8 @@ V = TypeVar("V", Entry, Edit)
 
 INLINE_BYTES = 32 * 1024
 _BATCH = 256
+_MOST_ITEMS = 1 << 62
+"""SQLite has no larger numbers than twice that."""
 
 Counts: TypeAlias = dict[str, int]
 """How many items of each kind a session holds."""
@@ -311,7 +313,7 @@ def _record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Co
     ).fetchone()
     if row is None:
         return None
-    if not all(isinstance(count, int) and count >= 0 for count in row):
+    if not all(isinstance(count, int) and 0 <= count < _MOST_ITEMS for count in row):
         raise _changed(f"The record of session {tenant}/{session}")
     return row[0], dict(zip(_KINDS, row[1:], strict=True))
 

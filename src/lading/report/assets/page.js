@@ -92,7 +92,7 @@ function overviewRow(session) {
     h("td.minor", sparkline(session)), n(number(totals.peak), true), n(percent(totals.share), true), ...costCells(totals, session),
   ] : [h("td", { colspan: "8" }, "no request was made")];
   return h(`tr${totals.errors ? ".failed" : ""}`, h("td", say(h("a", { href: `#${session.index}` }), raw.name)), say(h("td"), session.frame?.strategy ?? ""),
-    say(h("td.minor"), session.frame?.card.name ?? ""), n(number(totals.calls), true), figures);
+    say(h("td.minor.model"), session.frame?.card.name ?? ""), n(number(totals.calls), true), figures);
 }
 
 function overviewSum([strategy, session, totals]) {

@@ -54,7 +54,7 @@ function figures(session) {
     totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only`) : null,
     figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; everything sent ${short(totals.everything)}`),
     figure("edits", number(totals.forcedEdits + totals.voluntaryEdits), h("span",
-      key("mark", "forced"), `${number(totals.forcedEdits)} forced; ${short(totals.forced)} tokens had to go`, h("br"), key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary; ${short(totals.voluntary)} tokens by choice`)),
+      key("mark", "forced"), `${number(totals.forcedEdits)} forced, `, key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary`, h("br"), `${short(totals.forced)} tokens had to go, ${short(totals.voluntary)} more went by choice`)),
     figure("counting error", off.length ? percent(off[Math.floor(off.length / 2)], 2) : "unknown",
       off.length ? `median of ${plural(off.length, "call")}; 95% within ${percent(off[Math.min(Math.floor(off.length * 0.95), off.length - 1)], 2)}` : "no usage was reported for these requests"),
     session.raw.bill ? recordedFigure(session) : null,

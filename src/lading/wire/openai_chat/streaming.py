@@ -180,7 +180,7 @@ class CallEdits:
             return None
         if reason == "tool_calls" and held and not before and len(held) == len(self._slots[index].names):
             return choice | {"delta": edited, "finish_reason": "stop"}
-        return choice | {"delta": edited}
+        return choice if edited == delta else choice | {"delta": edited}
 
     def _held(self, choice: int) -> list[int]:
         slots = self._slots.get(choice)
