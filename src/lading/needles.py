@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from lading import jsonbytes
+from lading.addresses import RESTORE
 from lading.errors import InputError
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -64,10 +65,11 @@ def excerpt(string: str, span: tuple[int, int]) -> str:
 
 
 def message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Every string a message says, with the kind of its part: text, call, arguments, result, ..."""
+    """Every string a message says, with the kind of its part: text, call, arguments, result, ...; ``query``, the
+    arguments of a call of a tool named ``restore``, after the other parts."""
     if message.name:
         yield "name", message.name
-    for part in message.parts:
+    for part in sorted(message.parts, key=_is_query):
         yield from _part_strings(part)
     if len(message.parts) > 1:
         yield "text", message.text
@@ -87,13 +89,18 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(inner)
 
 
+def _is_query(part: Part) -> bool:
+    return isinstance(part, ToolCall) and part.name == RESTORE
+
+
 def _part_strings(part: Part) -> Iterator[tuple[str, str]]:
     match part:
         case Text():
             yield from (("text", string) for string in strings(part.text))
         case ToolCall():
             yield from (("call", string) for string in (part.name, part.id))
-            yield from (("arguments", string) for string in strings(part.arguments))
+            kind = "query" if _is_query(part) else "arguments"
+            yield from ((kind, string) for string in strings(part.arguments))
         case ToolResult():
             yield from (("result", string) for string in (part.call_id, part.name))
             for inner in part.parts:

@@ -52,6 +52,11 @@ _ADDRESS_CHARS = 400
 _NO_PICTURES = "[Images and files here: {count}. This API accepts none in a tool result.]"
 
 
+def is_offered(tools: Iterable[Tool]) -> bool:
+    """Whether the tool is among them; a caller's own may have its name."""
+    return any((tool.name, tool.description) == (SCHEMA.name, SCHEMA.description) for tool in tools)
+
+
 class Asked(msgspec.Struct, frozen=True):
     """The arguments of a call."""
 

@@ -19,6 +19,7 @@ from lading.messages import Conversation, Message
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
 from lading.needles import Find, exactly, excerpt, loosely, message_strings, strings
 from lading.replay import offered
+from lading.restore import is_offered
 from lading.shrink.folding import shared_start
 from lading.snapshots import Layer, Record, Snapshot, recorded, snapshot
 from lading.stores import SessionStore
@@ -70,7 +71,7 @@ class Place(Struct, frozen=True):
     state: Verdict
     layer: Layer
     part: str
-    """The kind of part: text, arguments, result, reasoning, schema, field, ..."""
+    """The kind of part: text, arguments, query (the arguments of a call of ``restore``), result, schema, ..."""
     excerpt: str
     path: str = ""
     """Where it is in the request's body (``messages.N``), or what stands in its place; empty: nowhere."""
@@ -98,7 +99,8 @@ class Answer(Struct, frozen=True):
     verdict: Verdict
     match: Match = ""
     places: tuple[Place, ...] = ()
-    """Those of the verdict first, the newest first of all."""
+    """Those of the verdict first, the newest first of all; last those where the model itself asked for it by
+    ``restore``, which decide nothing."""
     found: int = 0
     """All places, those not named included."""
     closest: tuple[NearMiss, ...] = ()
@@ -119,24 +121,26 @@ def answer(record: Record, text: str, *, call: int | None = None) -> Answer:
 
     Raises InputError for a blank text or when there is no such call.
     """
-    exact, loose = exactly(text), loosely(text)
+    finds: tuple[tuple[Match, Find], ...] = ("exact", exactly(text)), ("loose", loosely(text))
     seen = snapshot(record, call)
     asked = Answer(text, record.tenant, record.session, seen.call, "never")
-    if places := _Search(record, seen, exact).places():
-        return _found(asked, "exact", places)
-    if places := _Search(record, seen, loose).places():
-        return _found(asked, "loose", places)
-    if not available():
-        return replace(asked, note=INSTALL)
+    for match, find in finds:
+        found = _found(asked, match, _Search(record, seen, find).places())
+        if found.verdict != "never":
+            return found
+        asked = asked if asked.places else found
+    if asked.places or not available():
+        return asked if asked.places else replace(asked, note=INSTALL)
     newest_first = reversed(record.entries)
     log = ((entry.index, string) for entry in newest_first for _, string in message_strings(entry.message))
     return replace(asked, closest=near_misses(text, log))
 
 
 def _found(asked: Answer, match: Match, places: list[Place]) -> Answer:
-    ordered = sorted(places, key=lambda place: (_WEIGHT.index(place.state), -place.entry))
+    ordered = sorted(places, key=lambda place: (place.part == "query", _WEIGHT.index(place.state), -place.entry))
     shown = tuple(ordered[:MOST_PLACES])
-    return replace(asked, verdict=shown[0].state, match=match, places=shown, found=len(places))
+    verdict = next((place.state for place in shown if place.part != "query"), "never")
+    return replace(asked, verdict=verdict, match=match if shown else "", places=shown, found=len(places))
 
 
 class _Hit(NamedTuple):
@@ -152,6 +156,7 @@ class _Search:
         self._offers: dict[tuple[str, str, Detail], tuple[Layer, str, str] | None] = {}
         wire_messages = enumerate(seen.messages)
         self._in_body = {at: hit for at, item in wire_messages if (hit := self._within(item, "field"))}
+        self._restores = is_offered(offered(seen.frame, record.blobs.__getitem__)[0])
         self._deep = False
         self._logged = self._hits()
         if not self._logged:
@@ -169,7 +174,7 @@ class _Search:
                 found.append(Place("present", "system", *hit, "system"))
         told = {entry for place in found for entry in self._sources(place)}
         found += [self._past(self._record.entries[entry]) for entry in self._logged if entry not in told]
-        if all(place.state == "later" for place in found):
+        if all(place.state == "later" or place.part == "query" for place in found):
             found += [*self._made_before(), *self._offered()]
         return found
 
@@ -179,7 +184,8 @@ class _Search:
     def _hit(self, message: Message) -> _Hit | None:
         for part, string in message_strings(message):
             if span := self._find(string):
-                return _Hit(part, excerpt(string, span))
+                kind = "arguments" if part == "query" and not self._restores else part
+                return _Hit(kind, excerpt(string, span))
         return self._written(message) if self._deep else None
 
     def _written(self, message: Message) -> _Hit | None:
@@ -201,7 +207,7 @@ class _Search:
             if not (hit := self._hit(item.message)):
                 continue
             # Arguments are always sent, but a wire may write their JSON anew, with other spaces and escapes.
-            if at is None and hit.part != "arguments" and not (item.start < 0 and in_system):
+            if at is None and hit.part not in ("arguments", "query") and not (item.start < 0 and in_system):
                 continue
             place = Place(
                 "present",
@@ -217,7 +223,9 @@ class _Search:
             if place.kind and entry in self._logged:
                 role = self._record.entries[entry].message.role
                 place = replace(place, role=role, part=self._logged[entry].part)
-            yield replace(place, entry=entry, address=self._address(entry), first_call=self._first_call(entry))
+            is_restated = entry < 0 and place.kind == "restated"
+            since = self._seen.edits[place.edit].call if is_restated else self._first_call(entry)
+            yield replace(place, entry=entry, address=self._address(entry), first_call=since)
 
     def _sources(self, place: Place) -> list[int]:
         """The entries that hold it and that the place stands for."""
@@ -320,7 +328,8 @@ class _Search:
             hit = next((hit for message in edit.replacement if (hit := self._hit(message))), None)
             if hit is None or self._origins(edit):
                 continue
-            place = Place("later", "conversation", *hit, edit=edit.index, first_call=edit.call)
+            since = edit.call if edit.call <= len(self._record.manifests) else None
+            place = Place("later", "conversation", *hit, edit=edit.index, kind=edit.kind, first_call=since)
             if edit.index < len(self._seen.edits):
                 place = replace(place, state="unsent")
                 after = self._seen.edits[edit.index + 1 :]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from lading.cli import main
 from lading.cli.request_names import RequestName, parse
+from lading.restore import SCHEMA
 from lading.snapshots import recorded, snapshot
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
@@ -179,3 +181,94 @@ def test_without_the_extra_it_says_what_to_install(store: Path) -> None:
     assert ended.code == 1
     assert "pip install 'lading[fuzzy]'" in ended.out
     assert ended.err == ""
+
+
+def clocks(path: Path, *, hits: bool = False) -> Path:
+    """A log of four requests; each system prompt names another minute."""
+    messages, lines = [user("Go.")], []
+    for at in range(4):
+        usage = {"prompt_tokens": 9_000, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 8_999}}
+        body = {"model": "gpt-4o", "messages": [{"role": "system", "content": f"The time is 10:0{at}."}, *messages]}
+        answer = reply(f"Answer {at}.")
+        lines.append(
+            {"request": body, "response": {"choices": [{"message": answer}], "usage": usage if hits else {}}}
+        )
+        messages = [*messages, answer, user("Go on.")]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def test_a_system_prompt_that_the_recording_restated_is_the_callers(tmp_path: Path) -> None:
+    assert lading("replay", clocks(tmp_path / "log.jsonl"), "--store", tmp_path / "store").code == 0
+    now = lading("why", tmp_path / "store", "The time is 10:03")
+    assert (now.code, "written by Lading" in now.out) == (0, False)
+    assert "layer system: a system message that the caller restated, in edit 2, first sent with call 4." in now.out
+    gone = lading("why", tmp_path / "store", "The time is 10:02")
+    assert gone.code == 1
+    assert gone.out.startswith(
+        "No: it is not in the request of call 4 of log. It left at call 4 by edit 2 (restated)"
+    )
+    assert "- Removed: a system message that the caller restated, in edit 1, first sent with call 3." in gone.out
+    assert lading("why", tmp_path / "store", "The time is 10:02", "--call", "3").code == 0
+
+
+def test_requests_that_changed_are_counted_without_a_miss(tmp_path: Path) -> None:
+    hits, unbilled = clocks(tmp_path / "hits.jsonl", hits=True), clocks(tmp_path / "unbilled.jsonl")
+    told = "requests that differ from the one before, from: message 0 in 3 calls"
+    shown = lading("inspect", hits).out.splitlines()
+    assert [line for line in shown if line in ("cache misses: none", told)] == ["cache misses: none", told]
+    assert told in lading("inspect", unbilled).out.splitlines()
+    changes = lading("inspect", hits, "--json").data["total"]["changes"]
+    assert [(change["message_index"], change["changed_index"]) for change in changes] == [(4, 0), (6, 0), (8, 0)]
+
+
+@pytest.mark.parametrize("command", ["replay", "compare"])
+def test_a_changed_number_of_system_messages_is_said_to_be_left_out(tmp_path: Path, command: str) -> None:
+    system = {"role": "system", "content": "Rules."}
+    said = [user("Go."), reply("One."), user("On."), reply("Two."), user("End."), reply("Three.")]
+    bodies = [[system, *said[:2]], [system, *said[:4]], [system, system, *said]]
+    path = tmp_path / "log.jsonl"
+    path.write_text(
+        "\n".join(json.dumps({"model": "gpt-4o", "messages": body}) for body in bodies), encoding="utf-8"
+    )
+    ended = lading(command, path)
+    assert "session log: 1 request starts with more or fewer system messages than the first;" in ended.err
+    assert ended.err.count("not replayed") == 1
+
+
+def asking(path: Path, *more: dict[str, Any], first: str = "Hello.", described: str = SCHEMA.description) -> Path:
+    """A session whose model asks for a text by a call of ``restore``."""
+    function = {"name": "restore", "description": described, "parameters": SCHEMA.schema}
+    called = used_tool(
+        1, "Nothing found.", name="restore", arguments='{"address": "#1", "query": "the Port number"}'
+    )
+    messages = [user(first), *called, *more, reply("Done."), user("And?"), reply("End.")]
+    return written(path, messages, tools=[{"type": "function", "function": function}])
+
+
+@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
+def test_what_the_model_itself_asked_for_is_no_place_of_it(tmp_path: Path, wire: str) -> None:
+    store = tmp_path / "store"
+    assert lading("replay", asking(tmp_path / "s.json"), "--store", store, "--wire", wire).code == 0
+    for text in ("the Port number", "THE PORT NUMBER"):
+        ended = lading("why", store, text)
+        assert ended.code == 1
+        assert ended.out.startswith("No: in s only the model itself named it, where it asked for it by restore.")
+        assert "entry 1 (assistant, query)" in ended.out
+
+
+def test_what_the_model_itself_asked_for_comes_last(tmp_path: Path) -> None:
+    path = asking(tmp_path / "s.json", first="What is the port number?")
+    assert lading("replay", path, "--store", tmp_path / "store").code == 0
+    loose = lading("why", tmp_path / "store", "the port number", "--json").data["answers"][0]
+    assert (loose["verdict"], [place["part"] for place in loose["places"]]) == ("present", ["text"])
+    asked = lading("why", tmp_path / "store", "the Port number", "--json").data["answers"][0]
+    found = [(place["entry"], place["part"]) for place in asked["places"]]
+    assert (asked["verdict"], asked["match"], found) == ("present", "loose", [(0, "text"), (1, "query")])
+
+
+def test_a_tool_of_the_callers_may_be_named_restore(tmp_path: Path) -> None:
+    path = asking(tmp_path / "s.json", described="Restore a backup.")
+    assert lading("replay", path, "--store", tmp_path / "store").code == 0
+    ended = lading("why", tmp_path / "store", "the Port number")
+    assert (ended.code, "entry 1 (assistant, arguments)" in ended.out) == (0, True)

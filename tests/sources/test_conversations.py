@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lading.messages import Message
-from lading.sources import Recording
+from lading.sources import Recording, ToolsSoFar, restated
 from lading.sources.conversations import MOST_OPEN
 from tests.cli.commands import lading, long_session
 from tests.sources.written import read_all, read_one, write
@@ -131,6 +131,81 @@ def test_marks_for_the_cache_are_no_difference(tmp_path: Path) -> None:
     assert len(recording.requests) == 3
     assert [item.changed_index for item in recording.requests] == [None, None, None]
     assert recording.raw_indices == (-1, 0, 1, 2, 3)
+
+
+def system(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
+
+
+def test_a_system_prompt_that_changes_is_stated_by_its_request(tmp_path: Path) -> None:
+    on = user("On.")
+    log = [user("Go."), reply("One."), on, reply("Two."), on, reply("Three."), on]
+    clocks = ["10:00", "10:01", "10:01", "10:02"]
+    lines = [body(system(clock), *log[: 2 * at + 1]) for at, clock in enumerate(clocks)]
+    recording = read_one(write(tmp_path, lines))
+    assert texts(recording) == ["10:00", "Go.", "One.", "On.", "Two.", "On.", "Three.", "On."]
+    said = [item.system and [message.text for message in item.system] for item in recording.requests]
+    assert said == [None, ["10:01"], None, ["10:02"]]
+    assert [item.changed_index for item in recording.requests] == [None, 0, None, 0]
+    found = restated(recording)
+    assert found.left_out == 0
+    assert {at: [(entry, message.text) for entry, message in said] for at, said in found.at.items()} == {
+        4: [(0, "10:01")],
+        8: [(0, "10:02")],
+    }
+
+
+def test_a_system_text_outside_of_the_list_is_stated_too(tmp_path: Path) -> None:
+    lines = [{"max_tokens": 9, "system": f"10:0{at}", "messages": LOG[: 2 * at + 1]} for at in range(3)]
+    recording = read_one(write(tmp_path, lines))
+    assert [item.changed_index for item in recording.requests] == [None, -1, -1]
+    assert [[message.text for message in item.system or ()] for item in recording.requests] == [
+        [],
+        ["10:01"],
+        ["10:02"],
+    ]
+
+
+def test_another_number_of_system_messages_cannot_be_restated(tmp_path: Path) -> None:
+    lines = [body(system("a"), *LOG[:1]), body(system("a"), *LOG[:3]), body(system("a"), system("b"), *LOG[:5])]
+    recording = read_one(write(tmp_path, lines))
+    assert texts(recording) == ["a", "Go.", "One.", "On.", "Two.", "And on."]
+    assert restated(recording) == ({}, 1)
+
+
+def test_conversations_that_start_alike_are_told_apart_by_their_system_prompts(tmp_path: Path) -> None:
+    lines = [body(system(name), *LOG[:end]) for end in (1, 3, 5) for name in ("a", "b")]
+    recordings, problems = read_all(write(tmp_path, lines))
+    assert problems == []
+    assert [texts(item)[0] for item in recordings] == ["a", "b"]
+    assert [[request.system for request in item.requests] for item in recordings] == [[None] * 3, [None] * 3]
+
+
+def test_another_reply_is_another_conversation(tmp_path: Path) -> None:
+    lines = [billed(body(system("a"), *LOG[:1]), "Else.", 9), body(system("b"), *LOG[:3])]
+    recordings, _ = read_all(write(tmp_path, lines))
+    assert [texts(item) for item in recordings] == [["a", "Go.", "Else."], ["b", "Go.", "One.", "On."]]
+
+
+def test_the_tools_of_each_request(tmp_path: Path) -> None:
+    def tools(*names: str) -> list[dict[str, Any]]:
+        schema = {"type": "object"}
+        return [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
+
+    lines = [
+        {**GROWING[0], "tools": tools("run")},
+        {**GROWING[1], "tools": tools("run")},
+        {**GROWING[2], "tools": tools("run", "ask")},
+        {**body(*LOG), "tools": tools("ask")},
+    ]
+    recording = read_one(write(tmp_path, lines))
+    known = ToolsSoFar(recording)
+    assert [[tool.name for tool in known.at(upto)] for upto in (1, 3, 5, 6)] == [
+        ["run"],
+        ["run"],
+        ["run", "ask"],
+        ["ask"],
+    ]
 
 
 REWRITTEN = [

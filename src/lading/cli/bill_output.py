@@ -9,13 +9,18 @@ from typing import Any
 import msgspec
 
 from lading.cli.plaintables import Column, amount, money, number, print_items, print_table, say, where
-from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss
+from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
 from lading.evaluate.sidebyside import SideBySide, words
 from lading.evaluate.tooluse import Place
 
+_CHANGED_PLACES = 5
 
-def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str]) -> None:
-    """The simulated bill and the recorded one side by side, the largest request, and the cache misses."""
+
+def print_bill(
+    simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str], changes: Sequence[Change] = ()
+) -> None:
+    """The simulated bill and the recorded one side by side, the largest request, the cache misses, and how many
+    requests change what was sent before."""
     print_table(
         "the bill",
         [Column("", left=True), *map(Column, ("calls", "cache read", "cache write", "uncached", "output", "cost"))],
@@ -34,6 +39,11 @@ def print_bill(simulated: AppendOnly, billed: Billed | None, *, names: Mapping[s
         )
     if billed is not None and billed.cache_read_tokens + billed.cache_write_tokens:
         _print_misses(billed.misses, names)
+    if changes:
+        where = Counter(_changed_at(change.changed_index) for change in changes).most_common()
+        listed = ", ".join(f"{place} in {number(calls, 'call')}" for place, calls in where[:_CHANGED_PLACES])
+        more = " ..." if len(where) > _CHANGED_PLACES else ""
+        say(f"requests that differ from the one before, from: {listed}{more}")
 
 
 def simulated_cost(bill: AppendOnly) -> str:
@@ -125,7 +135,11 @@ def _first_change(group: Sequence[Miss]) -> str:
     changed_index = _worst(group).changed_index
     if changed_index is None:
         return ""
-    return "system or tools" if changed_index < 0 else f"message {changed_index}"
+    return _changed_at(changed_index)
+
+
+def _changed_at(index: int) -> str:
+    return "system or tools" if index < 0 else f"message {index}"
 
 
 _SIDE_LEGEND = """\

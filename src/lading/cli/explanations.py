@@ -96,6 +96,8 @@ def _verdict(answer: Answer) -> str:
         case "later":
             when = f"first in call {first.first_call}" if first and first.first_call else "in no request so far"
             return f"No: it came only after {call}, {when}."
+        case _ if first:
+            return f"No: in {answer.session} only the model itself named it, where it asked for it by restore."
         case _:
             return f"No: it was never in the log of {answer.session}, nor in what its calls offered."
 
@@ -103,6 +105,8 @@ def _verdict(answer: Answer) -> str:
 def _place(place: Place) -> Iterator[str]:
     if place.entry >= 0:
         source = f"entry {place.entry} ({place.role}, {place.part})"
+    elif place.edit >= 0 and place.kind == "restated":
+        source = f"a system message that the caller restated, in edit {place.edit}"
     elif place.edit >= 0:
         source = f"text written by Lading, in what edit {place.edit} shows"
     else:

@@ -38,7 +38,7 @@ def print_report(items: Sequence[Inspected], *, top: int) -> None:
     _print_content(summary.tools.by_content, top=top)
     _print_largest(summary.tools.largest_results, names)
     _print_findings(summary.tools, names)
-    print_bill(summary.append_only, summary.billed, names=names)
+    print_bill(summary.append_only, summary.billed, names=names, changes=summary.changes)
     if summary.legality is not None:
         _print_check(summary.legality, names, top=top)
     if len(items) > 1:

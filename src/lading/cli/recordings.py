@@ -39,12 +39,23 @@ def read_all(files: Sequence[str]) -> tuple[list[Recording], list[Problem]]:
 
 
 class ModelNotes:
-    """Says once for each model that it has no card."""
+    """Says once for each model that it has no card, and for each session what a replay leaves out."""
 
     def __init__(self, advice: str) -> None:
         """``advice``: which options of the command say better, e.g. ``Give --model to say better.``"""
         self._advice = advice
         self._said: set[str] = set()
+        self._left_out: set[str] = set()
+
+    def note_prompts(self, session: str, left_out: int) -> None:
+        """Warn of requests of a session with more or fewer system messages than the first."""
+        if left_out and session not in self._left_out:
+            self._left_out.add(session)
+            requests = "1 request starts" if left_out == 1 else f"{left_out:,} requests start"
+            terminal.warn(
+                f"session {session}: {requests} with more or fewer system messages than the first; that change is "
+                "not replayed. It would cost a cache write of the whole request with any strategy."
+            )
 
     def note(self, events: Iterable[Event]) -> None:
         """Warn of models not warned of before."""

@@ -15,7 +15,7 @@ from lading.cli.replay_output import emit_line
 from lading.errors import IllegalRequest
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, Plan, replay
-from lading.sources import Recording
+from lading.sources import Recording, restated
 from lading.stores import SessionStore
 
 Planned: TypeAlias = Mapping[str, tuple[Recording, Plan]]
@@ -36,6 +36,7 @@ def plans_for(
             number += 1
             session = f"{name[:120]}-{number}"
         planned[session] = (recording, plan)
+        notes.note_prompts(session, restated(recording).left_out)
     return planned
 
 

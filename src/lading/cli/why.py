@@ -72,7 +72,7 @@ def _given(text: str) -> str:
 
 
 def _print(answers: list[Answer]) -> None:
-    known = [given for given in answers if given.verdict != "never"]
+    known = [given for given in answers if given.places]
     if not known and len(answers) > 1:
         say(f"No: it was never in the log of any of the {len(answers)} sessions.")
         closest = [(near, given.session) for given in answers for near in given.closest]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -86,6 +87,25 @@ class Miss(Struct, frozen=True):
     text or the tools outside of the list. None: it only grows, or the requests are not known."""
 
 
+class Change(Struct, frozen=True):
+    """A request that says something else than the one before it, whether or not its call missed the cache."""
+
+    session: str
+    message_index: int
+    """Of the reply, as in ``Miss``."""
+    changed_index: int
+    """As in ``Miss``."""
+
+
+def changes(recording: Recording) -> tuple[Change, ...]:
+    """The changes of a recording's requests; none where they are not known."""
+    return tuple(
+        Change(recording.id, item.message_index, item.changed_index)
+        for item in recording.requests
+        if item.changed_index is not None
+    )
+
+
 class Billed(Struct, frozen=True):
     """What the log says the provider billed. The token counts do not overlap."""
 
@@ -116,19 +136,25 @@ def model_calls(messages: Sequence[Message]) -> list[int]:
 
 
 def append_only(
-    tokens: Sequence[int], calls: Sequence[int], *, plan: Plan, tools_tokens: int, replies: Sequence[int]
+    tokens: Sequence[int],
+    calls: Sequence[int],
+    *,
+    plan: Plan,
+    tools_tokens: int,
+    replies: Sequence[int],
+    restated: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
 ) -> AppendOnly:
     """The append-only bill of one session.
 
     ``tokens``: of each message. ``calls``: where the model was called. ``replies``: output tokens of each
-    call. All tools are offered from the first call on.
+    call. ``restated``: messages that are others from a position on, each with its tokens from then on. All tools
+    are offered from the first call on.
     """
     price = price_of(plan.settings.card, plan.settings.rates)
-    bill, sizes = economics.Usage(), _prefixes(tokens, calls, tools_tokens)
-    cached = 0
-    for size in sizes:
-        bill += usage_of(size, cached, least=plan.min_prefix_tokens)
-        cached = size
+    bill, sizes = economics.Usage(), list[int]()
+    for size, shared in _requests(tokens, calls, tools_tokens, restated):
+        bill += usage_of(size, min(shared, size), least=plan.min_prefix_tokens)
+        sizes.append(size)
     output, window = sum(replies), plan.settings.budget.window_tokens
     return AppendOnly(
         calls=len(calls),
@@ -166,15 +192,26 @@ def billed(recording: Recording, plan: Plan, *, card_of: CardOf) -> Billed | Non
     )
 
 
-def _prefixes(tokens: Sequence[int], calls: Sequence[int], tools_tokens: int) -> list[int]:
-    """Tokens of the request of each call."""
-    sizes: list[int] = []
-    total, position = tools_tokens, 0
+def _requests(
+    tokens: Sequence[int],
+    calls: Sequence[int],
+    tools_tokens: int,
+    restated: Mapping[int, Sequence[tuple[int, int]]],
+) -> Iterator[tuple[int, int]]:
+    """Tokens of the request of each call, and of what it shares with the one before."""
+    now = list(tokens)
+    total, position, shared = tools_tokens, 0, 0
+    changes = sorted(restated.items())
     for call in calls:
-        total += sum(tokens[position:call])
+        total += sum(now[position:call])
         position = call
-        sizes.append(total)
-    return sizes
+        while changes and changes[0][0] <= call:
+            for index, size in changes.pop(0)[1]:
+                total += size - now[index]
+                now[index] = size
+                shared = min(shared, tools_tokens + sum(now[:index]))
+        yield total, shared
+        shared = total
 
 
 def _misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from lading.economics import fieldwise
-from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, model_calls
+from lading.evaluate.billing import AppendOnly, Billed, Change, append_only, billed, changes, model_calls
 from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
 from lading.evaluate.legality import Legality, check_requests
 from lading.evaluate.plan import Options, plan_for
@@ -22,7 +22,7 @@ from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
-from lading.sources import Recording, ToolsSoFar
+from lading.sources import Recording, ToolsSoFar, restated
 
 A = TypeVar("A", Billed, Legality)
 
@@ -72,6 +72,7 @@ class Inspection(Struct, frozen=True):
     billed: Billed | None = None
     legality: Legality | None = None
     """None when no check was asked for."""
+    changes: tuple[Change, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -86,6 +87,7 @@ class Inspection(Struct, frozen=True):
             self.append_only + other.append_only,
             _either(self.billed, other.billed),
             _either(self.legality, other.legality),
+            self.changes + other.changes,
         )
 
 
@@ -108,6 +110,8 @@ class Summary(Struct, frozen=True):
     append_only: AppendOnly
     billed: Billed | None
     legality: Legality | None
+    changes: tuple[Change, ...] = ()
+    """Requests that say something else than the one before."""
 
 
 def inspect_recording(recording: Recording, options: Options, *, check: bool = False) -> Inspected:
@@ -134,9 +138,14 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
             plan=plan,
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
+            restated={
+                at: [(index, weigh(message, meter).tokens) for index, message in said]
+                for at, said in restated(recording).at.items()
+            },
         ),
         billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
+        changes=changes(recording),
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
 
@@ -159,6 +168,7 @@ def summarise(found: Inspection, *, top: int) -> Summary:
         append_only=found.append_only,
         billed=found.billed,
         legality=found.legality,
+        changes=found.changes,
     )
 
 

@@ -7,7 +7,7 @@ that price in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,11 +18,11 @@ from lading.economics import PrefixCache, Usage
 from lading.engine import Engine
 from lading.errors import PackError
 from lading.log import Edit
-from lading.messages import Template, Tool
+from lading.messages import Message, Template, Tool
 from lading.pack import Pack
 from lading.restore import SCHEMA
 from lading.settings import Settings
-from lading.sources import Recording, ToolsSoFar
+from lading.sources import Recording, ToolsSoFar, restated
 from lading.stores import SessionStore
 from lading.tokens.meter import Meter
 from lading.toolset import Detail, reduce_tools
@@ -73,12 +73,13 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
     line = Engine(settings, store)
     yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
     caches = [plan.cache(), plan.cache()]
-    tools = ToolsSoFar(recording)
+    tools, prompts = ToolsSoFar(recording), restated(recording).at
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
     had_user = False
     number = 0
     for position, message in enumerate(recording.messages):
         at_s = recording.times_s[position] if recording.times_s else None
+        _restate(prompts.get(position, ()), line, yardstick)
         if message.role == "assistant" and had_user:
             number += 1
             offer, edits_before = tools.at(position), len(line.history.edits)
@@ -97,7 +98,15 @@ def replay(recording: Recording, plan: Plan, *, session: str, store: SessionStor
         had_user = had_user or message.role == "user"
         line.append([message], at_s=at_s)
         yardstick.append([message], at_s=at_s)
+    _restate(prompts.get(len(recording.messages), ()), line)
     line.save()
+
+
+def _restate(changes: Iterable[tuple[int, Message]], *engines: Engine) -> None:
+    """From the next request on, system messages at the start say what the recorded request says."""
+    for entry, message in changes:
+        for engine in engines:
+            engine.restate(entry, message)
 
 
 class RestoreOffer:

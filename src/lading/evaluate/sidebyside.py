@@ -132,8 +132,8 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
     prices, is_priced = _prices(matched, cards, plan)
     counted = [walk[at].append_only for at in places]
     factor, constant = _line([usage.tokens for usage in counted], [_input(bill).tokens for bill in matched])
-    cold = [False, *(_is_cold(one, two, plan.min_prefix_tokens) for one, two in pairwise(counted))]
-    unrecorded = [_constant(round(constant), is_first=is_cold or not at) for at, is_cold in enumerate(cold)]
+    held = [1.0, *(_held(one, two, plan.min_prefix_tokens) for one, two in pairwise(counted))]
+    unrecorded = [_constant(round(constant), is_first=not (at and share)) for at, share in enumerate(held)]
     extra = _cost(unrecorded, prices)
 
     def row(usages: Sequence[Usage]) -> Row:
@@ -141,7 +141,7 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
         return Row(_sum(usages), cost, factor * cost + extra)
 
     recorded, indexes = [_input(bill) for bill in matched], [bill.message_index for bill in matched]
-    warm = _warm(recorded, cold, least=plan.min_prefix_tokens)
+    warm = _warm(recorded, held, least=plan.min_prefix_tokens)
     simulated = {YARDSTICK: row(counted)}
     for name, calls in walks.items():
         simulated.setdefault(name, row([calls[at].billed for at in places]))
@@ -258,11 +258,11 @@ def _of_caching(
     yield Difference("read before it was sent", "", sum(early), saved, sum(map(bool, early)))
     groups: dict[str, Difference] = {}
     for had, price, index in zip(warm, prices, indexes, strict=True):
-        # Where the simulated cache had cooled too, that is no difference.
-        if index not in misses or not had.read_tokens:
+        # What the simulated cache did not hold either is no difference.
+        if index not in misses or had.read_tokens <= misses[index][0].read_tokens:
             continue
         miss, is_turn_start = misses[index]
-        tokens = miss.rewritten_tokens
+        tokens = min(miss.rewritten_tokens, had.read_tokens - miss.read_tokens)
         cost, nothing = price.rewriting(tokens), int(not miss.read_tokens)
         found = Difference("missed", miss.cause, tokens, cost, 1, int(is_turn_start), nothing)
         groups[miss.cause] = groups[miss.cause] + found if miss.cause in groups else found
@@ -297,9 +297,10 @@ def _missing(recording: Recording) -> str:
     return " and ".join(missing if recording.tools_recorded else [*missing, "tool schemas"])
 
 
-def _is_cold(before: Usage, usage: Usage, least: int) -> bool:
-    """Whether the simulated cache had cooled between two append-only requests."""
-    return before.tokens >= least and not usage.read_tokens
+def _held(before: Usage, usage: Usage, least: int) -> float:
+    """The share of an append-only request that the next one reads: 1, unless the simulated cache had cooled or the
+    system messages were changed."""
+    return min(usage.read_tokens / before.tokens, 1.0) if before.tokens >= max(least, 1) else 1.0
 
 
 def _cards(recording: Recording, plan: Plan) -> Mapping[str, Card]:
@@ -330,11 +331,10 @@ def _misses(recording: Recording, plan: Plan, cards: Mapping[str, Card]) -> dict
     return {miss.message_index: (miss, roles.get(miss.message_index) == "user") for miss in misses}
 
 
-def _warm(recorded: Sequence[Usage], cold: Sequence[bool], *, least: int) -> list[Usage]:
-    """The recorded requests as they would be billed had the cache held exactly the request before, where the
-    simulated one is not cold."""
+def _warm(recorded: Sequence[Usage], held: Sequence[float], *, least: int) -> list[Usage]:
+    """The recorded requests as they would be billed had the cache held that share of the request before."""
     sizes = [usage.tokens for usage in recorded]
-    befores = [0 if is_cold else before for is_cold, before in zip(cold, (0, *sizes), strict=False)]
+    befores = [round(share * before) for share, before in zip(held, (0, *sizes), strict=False)]
     return [usage_of(size, min(size, before), least=least) for size, before in zip(sizes, befores, strict=True)]
 
 

@@ -18,11 +18,11 @@ from lading.errors import InputError, PackError
 from lading.evaluate.recorded import Plan
 from lading.evaluate.showings import Case, Showing
 from lading.history import History
-from lading.log import Edit
+from lading.log import NO_COMPACTIONS, Edit
 from lading.messages import Message, Tool
 from lading.offer import Offer
 from lading.request import Request
-from lading.sources import Recording, ToolsSoFar
+from lading.sources import Recording, ToolsSoFar, restated
 from lading.view import View
 from lading.wire import find_wire
 from lading.wire.fitting import needs_on
@@ -50,7 +50,8 @@ class Step(Struct, frozen=True):
     """One call of a walk."""
 
     shown: Sequence[Message]
-    """The messages of the request; none where there is no request."""
+    """The messages of the request; none where there is no request. System messages that the recording restates
+    are here as they were first."""
     tokens: int
     """Of the request, tools included; 0 where there is none."""
     usage: Usage | None
@@ -127,12 +128,17 @@ def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, c
     plan = session.plan
     settings = replace(plan.settings, session=session.name, strategy=strategy, rates=rates)
     line, cache, done = Engine(settings), plan.cache(), 0
+    changes, firsts = restated(session.recording).at, dict[int, Message]()
     for call, position in enumerate(session.raw_calls):
         at_s, edits_before = session.at_s(call), len(line.history.edits)
         started = clock()
-        for entry in range(done, position):
-            times = session.recording.times_s
-            line.append([session.recording.messages[entry]], at_s=times[entry] if times else None)
+        for entry in range(done, position + 1):
+            for first, message in changes.pop(entry, ()):
+                line.restate(first, message)
+                firsts[id(message)] = session.recording.messages[first]
+            if entry < position:
+                times = session.recording.times_s
+                line.append([session.recording.messages[entry]], at_s=times[entry] if times else None)
         done = position
         try:
             pack = line.pack(tools=session.tools[call], template=plan.template, at_s=at_s)
@@ -140,10 +146,10 @@ def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, c
             yield Step((), 0, None, seconds=clock() - started)
             continue
         seconds = clock() - started
-        edits = [edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired"]
+        edits = [edit for edit in line.history.edits[edits_before:] if edit.kind not in NO_COMPACTIONS]
         forced = sum(edit.forced_tokens > 0 for edit in edits)
         yield Step(
-            line.history.view.messages,
+            [firsts.get(id(message), message) for message in line.history.view.messages],
             pack.tokens,
             cache.bill(pack.chain, pack.ends, at_s=at_s),
             forced_edits=forced,
@@ -214,9 +220,17 @@ class _Builder:
         self._request = Request(find_wire(settings.wire), settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
         self._view = View()
+        self._changes = sorted(restated(session.recording).at.items())
+        self._now: dict[int, Message] = {}
+        """What a system message of the session says in this call, by its identity."""
 
     def request(self, shown: Sequence[Message], call: int) -> Request:
-        """The request of a call that shows these messages; it changes with the next."""
+        """The request of a call that shows these messages, the system messages among them as that call states them;
+        it changes with the next."""
+        while self._changes and self._changes[0][0] <= self._session.raw_calls[call]:
+            for position, message in self._changes.pop(0)[1]:
+                self._now[id(self._session.messages[position])] = message
+        shown = [self._now.get(id(message), message) for message in shown]
         pairs = zip(self._view.items, shown, strict=False)
         shared = sum(1 for _ in takewhile(lambda pair: pair[0].message is pair[1], pairs))
         if shared < len(self._view):

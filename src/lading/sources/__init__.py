@@ -18,6 +18,7 @@ from lading.errors import SourceError
 from lading.sources.files import read_lines
 from lading.sources.jsonvalues import read_values
 from lading.sources.opentools import ToolsSoFar, open_tool, tools_at
+from lading.sources.prompts import restated
 from lading.sources.recording import Line, Problem, Recording, Request, Source, Usage
 from lading.tables import lookup
 
@@ -31,6 +32,7 @@ __all__ = [
     "Usage",
     "open_tool",
     "read",
+    "restated",
     "source",
     "tools_at",
 ]

@@ -1,9 +1,10 @@
 """Request bodies, told apart by conversation: the requests of one become one recording.
 
 A request goes on with a conversation when it begins with all messages of that conversation's last request and
-has more. In a conversation that has grown so, a request may also be rewritten, by a compaction say: it belongs
-there when it still holds one of the assistant's messages. A ``session`` that the file names decides alone.
-Fields beside what is said, such as marks for the cache, make no difference.
+has more; as many system messages at the start may say something else. In a conversation that has grown so, a
+request may also be rewritten, by a compaction say: it belongs there when it still holds one of the assistant's
+messages. A ``session`` that the file names decides alone. Fields beside what is said, such as marks for the cache,
+make no difference.
 
 The recording's messages are what was said first: of a rewritten request those messages are new that stand after
 the last one said before. What each request really held is in ``Recording.requests``.
@@ -12,13 +13,25 @@ the last one said before. What each request really held is in ``Recording.reques
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction.folding import is_written
-from lading.messages import Conversation, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
+from lading.messages import (
+    Conversation,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    ResultPart,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from lading.sources.agents import own_words
 from lading.sources.billing import read_usage
 from lading.sources.bodies import Exchange, exchange, reply_message
@@ -65,12 +78,19 @@ class _Asked(Struct, frozen=True, eq=False):
     line: int
     plain: tuple[Message | None, ...]
     """What each of its messages says; None for what is no message."""
-    outside: tuple[Any, ...]
-    """What system text and tools say."""
+    system: tuple[Message, ...]
+    """What the system text outside of the list says."""
+    tools: tuple[Tool, ...]
+    """What the tools say."""
     envelope: Conversation
     messages: tuple[Message, ...]
     indices: tuple[int, ...]
     replied: tuple[Message, ...]
+
+    @property
+    def leading(self) -> tuple[Message, ...]:
+        """The system messages at its start."""
+        return (*self.envelope.messages, *takewhile(_is_system, self.messages))
 
 
 def _read(call: Exchange, wire: Wire, report: Report, *, line: int) -> _Asked:
@@ -86,7 +106,8 @@ def _read(call: Exchange, wire: Wire, report: Report, *, line: int) -> _Asked:
         call=call,
         line=line,
         plain=tuple(plain),
-        outside=(*map(_plain, envelope.messages), *tools),
+        system=tuple(map(_plain, envelope.messages)),
+        tools=tuple(tools),
         envelope=envelope,
         messages=messages[:sent],
         indices=indices[:sent],
@@ -98,8 +119,9 @@ def _continued(opened: Sequence[_Thread], asked: _Asked) -> _Thread | None:
     """The conversation that the request goes on with: of several the one that went on last."""
     newest_first = opened[::-1]
     growing = (thread for thread in newest_first if thread.is_grown_by(asked))
+    instructed = (thread for thread in newest_first if thread.is_grown_by(asked, instructed=True))
     rewritten = (thread for thread in newest_first if thread.is_rewritten_by(asked))
-    return next(growing, None) or next(rewritten, None)
+    return next(growing, None) or next(instructed, None) or next(rewritten, None)
 
 
 class _Thread:
@@ -118,12 +140,16 @@ class _Thread:
         self._times_s: dict[int, float | None] = {}
         self._take(asked, kept=0, first_new=0, changed_index=None, grows=True)
 
-    def is_grown_by(self, asked: _Asked) -> bool:
-        """Whether the request begins with all of the last one and has more."""
+    def is_grown_by(self, asked: _Asked, *, instructed: bool = False) -> bool:
+        """Whether the request begins with all of the last one and has more; ``instructed``: with all behind the
+        system messages, and with the reply where that is recorded."""
         known = self._last.plain
-        if asked.call.session != self._last.call.session:
+        if asked.call.session != self._last.call.session or not 0 < len(known) < len(asked.plain):
             return False
-        return 0 < len(known) < len(asked.plain) and asked.plain[: len(known)] == known
+        if not instructed:
+            return asked.plain[: len(known)] == known
+        reply = tuple(map(_plain, self._last.replied))
+        return _goes_on(known, asked.plain) and asked.plain[len(known) :][: len(reply)] == reply
 
     def is_rewritten_by(self, asked: _Asked) -> bool:
         """Whether the request is one of this conversation, though not all of the last one is in it."""
@@ -138,12 +164,12 @@ class _Thread:
         """Takes in the next request."""
         before = self._last
         kept = _shared(before.plain, asked.plain)
-        grows = kept == len(before.plain)
-        first_new = kept if grows else self._first_new(asked)
+        grows = _goes_on(before.plain, asked.plain)
+        first_new = len(before.plain) if grows else self._first_new(asked)
         if before.replied and not any(map(_is_reply, asked.plain[first_new:])):
             report(before.line, "The reply was left out: the next request does not hold it.")
-        changed_index = None if grows else kept
-        if asked.outside != before.outside:
+        changed_index = None if kept == len(before.plain) else kept
+        if (asked.system, asked.tools) != (before.system, before.tools):
             changed_index = -1
         self._take(asked, kept=kept, first_new=first_new, changed_index=changed_index, grows=grows)
 
@@ -157,7 +183,10 @@ class _Thread:
         self._said.update(new_plain)
         self._bill(asked)
         added = [message for index, message in zip(asked.indices, asked.messages, strict=True) if index >= kept]
-        self._requests.append(Request(self._length, kept, tuple(added), changed_index))
+        is_first = not self._requests
+        said = None if is_first or _says(asked.leading) == _says(self._last.leading) else asked.leading
+        tools = asked.envelope.tools if is_first or asked.tools != self._last.tools else None
+        self._requests.append(Request(self._length, kept, tuple(added), changed_index, said, tools))
         self._last = asked
 
     def _new(self, asked: _Asked, first_new: int, *, grows: bool) -> Iterator[tuple[int, Message]]:
@@ -216,6 +245,22 @@ def _shared(before: Sequence[Any], after: Sequence[Any]) -> int:
     """How many messages two requests share from the first on."""
     pairs = zip(before, after, strict=False)
     return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(before), len(after)))
+
+
+def _goes_on(before: Sequence[Message | None], after: Sequence[Message | None]) -> bool:
+    """Whether the second list begins with the first, but for what as many system messages at its start say."""
+    leading = sum(1 for _ in takewhile(_is_system, before))
+    alike = leading == sum(1 for _ in takewhile(_is_system, after[: len(before)]))
+    start = leading if alike and leading < len(before) else 0
+    return after[start : len(before)] == before[start:]
+
+
+def _says(messages: Iterable[Message]) -> list[Message]:
+    return list(map(_plain, messages))
+
+
+def _is_system(message: Message | None) -> bool:
+    return message is not None and message.role == "system"
 
 
 def _is_reply(message: Message | None) -> bool:

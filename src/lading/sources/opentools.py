@@ -6,7 +6,7 @@ They say no more than the name and, where known, the names of the arguments; any
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -48,13 +48,19 @@ def _named(observed: Any) -> Iterator[tuple[str, Any]]:
 
 
 class ToolsSoFar:
-    """The tools of a recording as known at each point of it. The array only ever grows."""
+    """The tools of a recording as known at each point of it: those of its requests, else an array that grows."""
 
     def __init__(self, recording: Recording) -> None:
         self._tools = list(recording.tools)
         self._recorded = len(self._tools)
         self._first_uses: list[int] = []
+        self._offered: list[tuple[Tool, ...]] = []
+        self._offered_at: list[int] = []
         if recording.tools_recorded:
+            for request in recording.requests:
+                if request.tools is not None:
+                    self._offered.append(request.tools)
+                    self._offered_at.append(bisect_left(recording.raw_indices, request.message_index))
             return
         known = {tool.name for tool in self._tools}
         for position, message in enumerate(recording.messages):
@@ -67,6 +73,8 @@ class ToolsSoFar:
     def at(self, upto: int) -> tuple[Tool, ...]:
         """The tools of the recording and, where it recorded no schemas, open ones for further names called
         in ``messages[:upto]``, in order of first use."""
+        if self._offered:
+            return self._offered[max(bisect_right(self._offered_at, upto) - 1, 0)]
         return tuple(self._tools[: self._recorded + bisect_left(self._first_uses, upto)])
 
 

@@ -51,6 +51,10 @@ class Request(Struct, frozen=True):
     changed_index: int | None = None
     """Where in the list of messages, from 0, it first says something else than the request before it, or ends
     before that one does; -1: in the system text or the tools outside of the list. None: it only grows."""
+    system: tuple[Message, ...] | None = None
+    """The system messages at its start, those outside of the list first. None: those of the request before it."""
+    tools: tuple[Tool, ...] | None = None
+    """None: those of the request before it."""
 
 
 class Recording(Struct, frozen=True):
