@@ -40,7 +40,7 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LOWER_FLOORS_LINES = 27_300
-SOURCE_LINES = 41_600
+SOURCE_LINES = 41_800
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
