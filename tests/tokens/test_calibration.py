@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.tokens.affine import Factors
-from lading.tokens.calibration import MOST_TOKENS, RUN, WINDOW, Calibration, Counted
+from lading.tokens.calibration import ENOUGH, MOST_TOKENS, RUN, WINDOW, Calibration, Counted
 
 ANY = st.integers(-(10**30), 10**30)
 SIZES = st.lists(st.integers(0, 40).flatmap(lambda bits: st.integers(1, 1 << bits)), max_size=30)
@@ -191,7 +191,24 @@ def test_the_room_is_what_fits_with_its_margin_and_one_token_more_does_not(
 
     room = known.room(limit, initial_margin_tokens=initial, messages=messages, kept=kept)
     assert room == 0 or taken(room) <= limit
-    assert taken(room + 1) > limit or taken(0) > limit
+    assert taken(room + 1) > limit or taken(0) > limit or 0 < known.seen < ENOUGH
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 400), st.integers(1, 9)), min_size=1, max_size=3),
+    st.integers(0, 150),
+    st.integers(2_000, 200_000),
+    st.booleans(),
+)
+def test_tools_that_take_less_than_counted_make_no_room_for_a_large_request(
+    requests: list[tuple[int, int]], over: int, limit: int, kept: bool
+) -> None:
+    known, counted = Calibration(), Counted(over, 0)
+    for number, (tokens, messages) in enumerate(requests):
+        counted = Counted(counted.tokens + tokens, counted.messages + messages)
+        known = known.learned(counted, counted.tokens - over, kept=number > 0)
+    room = known.room(limit, initial_margin_tokens=limit // 50, messages=counted.messages + 12, kept=kept)
+    assert room - over <= limit
 
 
 @given(STEPS, st.integers(0, 10**6), st.integers(0, 10**6), st.booleans())

@@ -137,7 +137,8 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
 
     def room(self, limit_tokens: int, *, initial_margin_tokens: int, messages: int, kept: bool) -> int:
         """The most that a request of so many messages may count for its prediction and the margin to stay
-        within a limit of the provider's tokens; 0 when nothing would."""
+        within a limit of the provider's tokens; 0 when nothing would. After few reports, what is more than the
+        last of them was about takes no less than was counted."""
         limit = min(limit_tokens, MOST_TOKENS)
         allowed = limit - _bounded(initial_margin_tokens)
         share = self._margin_share(kept=kept)
@@ -152,6 +153,9 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         room = _bounded(math.floor((allowed - offset) / per_token) + 1)
         while room and self.predicted(Counted(room, messages), kept=kept) > allowed:
             room -= 1
+        tried = self.last.tokens if self.last else 0
+        if 0 < self.seen < ENOUGH and room > tried and per_token < 1:
+            room = tried + math.floor((room - tried) * per_token)
         return room
 
     def believes(
