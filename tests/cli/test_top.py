@@ -20,18 +20,23 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from rich.cells import cell_len
+from rich.console import Group
 
+from lading.cli import terminal, top_output
 from lading.manifest import seal, unseal
 from lading.report.stored import stored
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 from tests.cli.commands import PROGRAM, ROOT, lading
+from tests.cli.terminals import printed
 from tests.report.histories import HOSTILE, hostile_history, live_store
 from tests.waiting import ended, go_on, line, until
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "TERM": "xterm-256color"}
 INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 """Even where the tests run in the background, which ignores Ctrl-C."""
+FIGURE = re.compile(r"\d[\d.,]*%?")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -242,3 +247,12 @@ def test_a_frame_is_no_larger_than_the_terminal(tmp_path: Path) -> None:
             lines = screen.shows("default/", "gpt-4o").replace("\r", "").rstrip("\n").split("\n")
             assert len(lines) <= size[0]
             assert all(len(line.rstrip()) <= size[1] for line in lines)
+
+
+@pytest.mark.parametrize("chars", range(20, 100))
+def test_no_figure_is_cut_where_a_line_ends(chars: int) -> None:
+    line = "cache 98%  5,480 of 16,000 (34%)  input $0.0029  and words  +563"
+    shown = printed(chars, lambda: terminal.out.print(Group(top_output._line((line, "bold"))))).rstrip("\n")
+    assert cell_len(shown) <= chars
+    figures = FIGURE.findall(shown)
+    assert figures == FIGURE.findall(line)[: len(figures)]

@@ -8,7 +8,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 import msgspec
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.text import Text
 
 from lading.cli.plaintables import amount, money, number, sign
@@ -23,6 +23,7 @@ _NAME_CHARS = 60
 _REASON_CHARS = 80
 _FILLS = (("system", "█", "#", "blue"), ("tools", "▓", "=", "magenta"), ("conversation", "▒", "+", "green"))
 """How each layer is drawn: its sign, one that any terminal has, its colour."""
+_OF_FIGURES = "0123456789,.$+("
 _OTHERS = ("░", ":", "yellow")
 
 
@@ -85,7 +86,7 @@ def _block(item: Active) -> Iterable[Text]:
 
 def _bar(call: SeenCall, window: int) -> Iterable[Text]:
     """The request by layer against the window, and what each layer takes."""
-    bar, drawn, total = Text("  ", no_wrap=True, overflow="ellipsis"), 0, 0
+    bar, drawn, total = _Line("  ", no_wrap=True), 0, 0
     legend = []
     signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
     for layer in (*signs, *(name for name in call.layers if name not in signs)):
@@ -166,9 +167,22 @@ def _age(age_s: float | None) -> str:
     return f"{age_s / 60:,.0f} min ago" if age_s < 7_200 else f"{age_s / 3_600:,.0f} h ago"
 
 
+class _Line(Text):
+    """One line; what does not fit the terminal ends in an ellipsis, never within a figure."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = self.copy()
+        if self.cell_len > options.max_width:
+            shown.truncate(max(options.max_width - 1, 0))
+            if figures := len(shown) - len(shown.plain.rstrip(_OF_FIGURES)):
+                shown.right_crop(figures)
+            shown.append("…")
+        return Text.__rich_console__(shown, console, options)
+
+
 def _line(*pieces: tuple[str, str]) -> Text:
-    """One line of text from anywhere, never read as markup; what does not fit the terminal ends in an ellipsis."""
-    line = Text(no_wrap=True, overflow="ellipsis")
+    """Text from anywhere, never read as markup."""
+    line = _Line(no_wrap=True)
     for text, style in pieces:
         line.append(printable(text).replace("\n", " "), style)
     return line
