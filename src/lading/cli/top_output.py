@@ -176,7 +176,7 @@ class _Line(Text):
             shown.truncate(max(options.max_width - 1, 0))
             if figures := len(shown) - len(shown.plain.rstrip(_OF_FIGURES)):
                 shown.right_crop(figures)
-            shown.append("…")
+            shown.append(sign("…", "~"))
         return Text.__rich_console__(shown, console, options)
 
 
