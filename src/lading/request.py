@@ -20,11 +20,11 @@ from lading.wire.checking import Checker, Violation
 
 ENCODER = "lading-encoder-1"
 """Names how values become bytes. A change of any byte needs a new name."""
-_UNREAD = frozenset(
-    "frequency_penalty logit_bias logprobs max_completion_tokens max_tokens metadata n presence_penalty "
-    "safety_identifier seed service_tier stop stop_sequences store stream stream_options temperature top_k "
-    "top_logprobs top_p user".split()
-)
+_UNREAD = {
+    "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
+    "presence_penalty", "safety_identifier", "seed", "service_tier", "stop", "stop_sequences", "store",
+    "stream", "stream_options", "temperature", "top_k", "top_logprobs", "top_p", "user",
+}  # fmt: skip
 """Fields of a body that are no part of the prompt: a prompt cache holds it whatever they say."""
 
 
