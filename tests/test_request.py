@@ -107,6 +107,20 @@ def test_other_fields_or_tools_are_another_envelope(wire: str) -> None:
     assert request.chain[0] != before[0]
 
 
+@every_wire
+def test_a_field_that_is_no_part_of_the_prompt_leaves_the_prompt_as_it_is(wire: str) -> None:
+    request, history = grown(tool_loop(1), wire=wire)
+    before, fields = list(request.prompt), template(wire)
+    request.open(
+        history.view, tools=TOOLS, tools_tokens=TOOLS_TOKENS, template={"stream": True, **fields, "max_tokens": 77}
+    )
+    request.show(history.view)
+    assert request.prompt == before
+    assert len(request.chain) == len(request.prompt)
+    brought_up(request, history.view, wire=wire, tools=TOOLS[:1])
+    assert request.prompt[0] != before[0]
+
+
 def test_a_link_covers_all_before_it() -> None:
     one, other = (admitted([user_text(text), said("same"), user_text("same")]).view for text in ("one", "other"))
     chains = [made(view, wire="openai_chat").chain for view in (one, other)]

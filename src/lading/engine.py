@@ -204,7 +204,7 @@ class Engine:
             return
         self._encode(self._request, self.history.rebuilt(last.entries, last.edits))
         if self._request.chain[-1] == last.digest:
-            self._receipts.last = replace(last, chain=tuple(self._request.chain))
+            self._receipts.last = replace(last, chain=tuple(self._request.prompt))
         if since := self.history.edits[last.edits :]:
             entry = min(edit.first for edit in since)
             self._request.forget(self.history.view.span(entry, entry)[0])
@@ -357,11 +357,11 @@ class Engine:
 
     def _record(self, violations: list[Violation], standing: Standing) -> Pack:
         request, decided, call = self._request, self.history.edits[self._last.edits :], self.call
-        chain, ends, body = tuple(request.chain), tuple(request.ends), request.body()
-        manifest = self._receipts.record(standing, self.history, offer=self._offer, built=(chain, ends, len(body)))
+        chain, ends, body = tuple(request.prompt), tuple(request.ends), request.body()
+        built = (request.chain[-1], chain, ends, len(body))
+        manifest = self._receipts.record(standing, self.history, offer=self._offer, built=built)
         broken = (RuleBroken(call, item.rule, item.path, item.detail) for item in violations)
-        decisions = applied(decided, before=self._undecided, after=len(self.history.view))
-        events = (*self._events, *broken, *decisions)
+        events = (*self._events, *broken, *applied(decided, before=self._undecided, after=len(self.history.view)))
         self._events, self._account = [], standing.account
         return Pack(body, manifest, chain, ends, tuple(violations), events)
 

@@ -25,7 +25,7 @@ class Pack(Struct, frozen=True):
     """The provider's body."""
     manifest: Manifest
     chain: tuple[str, ...] | list[str]
-    """Links of the request digest, envelope first: the prefixes a provider can cache."""
+    """Links of a digest of the prompt, envelope first: the prefixes a provider can cache."""
     ends: tuple[int, ...] | list[int]
     """Tokens of the prefix that ends with each link."""
     violations: tuple[Violation, ...] = ()

@@ -48,12 +48,12 @@ class Last(Struct, frozen=True):
     call: int = 0
     checksum: str = ""
     chain: tuple[str, ...] = ()
-    """Empty after reopening, until the next call shows that request again."""
+    """The links of its prompt. Empty after reopening, until the next call shows that request again."""
     entries: int = 0
     edits: int = 0
     at_s: float | None = None
     digest: str = ""
-    """The last link of its chain."""
+    """Of the whole request."""
     counted: Counted = Counted(0, 0)
     """What was counted of it: tokens, and items of the view."""
     kept: bool = False
@@ -253,11 +253,11 @@ class Receipts:
         history: History,
         *,
         offer: Offer,
-        built: tuple[tuple[str, ...], tuple[int, ...], int],
+        built: tuple[str, tuple[str, ...], tuple[int, ...], int],
     ) -> Manifest:
-        """Seal and store the manifest of a request that shows the history; ``built``: its chain, the tokens
-        at each link, and its length in bytes."""
-        chain, ends, body_bytes = built
+        """Seal and store the manifest of a request that shows the history; ``built``: its digest, the links
+        of its prompt, the tokens at each, and its length in bytes."""
+        digest, chain, ends, body_bytes = built
         settings, last, view = self.settings, self.last, history.view
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
@@ -273,7 +273,7 @@ class Receipts:
                 seen=log,
                 counts=dict(standing.counts),
                 prefix=prefix,
-                sent=Sent(chain[-1], body_bytes, self._expected(counted, kept), standing.own),
+                sent=Sent(digest, body_bytes, self._expected(counted, kept), standing.own),
                 tool_detail=standing.tool_detail,
                 decisions=tuple(map(decision, decided)),
                 account=standing.account,
@@ -289,7 +289,7 @@ class Receipts:
             log.entries,
             log.edits,
             standing.at_s,
-            chain[-1],
+            digest,
             counted=counted,
             kept=kept,
             tools_tokens=standing.counts["tools"],

@@ -20,6 +20,12 @@ from lading.wire.checking import Checker, Violation
 
 ENCODER = "lading-encoder-1"
 """Names how values become bytes. A change of any byte needs a new name."""
+_UNREAD = {
+    "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
+    "presence_penalty", "safety_identifier", "seed", "service_tier", "stop", "stop_sequences", "store",
+    "stream", "stream_options", "temperature", "top_k", "top_logprobs", "top_p", "user",
+}  # fmt: skip
+"""Fields of a body that are no part of the prompt: a prompt cache holds it whatever they say."""
 
 
 class _Unit(NamedTuple):
@@ -48,6 +54,8 @@ class Request:
         self._checked = 0
         self.chain: list[str] = []
         """One link for the envelope, then one for each unit."""
+        self.prompt: list[str] = []
+        """The same without the fields that are no part of the prompt: the prefixes a provider can cache."""
         self.ends: list[int] = []
         """Tokens of the prefix that ends with each link."""
 
@@ -67,7 +75,9 @@ class Request:
         self._opened, self._leading = opened, len(leading)
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
-        self.chain, self.ends = [_link("", data)], [view.tokens_before(len(leading)) + tools_tokens]
+        read = {name: envelope[name] for name in sorted(envelope.keys() - _UNREAD)}
+        self.chain, self.prompt = [_link("", data)], [_link("", encoded(read, path="body"))]
+        self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 
     def show(self, view: View) -> None:
         """Take in the messages of the view that it does not hold yet. Raises like ``open``."""
@@ -85,7 +95,7 @@ class Request:
             keep -= 1
             self._kept[_identity(self._units[keep].messages)] = self._units[keep]
         del self._units[keep:], self._starts[keep:]
-        del self.chain[keep + 1 :], self.ends[keep + 1 :]
+        del self.chain[keep + 1 :], self.prompt[keep + 1 :], self.ends[keep + 1 :]
         if keep < self._checked or not keep:
             self._checker = None
 
@@ -107,6 +117,7 @@ class Request:
         self._units.append(unit)
         self._starts.append(position)
         self.chain.append(_link(self.chain[-1], unit.data))
+        self.prompt.append(_link(self.prompt[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
 
     def _encode(self, run: list[Message], position: int) -> _Unit:

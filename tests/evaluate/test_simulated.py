@@ -140,6 +140,19 @@ def test_a_request_that_was_refused_is_not_billed() -> None:
     assert costs.simulated_usd == pytest.approx(usd(billed), rel=0.05)
 
 
+def test_a_field_that_is_no_part_of_the_prompt_misses_no_cache() -> None:
+    store = MemoryStore()
+    with StrictProvider(FakeModel([Say("Done.")] * 3)) as provider:
+        client: Any = wrap(openai_client(provider), store=store).lading.session("work")
+        messages: list[Any] = [{"role": "user", "content": TASK}]
+        for most in (100, 200, 300):
+            client.chat.completions.create(model=MODELS["openai_chat"], messages=messages, max_tokens=most)
+            messages += [{"role": "assistant", "content": "Done."}, ANEW]
+    calls = of_report(store, "work").calls
+    assert [call.simulated.read_tokens for call in calls[1:]] == [call.simulated.tokens for call in calls[:-1]]
+    assert all(call.append_only == call.simulated for call in calls)
+
+
 def _response(name: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     call = {"id": name, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -185,7 +185,7 @@ def walk_arm(
         yield Step(
             showing.messages,
             request.ends[-1],
-            cache.bill(request.chain, request.ends, at_s=session.at_s(call)),
+            cache.bill(request.prompt, request.ends, at_s=session.at_s(call)),
             own=Own(showing.summary_read_tokens, showing.summary_fresh_tokens, showing.summary_output_tokens),
             broken_rules=tuple(dict.fromkeys(item.rule for item in request.violations())),
             seconds=seconds,
