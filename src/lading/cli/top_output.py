@@ -8,7 +8,8 @@ from itertools import accumulate, chain
 from typing import Any
 
 import msgspec
-from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.console import Console, ConsoleOptions, Group
+from rich.segment import Segment
 from rich.text import Text
 
 from lading.cli.plaintables import amount, money, number, sign
@@ -170,7 +171,7 @@ def _age(age_s: float | None) -> str:
 class _Line(Text):
     """One line; what does not fit the terminal ends in an ellipsis, never within a figure."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
         shown = self.copy()
         if self.cell_len > options.max_width:
             shown.truncate(max(options.max_width - 1, 0))
