@@ -208,7 +208,7 @@ def test_tools_that_take_less_than_counted_make_no_room_for_a_large_request(
         counted = Counted(counted.tokens + tokens, counted.messages + messages)
         known = known.learned(counted, counted.tokens - over, kept=number > 0)
     room = known.room(limit, initial_margin_tokens=limit // 50, messages=counted.messages + 12, kept=kept)
-    assert room - over <= limit + 2  # The fit and its inverse are rounded.
+    assert room - over <= limit + limit // 20  # The fit of few small requests is that uncertain.
 
 
 @given(STEPS, st.integers(0, 10**6), st.integers(0, 10**6), st.booleans())
