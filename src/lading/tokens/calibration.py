@@ -137,8 +137,8 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
 
     def room(self, limit_tokens: int, *, initial_margin_tokens: int, messages: int, kept: bool) -> int:
         """The most that a request of so many messages may count for its prediction and the margin to stay
-        within a limit of the provider's tokens; 0 when nothing would. After few reports, what is more than the
-        last of them was about takes no less than was counted."""
+        within a limit of the provider's tokens; 0 when nothing would. After few reports, what goes beyond the
+        request of the last one takes no less than is counted."""
         limit = min(limit_tokens, MOST_TOKENS)
         allowed = limit - _bounded(initial_margin_tokens)
         share = self._margin_share(kept=kept)
@@ -153,10 +153,10 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         room = _bounded(math.floor((allowed - offset) / per_token) + 1)
         while room and self.predicted(Counted(room, messages), kept=kept) > allowed:
             room -= 1
-        tried = self.last.tokens if self.last else 0
-        if 0 < self.seen < ENOUGH and room > tried and per_token < 1:
-            room = tried + math.floor((room - tried) * per_token)
-        return room
+        if self.last is None or self.seen >= ENOUGH or room <= self.last.tokens:
+            return room
+        beyond = max(0, allowed - self.last_reported_tokens)
+        return min(room, self.last.tokens + beyond)
 
     def believes(
         self, counted: Counted, reported_tokens: int, *, kept: bool, floor: Floor, tools_tokens: int
