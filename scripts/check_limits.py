@@ -52,7 +52,7 @@ WIDE_FUNCTIONS: dict[str, str] = {
 }
 """Functions, as ``path:name``, that may have up to ``PARAMETERS_HARD`` parameters, each with the reason."""
 
-GUARDS: dict[str, str] = {"src/lading/asking.py:attempted": "strategies and summarizers may be users' own code"}
+GUARDS: dict[str, str] = {"src/lading/effects.py:attempted": "strategies and summarizers may be users' own code"}
 """The one function, as ``path:name``, that may catch everything around user callables, and why."""
 
 BANNED_NAMES = frozenset(

@@ -17,9 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import parse, relative
-from lading.asking import attempted
 from lading.compaction import Strategy
-from lading.effects import Summarizer
+from lading.effects import Summarizer, attempted
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded
 from lading.jsonbytes import digest, dump, dump_value, load

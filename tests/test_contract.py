@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.addresses import Address
-from lading.compaction import STRATEGIES, Compaction, Draft, Pressure, Strategy
+from lading.compaction import STRATEGIES, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import WindowExceeded
 from lading.jsonbytes import dump
+from lading.log import Draft
 from lading.messages import Message, Tool
 from lading.pack import Pack
 from lading.pointers import resolve

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import IllegalRequest, PackError, WindowExceeded
 from lading.events import StrategyOverruled
+from lading.log import Draft
 from lading.messages import Tool, user_text
 from lading.pack import Pack
 from lading.view import View

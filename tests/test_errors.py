@@ -13,6 +13,7 @@ from lading.errors import (
     PastChanged,
     StoreError,
     TamperedError,
+    Violation,
     WindowExceeded,
 )
 
@@ -66,7 +67,8 @@ def test_a_window_error_carries_what_is_needed_to_act() -> None:
 
 
 def test_an_illegal_request_carries_its_violations() -> None:
-    assert IllegalRequest("Two rules are broken.", violations=("A1", "A2")).violations == ("A1", "A2")
+    violations = Violation("A1", "E", "messages.0", "no role"), Violation("A2", "P", "tools", "no name")
+    assert IllegalRequest("Two rules are broken.", violations=violations).violations == violations
     assert IllegalRequest().violations == ()
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from lading.compaction import Draft
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, ToolCall, user_text
 from lading.repair import EMPTY, Needs
 from tests.histories import answered, called, histories, said

@@ -17,7 +17,7 @@ from lading import jsonbytes
 from lading.budget import Budget
 from lading.economics import Rates
 from lading.errors import LadingError, StoreFormatError, TamperedError
-from lading.log import Edit, Entry
+from lading.log import Edit, Entry, log_chain
 from lading.manifest import (
     FORMAT,
     Decision,
@@ -28,7 +28,6 @@ from lading.manifest import (
     Seen,
     Sent,
     decision,
-    log_chain,
     seal,
     totals,
     unseal,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lading.compaction import Draft
 from lading.compaction.clearing import clear
 from lading.compaction.cutting import cut
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, Text, Tool, ToolCall, user_text
 from lading.request import Request
 from lading.view import View

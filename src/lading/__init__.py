@@ -9,7 +9,7 @@ import importlib
 import typing
 
 from lading.budget import Budget, allocate
-from lading.compaction import Arrival, Compaction, Draft, Past, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Past, Pressure, Strategy
 from lading.economics import PrefixCache, Rates, Usage, edit_price
 from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.engine import Engine, reopen
@@ -30,6 +30,7 @@ from lading.errors import (
     SummaryFailed,
     TamperedError,
     UnknownName,
+    Violation,
     WindowExceeded,
     WireError,
 )
@@ -56,6 +57,7 @@ from lading.events import (
     UsageDoubted,
     UsageMissing,
 )
+from lading.log import Draft
 from lading.loops import LoopDetection
 from lading.manifest import Manifest
 from lading.messages import (
@@ -82,7 +84,7 @@ from lading.session import Session
 from lading.settings import Settings, settings_for
 from lading.stores import SessionStore, open_store
 from lading.wire import Wire, check, encode, find_wire
-from lading.wire.checking import Rule, Violation
+from lading.wire.checking import Rule
 from lading.wire.replies import Reply
 
 if typing.TYPE_CHECKING:

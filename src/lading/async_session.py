@@ -19,8 +19,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from lading.asking import AWAIT
-from lading.effects import Summarised
+from lading.effects import AWAIT, Summarised
 from lading.messages import Message
 from lading.pack import Pack
 from lading.session import Session

@@ -1,15 +1,27 @@
-"""What a step may ask for without calling it itself: it yields a request and is sent the answer.
+"""Summaries that a strategy asks for: it yields a request and is sent the answer.
 
 A step that needs a model is a generator (``Steps``). Whoever drives it may answer from a model, from nothing, or
-from a test; what could not be had is thrown into it, and a step that is given up is closed.
+from a test; an answer that could not be had is thrown into it, and a step that is given up is closed. ``Asking``
+drives it with the caller's own function, in a thread of its own and with a timeout. One call is out at most: while
+one that hangs has not come back, nothing else is asked, and rules stand in for the summary.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Generator
-from typing import TypeAlias, TypeVar
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TypeAlias, TypeGuard, TypeVar
 
 from msgspec import Struct
+
+from lading.economics import OwnCalls
+from lading.errors import InputError, PackError, SummaryFailed
+from lading.messages import Message, user_text
 
 Result = TypeVar("Result")
 
@@ -80,3 +92,148 @@ def ask(request: SummaryRequest) -> Steps[Summary | None]:
     if answer is None or isinstance(answer, Summary):
         return answer
     raise TypeError(f"a {type(answer).__name__} was sent in place of a Summary")
+
+
+Await: TypeAlias = Callable[[Awaitable[Summarised], float], Summarised]
+MOST_REQUESTS = 4
+"""A step that asks more often is stopped."""
+_MOST_TOKENS = 2**53
+_REASON_CHARS = 400
+AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
+"""Awaits on the loop of the coroutine that waits for this call, so many seconds at most; None: there is none."""
+
+
+class Asking:
+    """What one session asks its summarizer."""
+
+    def __init__(
+        self, summarizer: Summarizer | None, *, output_price: float, count: Callable[[Message], int]
+    ) -> None:
+        """``output_price``: of a token that the summarizer writes, in base input tokens. ``count``: tokens of a
+        message, for answers that do not say what they took. Raises InputError for a ``timeout_s`` that is no time.
+        """
+        if summarizer is not None and not 0 < summarizer.timeout_s < math.inf:
+            raise InputError(f"A summarizer's timeout_s is {summarizer.timeout_s}; give seconds above 0.")
+        self._summarizer = summarizer
+        self._count = count
+        self._output_price = output_price
+        self._busy = Lock()
+        self.begin()
+
+    def begin(self) -> None:
+        """A new request is due: nothing was asked for it yet."""
+        self.spent: OwnCalls | None = None
+        """What the calls for this request took; None: there were none."""
+        self._known: dict[SummaryRequest, Summary] = {}
+        self._failure = ""
+
+    def run(self, steps: Steps[Result]) -> Result:
+        """What a step ends with, its requests answered. Raises what it raises; PackError when it asks too often."""
+        try:
+            request = next(steps)
+            for _ in range(MOST_REQUESTS):
+                try:
+                    answer = self._answer(request)
+                except SummaryFailed as failure:
+                    request = steps.throw(failure)
+                else:
+                    request = steps.send(answer)
+        except StopIteration as ended:
+            result: Result = ended.value
+            return result
+        finally:
+            steps.close()
+        raise PackError(f"The strategy asked for more than {MOST_REQUESTS} summaries for one request.")
+
+    def _answer(self, request: SummaryRequest) -> Summary | None:
+        """Each request is answered once, and after a failure nothing is asked for the same pack again."""
+        if not isinstance(request, SummaryRequest):
+            raise TypeError(f"a step asked for a {type(request).__name__}, not for a summary")
+        if self._summarizer is None:
+            return None
+        if self._failure:
+            raise SummaryFailed(self._failure)
+        if request not in self._known:
+            try:
+                self._known[request] = self._asked(request, self._summarizer)
+            except SummaryFailed as failure:
+                self._failure = str(failure)
+                raise
+        return self._known[request]
+
+    def _asked(self, request: SummaryRequest, summarizer: Summarizer) -> Summary:
+        if not self._busy.acquire(blocking=False):
+            raise SummaryFailed("the previous call has not returned yet")
+        answers: SimpleQueue[object] = SimpleQueue()
+        run, call = copy_context().run, partial(_called, summarizer, request)
+        try:
+            Thread(target=run, args=(self._work, call, answers), name="lading-summary", daemon=True).start()
+        except RuntimeError as error:
+            self._busy.release()
+            raise SummaryFailed(f"no thread could be started: {error}") from error
+        try:
+            answer = answers.get(timeout=summarizer.timeout_s)
+        except Empty:
+            answer = _late(summarizer)
+        summary = Summary(answer) if isinstance(answer, str) else answer
+        if _is_sound(summary):
+            self._charge(request, summary)
+            return summary
+        self._charge(request, Summary("", output_tokens=0))
+        if isinstance(summary, SummaryFailed):
+            raise summary
+        if isinstance(summary, Exception):
+            raise SummaryFailed(f"{type(summary).__name__}: {summary}"[:_REASON_CHARS]) from summary
+        raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a valid Summary")
+
+    def _work(self, call: Callable[[], Summarised], answers: SimpleQueue[object]) -> None:
+        outcome: object = SummaryFailed("it ended its thread")
+        try:
+            with suppress(SystemExit):
+                outcome = attempted(call)
+        finally:
+            self._busy.release()
+            answers.put(outcome)
+
+    def _charge(self, request: SummaryRequest, summary: Summary) -> None:
+        """What was asked is charged whether its answer was of use or not."""
+        read = self._count(user_text(request.prompt)) if summary.input_tokens is None else summary.input_tokens
+        written = self._count(user_text(summary.text)) if summary.output_tokens is None else summary.output_tokens
+        # What such a call reads stands in no cache.
+        call = OwnCalls(1, read, written, read + written * self._output_price)
+        self.spent = call if self.spent is None else self.spent + call
+
+
+def attempted(call: Callable[[], Result]) -> Result | Exception:
+    """What a callable of a user's gives, or what it raises."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - a user's own code; check_limits names this one guard
+        return error
+
+
+def _is_sound(answer: object) -> TypeGuard[Summary]:
+    if not isinstance(answer, Summary):
+        return False
+    said: tuple[object, ...] = answer.text, answer.input_tokens, answer.output_tokens
+    text, *counts = said
+    are_counts = (count is None or (isinstance(count, int) and 0 <= count < _MOST_TOKENS) for count in counts)
+    return isinstance(text, str) and all(are_counts)
+
+
+def _called(summarizer: Summarizer, request: SummaryRequest) -> Summarised:
+    answer, awaited = summarizer.summarize(request), AWAIT.get()
+    if not isinstance(answer, Awaitable):
+        return answer
+    if awaited is not None:
+        try:
+            return awaited(answer, summarizer.timeout_s)
+        except TimeoutError as error:
+            raise _late(summarizer) from error
+    if close := getattr(answer, "close", None):
+        close()
+    raise SummaryFailed("it is an async function and this request is synchronous: use AsyncSession")
+
+
+def _late(summarizer: Summarizer) -> SummaryFailed:
+    return SummaryFailed(f"no answer within {summarizer.timeout_s:g} s")

@@ -14,16 +14,17 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from lading.addresses import relative
-from lading.asking import Asking, attempted
-from lading.compaction import Arrival, Compaction, Draft, Pressure, admitted, compacted, strategy, unsound
+from lading.compaction import Arrival, Compaction, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
 from lading.counting import counter_on
-from lading.errors import IllegalRequest, InputError, PackError, WindowExceeded
+from lading.effects import Asking, attempted
+from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
 from lading.events import Event, RuleBroken, StrategyOverruled, ToolsReduced
 from lading.history import History
-from lading.log import Reported
+from lading.log import Draft, Reported
 from lading.manifest import Cause, Frame, Manifest, totals
 from lading.messages import Message, Template, Tool
+from lading.models.profiles import Detail
 from lading.offer import Offer
 from lading.pack import Pack, applied, layer_counts, window_exceeded
 from lading.receipts import Last, Receipts, Standing, recent_manifests
@@ -31,11 +32,10 @@ from lading.request import Request
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
-from lading.toolset import LADDER, Detail, least
+from lading.toolset import LADDER, least
 from lading.validity import newest_block
 from lading.view import View
 from lading.wire import find_wire
-from lading.wire.checking import Violation
 from lading.wire.fitting import needs_on
 
 Decided = TypeVar("Decided")
@@ -56,7 +56,7 @@ class Engine:
         """Tokens of a message as its wire will write it, by the session's counter."""
         self.history = History(needs_on(self._wire, settings.card), self.count, session=settings.owner)
         self._strategy = strategy(settings.strategy)
-        self._asking = Asking(settings, self.count)
+        self._asking = Asking(settings.summarizer, output_price=settings.card.prices.output, count=self.count)
         self._request = Request(self._wire, settings.card, strict=settings.strict)
         self._offer = Offer((), None, settings.meter)
         self._detail: Detail = settings.tool_detail

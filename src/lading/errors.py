@@ -26,7 +26,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+Level: TypeAlias = Literal["E", "P", "L"]
 
 
 class LadingError(Exception):
@@ -103,10 +107,20 @@ class ContextOverflow(PackError):
     """The provider rejected the request as too long, and a smaller one as well."""
 
 
+class Violation(Struct, frozen=True):
+    """A violation of a provider rule by a request."""
+
+    rule: str
+    level: Level
+    path: str
+    """Where in the body, e.g. ``messages.3.content.0``."""
+    detail: str
+
+
 class IllegalRequest(PackError):
     """The request breaks a rule of its provider."""
 
-    def __init__(self, text: str = "", *, violations: tuple[Any, ...] = ()) -> None:
+    def __init__(self, text: str = "", *, violations: tuple[Violation, ...] = ()) -> None:
         super().__init__(text)
         self.violations = violations
 

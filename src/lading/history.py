@@ -12,14 +12,11 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import parse, relative
-from lading.compaction import Draft
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.log import Edit, Entry, Reported
-from lading.manifest import log_chain
+from lading.log import Draft, Edit, Entry, Reported, log_chain
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 from lading.repair import LEFT_OUT, Admitted, Border, Needs, trimmed
-from lading.request import encoded
 from lading.view import View, rebuild
 
 CLOSING = "before the request: "
@@ -81,7 +78,7 @@ class History:
         what is no Message.
         """
         _check_message(message)
-        data = encoded(msgspec.to_builtins(message), path=f"messages.{len(self.entries)}")
+        data = jsonbytes.dump_at(f"messages.{len(self.entries)}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)

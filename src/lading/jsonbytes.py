@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from lading.errors import IllegalRequest, Violation
+
 V = TypeVar("V")
 
 CANONICAL_FORM = "lading-canonical-1"
@@ -29,6 +31,18 @@ def dump(value: Any) -> bytes:
     """The value as JSON. Raises ValueError for a NaN, an infinite number or a value nested too deeply,
     TypeError for a non-JSON value."""
     return _encoded(_compact, value)
+
+
+def dump_at(path: str, value: Any) -> bytes:
+    """The value as JSON. Raises IllegalRequest naming the path when it holds a NaN or infinite number."""
+    try:
+        return dump(value)
+    except ValueError as error:
+        violation = Violation("JSON", "E", path, f"a number is NaN or infinite ({error})")
+        raise IllegalRequest(
+            f"{path} holds a number that JSON cannot carry (NaN or infinite). Replace it before the call.",
+            violations=(violation,),
+        ) from error
 
 
 def canonical(value: Any) -> bytes:

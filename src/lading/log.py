@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
+from lading import jsonbytes
 from lading.messages import Message
 
 EditKind: TypeAlias = Literal[
@@ -87,3 +89,22 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     def tokens_after(self) -> int:
         """Tokens of the replacement."""
         return sum(self.replacement_tokens)
+
+
+class Draft(Struct, frozen=True):
+    """An edit proposed by a strategy; the fields are those of ``Edit``."""
+
+    kind: EditKind
+    first: int
+    last: int
+    replacement: tuple[Message, ...]
+    reason: str
+    pointers: tuple[str, ...]
+
+
+def log_chain(previous: str, entry: Entry) -> str:
+    """The next link of the chain over a log's entries: message, place, count, time and what was said of each."""
+    facts: tuple[object, ...] = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
+    if entry.usage is not None or entry.known_as is not None:
+        facts = (*facts, msgspec.to_builtins(entry.usage), entry.known_as)
+    return jsonbytes.digest(previous.encode() + jsonbytes.dump(facts))

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.asking import attempted
+from lading.effects import attempted
 from lading.errors import InputError, LoopStopped
 from lading.events import Event, LoopDetected
 from lading.history import History

@@ -19,10 +19,14 @@ from lading import jsonbytes
 from lading.budget import Budget
 from lading.economics import OwnCalls, Rates
 from lading.errors import StoreFormatError, TamperedError
-from lading.log import Edit, Entry
+from lading.log import Edit
 from lading.models.card import Card
+from lading.models.profiles import Detail
+from lading.settings import Settings
 from lading.tokens.calibration import Calibration
-from lading.toolset import Detail
+
+ENCODER = "lading-encoder-1"
+"""Names how values become bytes. A change of any byte needs a new name."""
 
 FORMAT = 1
 """Version of the manifest format. Every released version stays readable."""
@@ -148,6 +152,32 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     checksum: str = ""
 
 
+def counts_as(settings: Settings, framed: Frame) -> bool:
+    """Whether what was counted under this frame is what these settings would count."""
+    of = (framed.counter, framed.multiplier, framed.wire, framed.card.conduct.dialect)
+    meter_ = settings.meter
+    now = (meter_.counter.name, meter_.multiplier, settings.wire, settings.card.conduct.dialect)
+    return of == now
+
+
+def frame(settings: Settings, *, tools: str, template: str) -> Frame:
+    """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
+    return Frame(
+        wire=settings.wire,
+        strategy=settings.strategy_name,
+        encoder=ENCODER,
+        canonical=jsonbytes.CANONICAL_FORM,
+        card=settings.card,
+        counter=settings.meter.counter.name,
+        multiplier=settings.meter.multiplier,
+        budget=settings.budget,
+        rates=settings.rates,
+        cache_ttl_s=settings.cache_ttl_s,
+        tools=tools,
+        template=template,
+    )
+
+
 def seal(manifest: Manifest) -> tuple[Manifest, bytes]:
     """The manifest with its checksum, and its bytes as they are stored."""
     content = msgspec.to_builtins(replace(manifest, checksum=""), str_keys=True)
@@ -191,14 +221,6 @@ def decision(edit: Edit) -> Decision:
         edit.forced_tokens,
         edit.pointers,
     )
-
-
-def log_chain(previous: str, entry: Entry) -> str:
-    """The next link of the chain over a log's entries: message, place, count, time and what was said of each."""
-    facts: tuple[object, ...] = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
-    if entry.usage is not None or entry.known_as is not None:
-        facts = (*facts, msgspec.to_builtins(entry.usage), entry.known_as)
-    return jsonbytes.digest(previous.encode() + jsonbytes.dump(facts))
 
 
 def totals(counts: Mapping[str, int]) -> int:

@@ -7,9 +7,9 @@ import msgspec
 from lading import jsonbytes
 from lading.errors import InputError
 from lading.messages import Template, Tool
-from lading.request import encoded
+from lading.models.profiles import Detail
 from lading.tokens.meter import Meter
-from lading.toolset import Detail, reduce_tools
+from lading.toolset import reduce_tools
 
 
 class Offer:
@@ -24,8 +24,8 @@ class Offer:
         self.template = template
         self._meter = meter
         self._levels: dict[Detail, tuple[tuple[Tool, ...], int]] = {}
-        tools_blob = encoded(msgspec.to_builtins(tools), path="tools")
-        template_blob = encoded(template, path="body")
+        tools_blob = jsonbytes.dump_at("tools", msgspec.to_builtins(tools))
+        template_blob = jsonbytes.dump_at("body", template)
         self.tools_digest, self.template_digest = jsonbytes.digest(tools_blob), jsonbytes.digest(template_blob)
         self.blobs = {self.tools_digest: tools_blob, self.template_digest: template_blob}
 

@@ -9,13 +9,12 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.economics import Rates
-from lading.errors import WindowExceeded
+from lading.errors import Violation, WindowExceeded
 from lading.events import Compacted, CompactionApplied, Event
 from lading.log import NO_COMPACTIONS, Edit
 from lading.manifest import Manifest, Prefix, totals
 from lading.request import shared_links
 from lading.view import View
-from lading.wire.checking import Violation
 
 
 class Pack(Struct, frozen=True):

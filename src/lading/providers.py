@@ -16,10 +16,11 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from lading.checked import check
-from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.fencing import fenced
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import File, Image, Message, Part, Text
 from lading.view import View
 

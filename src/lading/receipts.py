@@ -27,18 +27,20 @@ from lading.manifest import (
     Prefix,
     Seen,
     Sent,
+    counts_as,
     decision,
+    frame,
     seal,
     totals,
     unseal,
 )
 from lading.models.card import same_model
+from lading.models.profiles import Detail
 from lading.offer import Offer
 from lading.pack import shared_prefix
-from lading.settings import Settings, counts_as, frame
+from lading.settings import Settings
 from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Counted
-from lading.toolset import Detail
 from lading.view import rebuild
 
 

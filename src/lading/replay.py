@@ -15,11 +15,11 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
-from lading.log import Edit, Entry
-from lading.manifest import Frame, Manifest, decision, log_chain, unseal
+from lading.log import Edit, Entry, log_chain
+from lading.manifest import ENCODER, Frame, Manifest, decision, unseal
 from lading.messages import Template, Tool
 from lading.offer import tools_from
-from lading.request import ENCODER, Request
+from lading.request import Request
 from lading.stores import SessionStore
 from lading.toolset import reduce_tools
 from lading.view import View

@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
-from lading.errors import IllegalRequest
+from lading.errors import Violation
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.view import View
 from lading.wire import Wire, groups
-from lading.wire.checking import Checker, Violation
+from lading.wire.checking import Checker
 
-ENCODER = "lading-encoder-1"
-"""Names how values become bytes. A change of any byte needs a new name."""
 _UNREAD = {
     "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
     "presence_penalty", "safety_identifier", "seed", "service_tier", "stop", "stop_sequences", "store",
@@ -71,12 +69,12 @@ class Request:
             return
         envelope = self._wire.envelope(Conversation(leading, tools, self._wire.name, template))
         envelope.pop("messages", None)
-        data = encoded(envelope, path="body")
+        data = jsonbytes.dump_at("body", envelope)
         self._opened, self._leading = opened, len(leading)
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
         read = {name: envelope[name] for name in sorted(envelope.keys() - _UNREAD)}
-        self.chain, self.prompt = [_link("", data)], [_link("", encoded(read, path="body"))]
+        self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 
     def show(self, view: View) -> None:
@@ -122,7 +120,7 @@ class Request:
 
     def _encode(self, run: list[Message], position: int) -> _Unit:
         wire_messages = self._wire.encode_group(run, self._card)
-        data = b",".join(encoded(item, path=f"messages.{position}") for item in wire_messages)
+        data = b",".join(jsonbytes.dump_at(f"messages.{position}", item) for item in wire_messages)
         return _Unit(run, wire_messages, data)
 
     @property
@@ -155,18 +153,6 @@ class Request:
                 self._checker.feed(message)
         self._checked = len(self._units)
         return self._checker.violations()
-
-
-def encoded(value: Any, *, path: str) -> bytes:
-    """A value as JSON. Raises IllegalRequest naming the path when it holds a NaN or infinite number."""
-    try:
-        return jsonbytes.dump(value)
-    except ValueError as error:
-        violation = Violation("JSON", "E", path, f"a number is NaN or infinite ({error})")
-        raise IllegalRequest(
-            f"{path} holds a number that JSON cannot carry (NaN or infinite). Replace it before the call.",
-            violations=(violation,),
-        ) from error
 
 
 def _identity(messages: list[Message]) -> tuple[int, ...]:

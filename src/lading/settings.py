@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -12,17 +10,10 @@ from lading.compaction import DEFAULT, Strategy, name_of
 from lading.compaction import strategy as named
 from lading.economics import Rates, rates_for
 from lading.effects import Summarizer
-from lading.jsonbytes import CANONICAL_FORM
-from lading.manifest import Frame
 from lading.models.card import Card
-from lading.models.profiles import Profile, ToolSchemaDetail
-from lading.request import ENCODER
+from lading.models.profiles import DETAILS, Detail, Profile
 from lading.tokens import counter as counter_named
 from lading.tokens.meter import Meter, meter
-from lading.toolset import Detail
-
-DETAILS: Mapping[ToolSchemaDetail, Detail] = {"names-only": "names", "names-and-types": "types", "full": "full"}
-"""The detail of tools, as a profile names it."""
 
 
 class Settings(Struct, frozen=True):
@@ -102,30 +93,4 @@ def profiled(settings: Settings, profile: Profile) -> Settings:
         budget=within(settings.budget, profile.context_budget_percent),
         strategy=chosen(profile) if chosen else settings.strategy,
         tool_detail=DETAILS[profile.tool_schema_detail],
-    )
-
-
-def counts_as(settings: Settings, framed: Frame) -> bool:
-    """Whether what was counted under this frame is what these settings would count."""
-    of = (framed.counter, framed.multiplier, framed.wire, framed.card.conduct.dialect)
-    meter_ = settings.meter
-    now = (meter_.counter.name, meter_.multiplier, settings.wire, settings.card.conduct.dialect)
-    return of == now
-
-
-def frame(settings: Settings, *, tools: str, template: str) -> Frame:
-    """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
-    return Frame(
-        wire=settings.wire,
-        strategy=settings.strategy_name,
-        encoder=ENCODER,
-        canonical=CANONICAL_FORM,
-        card=settings.card,
-        counter=settings.meter.counter.name,
-        multiplier=settings.meter.multiplier,
-        budget=settings.budget,
-        rates=settings.rates,
-        cache_ttl_s=settings.cache_ttl_s,
-        tools=tools,
-        template=template,
     )

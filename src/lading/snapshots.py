@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from lading.errors import InputError, StoreFormatError, TamperedError
 from lading.log import Edit, Entry
-from lading.manifest import Frame, Manifest, unseal
+from lading.manifest import ENCODER, Frame, Manifest, unseal
 from lading.messages import Message, Template, Tool
 from lading.replay import loaded_wire, offered
-from lading.request import ENCODER, Request
+from lading.request import Request
 from lading.stores import SessionStore
 from lading.toolset import reduce_tools
 from lading.view import View, rebuild

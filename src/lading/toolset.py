@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec.structs import replace
 
 from lading.messages import Tool
-
-Detail: TypeAlias = Literal["full", "types", "names"]
+from lading.models.profiles import Detail
 
 LADDER: tuple[Detail, ...] = ("full", "types", "names")
 """From most to least."""

@@ -16,6 +16,7 @@ from lading.addresses import Address
 from lading.log import Edit, EditKind, Entry
 from lading.manifest import Manifest
 from lading.messages import Conversation, Message
+from lading.models.profiles import Detail
 from lading.nearmisses import INSTALL, NearMiss, available, near_misses
 from lading.needles import Find, exactly, excerpt, loosely, message_strings, strings
 from lading.replay import offered
@@ -23,7 +24,7 @@ from lading.restore import is_offered
 from lading.shrink.folding import shared_start
 from lading.snapshots import Layer, Record, Snapshot, recorded, snapshot
 from lading.stores import SessionStore
-from lading.toolset import Detail, reduce_tools
+from lading.toolset import reduce_tools
 from lading.wire import WIRES, find_wire
 
 Verdict: TypeAlias = Literal["present", "removed", "unsent", "later", "never"]

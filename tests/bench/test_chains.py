@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench.chains import KINDS, played, run, summed
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.cutting import cut_points
+from lading.log import Draft
 from lading.messages import user_text
 from lading.view import View
 from tests.chains import play, turns

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction import Arrival, Draft
+from lading.compaction import Arrival
 from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admission_cap, admit, terms
+from lading.log import Draft
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.view import View
 from tests.compaction.hostile import HOSTILE

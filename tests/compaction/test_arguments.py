@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import addresses, pointers, why
-from lading.compaction import Arrival, Draft, admission, arguments, basic
+from lading.compaction import Arrival, admission, arguments, basic
 from lading.compaction.arguments import LARGE_CHARS, _pieces, clip_arguments, clip_used
 from lading.events import StrategyOverruled
 from lading.jsonbytes import digest
+from lading.log import Draft
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from lading.restore import answer
 from lading.stores.memory import MemoryStore

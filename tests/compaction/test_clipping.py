@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction import Draft
 from lading.compaction.clipping import clip
+from lading.log import Draft
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
 from lading.tokens.meter import COUNTED_CHARS
 from lading.view import View

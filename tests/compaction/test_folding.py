@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.addresses import parse
-from lading.compaction import Draft
 from lading.compaction.cutting import cut_points, plain
 from lading.compaction.folding import fold, folds, is_written, leaving, note_down
 from lading.compaction.notes import Notes
 from lading.compaction.pins import RESTATED, read_statements
 from lading.compaction.priced import CAUGHT_UP, STRATEGY
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, Text, ToolCall, tool_result, user_text
 from lading.view import View
 from tests.histories import answered, called, histories, said, tool_loop

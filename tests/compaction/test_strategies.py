@@ -12,7 +12,6 @@ from lading.compaction import (
     STRATEGIES,
     Arrival,
     Compaction,
-    Draft,
     Pressure,
     Strategy,
     admitted,
@@ -23,6 +22,7 @@ from lading.compaction import (
 from lading.effects import Steps
 from lading.errors import UnknownName
 from lading.events import NoProgress, SummaryRejected
+from lading.log import Draft
 from lading.messages import user_text
 from lading.view import View
 from tests import views

@@ -7,13 +7,14 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure
+from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
 from lading.compaction.priced import STRATEGY, compact
 from lading.compaction.summaries import LEAST_TOKENS, own_calls, summarised
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from tests.histories import answered
 from tests.views import admitted, pressure

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from lading.errors import Violation
 from lading.models.card import Card
 from lading.wire.anthropic.rules import RULES, walk
-from lading.wire.checking import Checker, Violation, WireMessage
+from lading.wire.checking import Checker, WireMessage
 from tests.wire.anthropic_bodies import (
     BEFORE,
     CURRENT,

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from lading.errors import Violation
 from lading.models.card import Card, Conduct, Dialect, Limits, Prices, TokenFacts
 from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
-from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, Violation, WireMessage, counts, shown
+from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, counts, shown
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
 from lading.wire.replies import Replies
 

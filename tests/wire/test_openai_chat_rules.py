@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from lading.errors import Violation
 from lading.models.card import Card, Conduct, Limits, Prices, TokenFacts
-from lading.wire.checking import Checker, Violation, WireMessage
+from lading.wire.checking import Checker, WireMessage
 from lading.wire.openai_chat.rules import RULES, walk
 
 

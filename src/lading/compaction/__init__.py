@@ -20,7 +20,7 @@ from lading.economics import Rates
 from lading.effects import Steps
 from lading.errors import AddressError, InputError
 from lading.events import Event, NoProgress, SummaryRejected
-from lading.log import NO_COMPACTIONS, Edit, EditKind
+from lading.log import NO_COMPACTIONS, Draft, Edit
 from lading.messages import Message
 from lading.models.card import Tier
 from lading.models.profiles import Profile
@@ -98,17 +98,6 @@ class Pressure(Struct, frozen=True):
     output_price: float | None = None
     """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
     past: Past = Past()
-
-
-class Draft(Struct, frozen=True):
-    """An edit proposed by a strategy; the fields are those of ``log.Edit``."""
-
-    kind: EditKind
-    first: int
-    last: int
-    replacement: tuple[Message, ...]
-    reason: str
-    pointers: tuple[str, ...]
 
 
 class Compaction(Struct, frozen=True):

@@ -13,11 +13,12 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Draft, Pressure
+from lading.compaction import Arrival, Pressure
 from lading.compaction.arguments import call_tokens, clip_arguments, has_large_calls, least_tokens
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before
 from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult, is_spoken, user_text
 from lading.shrink import Shrunk, Wish
 from lading.shrink.shrinking import reduced, shrunk

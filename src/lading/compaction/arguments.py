@@ -11,9 +11,10 @@ from functools import partial
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.clearing import consumed_before
 from lading.compaction.clipping import ends, longest
+from lading.log import Draft
 from lading.messages import Message, Part, ToolCall
 from lading.view import Item, View
 

@@ -7,13 +7,14 @@ deep enough that the next is far away. The newest part of the history stays verb
 
 from __future__ import annotations
 
-from lading.compaction import Arrival, Compaction, Draft, Pressure, Strategy
+from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.compaction.admission import admission_cap, admit_calls
 from lading.compaction.arguments import clip_used
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, worth_clearing
 from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import STUB_TOKENS, carried, cut, cut_points
 from lading.economics import due, edit_price, rent
+from lading.log import Draft
 from lading.view import View
 
 VERBATIM_SHARE = 0.6

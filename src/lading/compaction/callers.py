@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.cutting import carried, cut_points
 from lading.compaction.pins import RESTATED
-from lading.log import EditKind
+from lading.log import Draft, EditKind
 from lading.messages import Message, user_text
 from lading.validity import blocks, newest_block
 from lading.view import View

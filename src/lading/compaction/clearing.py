@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult
 from lading.view import Item, View
 

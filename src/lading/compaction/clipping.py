@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult
 from lading.repair import is_late
 from lading.tokens.meter import COUNTED_CHARS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.clearing import named
 from lading.compaction.pins import read_statements, restated
+from lading.log import Draft
 from lading.messages import Message, Part, Text, user_text
 from lading.validity import legal_cuts
 from lading.view import View

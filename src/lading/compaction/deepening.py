@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure
+from lading.compaction import Compaction, Pressure
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut, cut_points
 from lading.compaction.emergency import SPARE_SHARE
 from lading.compaction.folding import FOLD_TOKENS, fold
 from lading.compaction.summaries import summarised
 from lading.effects import Steps
+from lading.log import Draft
 from lading.messages import user_text
 from lading.view import View
 

@@ -9,11 +9,12 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.admission import terms
 from lading.compaction.clearing import consumed_before, named, worth_clearing
 from lading.compaction.identifiers import mentions
 from lading.economics import due, edit_price, rent
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult, user_text
 from lading.shrink import Wish
 from lading.shrink.shrinking import reduced

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.cutting import cut, cut_points
+from lading.log import Draft
 from lading.view import View
 
 SPARE_SHARE = 0.25

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.cutting import carried, carried_request
 from lading.compaction.identifiers import mentions
 from lading.compaction.ledger import Ledger
@@ -18,6 +18,7 @@ from lading.compaction.notes import Notes
 from lading.compaction.pins import read_statements
 from lading.compaction.record import unresolved, write
 from lading.compaction.record_lines import verbatim
+from lading.log import Draft
 from lading.messages import Message, user_text
 from lading.view import View
 

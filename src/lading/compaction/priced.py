@@ -13,7 +13,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy, When
+from lading.compaction import Compaction, Pressure, Strategy, When
 from lading.compaction.admission import admit
 from lading.compaction.arguments import clip_used, freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
@@ -25,6 +25,7 @@ from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps
 from lading.errors import InputError
+from lading.log import Draft
 from lading.view import Item, View
 
 VERBATIM_SHARE = 0.145

@@ -11,13 +11,14 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure
+from lading.compaction import Compaction, Pressure
 from lading.compaction.checking import SECTIONS, Asked, checked, words_of
 from lading.compaction.fencing import cleansed, fenced, transcript
 from lading.compaction.folding import fold, folds, leaving
 from lading.compaction.identifiers import leaves, mentions
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
+from lading.log import Draft
 from lading.messages import Message, is_own, user_text
 from lading.view import View
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.errors import IllegalRequest
+from lading.errors import IllegalRequest, Violation
 from lading.evaluate.recorded import Plan
 from lading.messages import Message, Tool
 from lading.repair import Border, Repair
@@ -16,7 +16,6 @@ from lading.request import Request
 from lading.sources import Recording
 from lading.view import View
 from lading.wire import find_wire
-from lading.wire.checking import Violation
 from lading.wire.fitting import needs_on
 
 

@@ -19,13 +19,14 @@ from lading.engine import Engine
 from lading.errors import PackError
 from lading.log import Edit
 from lading.messages import Message, Template, Tool
+from lading.models.profiles import Detail
 from lading.pack import Pack
 from lading.restore import SCHEMA
 from lading.settings import Settings
 from lading.sources import Recording, ToolsSoFar, restated
 from lading.stores import SessionStore
 from lading.tokens.meter import Meter
-from lading.toolset import Detail, reduce_tools
+from lading.toolset import reduce_tools
 
 UNBOUNDED = Budget(window_tokens=2**40, output_reserve_tokens=0, margin_tokens=0)
 """The window of the yardstick."""

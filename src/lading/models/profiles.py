@@ -25,6 +25,10 @@ Amount: TypeAlias = Annotated[int, Meta(ge=0)]
 RulesComplexity: TypeAlias = Literal["simplified", "standard", "detailed"]
 PromptVerbosity: TypeAlias = Literal["minimal", "standard", "full"]
 ToolSchemaDetail: TypeAlias = Literal["names-only", "names-and-types", "full"]
+Detail: TypeAlias = Literal["full", "types", "names"]
+
+DETAILS: Mapping[ToolSchemaDetail, Detail] = {"names-only": "names", "names-and-types": "types", "full": "full"}
+"""The detail of tool schemas, as a profile names it."""
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):

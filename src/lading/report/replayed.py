@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from lading.evaluate.recorded import Call, Plan
 from lading.evaluate.sidebyside import side_by_side, words
 from lading.log import Reported
+from lading.manifest import frame
 from lading.report.data import CallData, SessionData, Shows
 from lading.report.stored import stored
-from lading.settings import frame
 from lading.sources import Recording
 from lading.sources.recording import Usage as RecordedUsage
 from lading.stores import SessionStore

@@ -12,11 +12,12 @@ from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
 from lading.log import Edit, Entry
 from lading.manifest import Frame, Manifest, unseal
+from lading.models.profiles import Detail
 from lading.offer import tools_from
 from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
 from lading.report.pieces import edited, logged, offered
 from lading.stores import SessionStore
-from lading.toolset import Detail, reduce_tools
+from lading.toolset import reduce_tools
 
 
 def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:

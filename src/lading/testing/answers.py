@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from lading.economics import Usage
+from lading.errors import Violation
 from lading.testing.prompt_cache import Piece
 from lading.testing.script import Say
-from lading.wire.checking import Violation
 
 
 class Fault(Struct, frozen=True):

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from lading.errors import Violation
 from lading.testing.answers import Form, Issue
 from lading.testing.anthropic import blocks, content, thinks
 from lading.testing.script import Use
-from lading.wire.checking import Violation
 
 THINKING = ("thinking", "redacted_thinking")
 

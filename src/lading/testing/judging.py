@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lading.errors import WireError
+from lading.errors import Violation, WireError
 from lading.messages import Conversation
 from lading.models.card import Card
 from lading.testing.answers import Refusal
 from lading.testing.issued import Issued
 from lading.testing.pairing import unpaired
 from lading.wire import check, find_wire
-from lading.wire.checking import Violation
 
 TEXTS = {
     "A1": "Field required",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lading.wire.checking import Violation
+from lading.errors import Violation
 
 
 def unpaired(wire: str, body: Mapping[str, Any]) -> list[Violation]:

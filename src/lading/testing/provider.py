@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lading.errors import LadingError
+from lading.errors import LadingError, Violation
 from lading.jsonbytes import dump, load
 from lading.models.card import Card
 from lading.models.catalog import find_card
@@ -24,7 +24,6 @@ from lading.testing.listening import Listener
 from lading.testing.prompt_cache import PLAIN, PromptCache, Ruler, Scale
 from lading.testing.script import Script, Seen
 from lading.tokens import counter
-from lading.wire.checking import Violation
 
 PATHS = {"/v1/chat/completions": openai_chat.FORM, "/v1/messages": anthropic.FORM}
 MODELS = "/v1/models"

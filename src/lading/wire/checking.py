@@ -6,24 +6,14 @@ A warm request feeds the walk its new messages only; ``end`` looks at the state 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from lading.errors import Level, Violation
 from lading.models.card import Card
 
-Level: TypeAlias = Literal["E", "P", "L"]
 WireMessage: TypeAlias = Mapping[str, Any]
-
-
-class Violation(Struct, frozen=True):
-    """A violation of a provider rule by a request."""
-
-    rule: str
-    level: Level
-    path: str
-    """Where in the body, e.g. ``messages.3.content.0``."""
-    detail: str
 
 
 class Finding(Struct, frozen=True):

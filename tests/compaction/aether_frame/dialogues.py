@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lading.compaction import Compaction, Draft
+from lading.compaction import Compaction
 from lading.compaction.aether_frame.tail import DEFAULTS, Tail, compact
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, ToolCall, user_text
 from tests.histories import answered, said
 from tests.views import pressure

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lading.compaction import Draft
 from lading.compaction.aether_frame.overflow import (
     OLDER_EVIDENCE,
     OLDEST_EVIDENCE,
@@ -27,6 +26,7 @@ from lading.engine import Engine
 from lading.errors import WindowExceeded
 from lading.events import StrategyOverruled, ToolsReduced
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Tool, user_text
 from lading.view import View
 from tests.compaction.aether_frame.dialogues import ROOMY, apply, decided, rounds, talk

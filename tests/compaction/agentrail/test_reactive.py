@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading import Session, SessionOptions
-from lading.compaction import Compaction, Draft, Past, Pressure
+from lading.compaction import Compaction, Past, Pressure
 from lading.compaction.agentrail.reactive import DEFAULTS, Reactive, compact, level, rounds, spans, strategy
 from lading.engine import Engine, reopen
 from lading.errors import InputError, WindowExceeded
 from lading.events import Compacted
 from lading.history import History
-from lading.log import Edit, Reported
+from lading.log import Draft, Edit, Reported
 from lading.messages import Message, ToolCall, user_text
 from lading.pack import Pack
 from lading.stores import open_store

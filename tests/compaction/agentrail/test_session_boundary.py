@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Past
+from lading.compaction import Compaction, Past
 from lading.compaction.agentrail.layers import Agentrail, configured
 from lading.compaction.agentrail.layers import compact as all_layers
 from lading.compaction.agentrail.reactive import Reactive
 from lading.compaction.agentrail.session_boundary import DEFAULTS, Boundary, boundary, compact
 from lading.compaction.agentrail.tool_results import ToolResults
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import Message, ToolCall, user_text
 from tests.histories import answered, called, said
 from tests.views import admitted, pressure

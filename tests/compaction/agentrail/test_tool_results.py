@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, strategy
+from lading.compaction import Compaction, strategy
 from lading.compaction.agentrail.tool_results import DEFAULTS, ToolResults, compact, drafted
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, said
 from tests.views import address, admitted, pressure

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction import Draft
 from lading.compaction.reactive_agents.scored import Known
 from lading.compaction.reactive_agents.scoring import (
     KIND_WEIGHTS,
@@ -26,6 +25,7 @@ from lading.compaction.reactive_agents.scoring import (
 )
 from lading.compaction.reactive_agents.steps import Step, StepKind
 from lading.history import History
+from lading.log import Draft
 from lading.messages import Message, Text, ToolResult, user_text
 from lading.view import View
 from tests.histories import answered, called, said

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft
+from lading.compaction import Compaction
 from lading.compaction.reactive_agents.synthesis import DEEP, synthesis
 from lading.compaction.reactive_agents.synthesis_deep import MOST_TOKENS, TITLE, asked_by, lined, with_asked
 from lading.compaction.reactive_agents.synthesis_fast import Prior
@@ -20,6 +20,7 @@ from lading.effects import Summarize, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import SummaryFailed
 from lading.events import ContextSynthesized
+from lading.log import Draft
 from lading.messages import Message, Reasoning, user_text
 from lading.pack import Pack
 from lading.replay import verify

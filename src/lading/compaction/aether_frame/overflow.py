@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import product
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.clearing import clear, consumed_before, worth_clearing
 from lading.compaction.cutting import MOST_CARRIED_SHARE, MOST_STUB_TOKENS, carried, cut, cut_points
 from lading.compaction.deepening import Span, folded, saving, span
 from lading.compaction.digesting import digest
 from lading.compaction.folding import folds
+from lading.log import Draft
 from lading.messages import is_spoken as speaks
 from lading.view import Item, View
 

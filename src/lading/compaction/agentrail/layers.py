@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.checked import check, check_fields
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.agentrail.reactive import DEFAULTS as REACTIVE
 from lading.compaction.agentrail.reactive import Reactive
 from lading.compaction.agentrail.reactive import drafted as rounds_folded
@@ -28,6 +28,7 @@ from lading.compaction.basic import admit
 from lading.compaction.deepening import saving, spare, told
 from lading.effects import Steps, Summarised, Summarizer
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import Message, user_text
 from lading.spelling import check_options, snake_case
 from lading.view import View

@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lading.checked import check, check_fields
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.basic import admit
 from lading.compaction.cutting import cut_points
 from lading.compaction.deepening import Span, deepened, folded, is_new, span, spare, told
 from lading.effects import Steps
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import is_spoken
 from lading.view import Item, View
 

@@ -10,11 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.checked import check, check_fields
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.basic import admit
 from lading.compaction.deepening import deepened, spare, told
 from lading.effects import Steps
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import File, Image, Message, Part, Text, ToolResult
 from lading.view import Item, View
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.callers import rewritten_by_caller
 from lading.compaction.open_multi_agent.options import (
     AgentConfig,
@@ -25,6 +25,7 @@ from lading.compaction.open_multi_agent.tool_output import capped, compressed
 from lading.compaction.open_multi_agent.turns import cut_to_window
 from lading.effects import Steps
 from lading.errors import InputError
+from lading.log import Draft
 from lading.messages import Message
 from lading.view import View
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import Draft, Pressure
-from lading.log import EditKind
+from lading.compaction import Pressure
+from lading.log import Draft, EditKind
 from lading.messages import Message, Text, ToolResult
 from lading.view import View
 

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Draft, Pressure
+from lading.compaction import Arrival, Pressure
 from lading.compaction.admission import admission_cap
 from lading.compaction.basic import admit as clip_enormous
 from lading.compaction.clipping import HEAD_SHARE
 from lading.compaction.open_multi_agent.shortening import COMPRESSED_MARK, Shorter, address_at, may_leave, noted
 from lading.compaction.open_multi_agent.sizes import is_plain, result_chars
 from lading.compaction.open_multi_agent.turns import called_by, said, tool_of
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult
 from lading.view import View
 

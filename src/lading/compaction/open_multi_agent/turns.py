@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.cutting import carried, cut_points
+from lading.log import Draft
 from lading.messages import Message, ToolResult, user_text
 from lading.view import View
 

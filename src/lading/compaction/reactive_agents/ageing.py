@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.cutting import cut_points, plain
 from lading.compaction.pins import restated, statements
+from lading.log import Draft
 from lading.messages import Message, Part, Text, ToolResult, is_own, user_text
 from lading.view import View
 

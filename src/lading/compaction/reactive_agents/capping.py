@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Draft, Pressure
+from lading.compaction import Arrival, Pressure
 from lading.compaction.admission import admission_cap, terms
 from lading.compaction.clipping import clip, is_late_result
+from lading.log import Draft
 from lading.messages import Part, Text, ToolResult
 from lading.models.profiles import CONTEXT_PROFILES, Profile
 from lading.shrink import Wish

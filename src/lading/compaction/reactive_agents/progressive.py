@@ -19,12 +19,13 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from lading.checked import check
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
 from lading.compaction.reactive_agents.capping import admit_capped
 from lading.compaction.reactive_agents.levels import dropped, grouped, is_pressed, level_spans, line
 from lading.compaction.reactive_agents.observations import Category
 from lading.compaction.reactive_agents.steps import STEPS, Step, StepReader, read
+from lading.log import Draft
 from lading.messages import user_text
 from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
 from lading.view import View

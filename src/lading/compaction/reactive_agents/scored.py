@@ -19,13 +19,14 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from lading.checked import check
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.cutting import MOST_CARRIED_SHARE, plain
 from lading.compaction.pins import restated, statements
 from lading.compaction.reactive_agents.ageing import said_by_user
 from lading.compaction.reactive_agents.capping import admit_capped
 from lading.compaction.reactive_agents.scoring import best_of_entries, relevance, task_words
 from lading.compaction.reactive_agents.steps import StepReader, read
+from lading.log import Draft
 from lading.messages import Message, user_text
 from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
 from lading.validity import legal_cuts

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Draft, Pressure, Strategy
+from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.admission import admit
 from lading.compaction.basic import admit as cut_at_ends
 from lading.compaction.callers import rewritten_by_caller
@@ -42,6 +42,7 @@ from lading.compaction.reactive_agents.synthesis_signals import (
 from lading.effects import Steps
 from lading.errors import SummaryFailed
 from lading.events import ContextSynthesized
+from lading.log import Draft
 from lading.messages import Message
 from lading.models.card import Tier
 from lading.view import View

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from lading import jsonbytes
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.checking import checked
 from lading.compaction.fencing import cleansed, fenced, transcript
 from lading.compaction.reactive_agents.phases import completed_tools, last_errors
@@ -26,6 +26,7 @@ from lading.compaction.reactive_agents.synthesis_signals import Situation, is_st
 from lading.compaction.summaries import judged
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
+from lading.log import Draft
 from lading.messages import user_text
 from lading.view import View
 

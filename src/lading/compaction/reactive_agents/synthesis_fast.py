@@ -19,12 +19,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction import Draft, Pressure
+from lading.compaction import Pressure
 from lading.compaction.reactive_agents.ageing import aged_to, points_before, said_before
 from lading.compaction.reactive_agents.levels import start_of
 from lading.compaction.reactive_agents.synthesis_known import Known
 from lading.compaction.reactive_agents.synthesis_signals import is_steering
-from lading.log import Edit
+from lading.log import Draft, Edit
 from lading.messages import Message, Part, Reasoning, ToolCall
 from lading.models.card import Tier
 from lading.validity import newest_block

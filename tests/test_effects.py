@@ -7,15 +7,14 @@ from threading import Event, Thread, active_count
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from lading.asking import MOST_REQUESTS, Asking
 from lading.economics import OwnCalls
-from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
+from lading.effects import MOST_REQUESTS, Asking, Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.messages import Message
-from tests.engines import settings
 from tests.waiting import PATIENCE_S, happened, until
+
+OUTPUT_PRICE = 5.0
 
 
 def count(message: Message) -> int:
@@ -25,7 +24,7 @@ def count(message: Message) -> int:
 
 def asking(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Asking:
     whom = Summarizer(summarize, timeout_s) if summarize else None
-    return Asking(replace(settings(), summarizer=whom), count)
+    return Asking(whom, output_price=OUTPUT_PRICE, count=count)
 
 
 def step(*texts: str) -> Steps[list[str]]:
@@ -50,8 +49,7 @@ def test_a_prompt_has_all_that_is_given_in_order() -> None:
 def test_answers_are_sent_and_charged_by_what_they_say_or_by_the_counter() -> None:
     driver = asking(lambda request: request.text.upper() if request.text == "one" else Summary("two!", 70, 7))
     assert driver.run(step("one", "two")) == ["ONE", "two!"]
-    output_price = settings().card.prices.output
-    assert driver.spent == OwnCalls(2, 12 + 70, 3 + 7, 82 + 10 * output_price)
+    assert driver.spent == OwnCalls(2, 12 + 70, 3 + 7, 82 + 10 * OUTPUT_PRICE)
 
 
 def test_without_a_summarizer_nobody_is_asked() -> None:
