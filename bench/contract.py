@@ -20,7 +20,7 @@ from bench.figures import Figure, below, plain, table
 from bench.sessions import SHARED
 from lading.wire import WIRES
 from tests.contract import KINDS, Step, Verdict, play
-from tests.presets import PRESETS
+from tests.preset_cases import PRESETS
 from tests.trajectories import WINDOWS, recordings, script
 
 TWICE = 4

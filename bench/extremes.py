@@ -27,7 +27,7 @@ from lading.clients.conversations import Conversations
 from lading.clients.transport import Transport
 from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT
-from lading.opening import SessionOptions
+from lading.session.options import SessionOptions
 
 RESULT_BYTES = 50_000_000
 TIMES = 5 if os.environ.get("LADING_BENCH_FULL") else 1

@@ -11,7 +11,7 @@ from bench.large_sessions import session
 from lading.cli.amounts import rates_of
 from lading.evaluate.compare import Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.standings import Standing
+from lading.evaluate.scores import Standing
 from lading.evaluate.walks import session_of
 
 STRATEGIES = ("priced", "without-digests", "without-admission", "basic")

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from bench.figures import Figure, below, plain
 from bench.json_rivals import as_csv, minified, toon
 from bench.json_shapes import flat_rows, half_nested_users, nested_maps, nested_orders
+from lading.registry import lookup
 from lading.shrink import SHRINKERS, Shrinker, Wish, lines
 from lading.shrink.shrinking import reduced, shrunk
-from lading.tables import lookup
 from lading.tokens import counter
 from tests.shrink.samples import PLANTED, sample
 

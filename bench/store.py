@@ -17,7 +17,7 @@ from lading import jsonbytes
 from lading.budget import Budget
 from lading.economics import Rates
 from lading.engine import Engine
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.models.catalog import find_card
 from lading.settings import Settings
 from lading.stores import NO_BLOBS

@@ -19,7 +19,7 @@ from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT
 from lading.messages import Conversation, Message, Tool
 from lading.models.catalog import find_card
-from lading.opening import SessionOptions
+from lading.session.options import SessionOptions
 from lading.stores.sqlite import open_sqlite
 from lading.tokens import counter
 from lading.tokens.meter import Meter

@@ -48,7 +48,7 @@ LONG_FILES: dict[str, str] = {}
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"
 WIDE_FUNCTIONS: dict[str, str] = {
     "src/lading/clients/__init__.py:wrap": _OPTIONS_OF_SESSIONS,
-    "src/lading/session.py:__init__": _OPTIONS_OF_SESSIONS,
+    "src/lading/session/session.py:__init__": _OPTIONS_OF_SESSIONS,
 }
 """Functions, as ``path:name``, that may have up to ``PARAMETERS_HARD`` parameters, each with the reason."""
 

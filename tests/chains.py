@@ -14,19 +14,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE, parse
+from lading.audit.pointers import resolve
+from lading.audit.replay import verify
 from lading.compaction.pins import RESTATED
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded
+from lading.history.log import Edit
+from lading.history.view import Item
 from lading.jsonbytes import digest, dump, dump_value
-from lading.log import Edit
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
-from lading.pack import Pack
-from lading.pointers import resolve
-from lading.replay import verify
+from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores.memory import open_memory
-from lading.view import Item
 from lading.wire import check, find_wire
 from tests.engines import TOOLS, settings, template
 

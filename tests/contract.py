@@ -17,15 +17,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import parse, relative
+from lading.audit.replay import verify
 from lading.compaction import Strategy
 from lading.effects import Summarizer, attempted
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded
+from lading.history.log import NO_COMPACTIONS, Edit, Entry, Reported
 from lading.jsonbytes import digest, dump, dump_value, load
-from lading.log import NO_COMPACTIONS, Edit, Entry, Reported
 from lading.messages import Message, Text, Tool, ToolResult, user_text
-from lading.pack import Pack
-from lading.replay import verify
+from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores.memory import MemoryStore
 from lading.wire import check, find_wire

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from lading.compaction.reactive_agents.steps import Step
 from lading.messages import File, Image, Message, Text, ToolResult
+from lading.presets.reactive_agents.steps import Step
 
 # Reactive Agents
 

@@ -11,7 +11,7 @@ from lading.engine import Engine
 from lading.errors import PackError
 from lading.messages import Message, Tool
 from lading.models.card import CacheRules, Card, Conduct, Limits, Prices, TokenFacts
-from lading.pack import Pack
+from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.tokens.meter import Meter

@@ -19,12 +19,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.audit.replay import verify
 from lading.engine import Engine, reopen
-from lading.log import Reported
-from lading.manifest import Manifest
+from lading.history.log import Reported
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
-from lading.pack import Pack
-from lading.replay import verify
+from lading.request.manifest import Manifest
+from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores import SessionStore
 from lading.stores.sqlite import open_sqlite

@@ -13,24 +13,24 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.addresses import Address
+from lading.audit.pointers import resolve
 from lading.compaction import STRATEGIES, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import WindowExceeded
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.jsonbytes import dump
-from lading.log import Draft
 from lading.messages import Message, Tool
-from lading.pack import Pack
-from lading.pointers import resolve
-from lading.session import Session
+from lading.request.pack import Pack
+from lading.session.session import Session
 from lading.stores.memory import MemoryStore
-from lading.view import View
 from lading.wire import WIRES
 from tests import contract
 from tests.contract import KINDS, PINNED, Preset, Step, play, steps
 from tests.engines import TOOLS, card, run, settings
 from tests.examples import share_of_examples
 from tests.histories import histories, tool_loop
-from tests.presets import PRESETS
+from tests.preset_cases import PRESETS
 
 SMALL = (300, 700, 1_500, 3_000)
 Change: TypeAlias = Callable[[Pack], Pack]

@@ -12,7 +12,7 @@ import pytest
 
 from lading.wire import WIRES
 from tests.contract import Step, Verdict, play
-from tests.presets import PRESETS
+from tests.preset_cases import PRESETS
 from tests.trajectories import FILES, WINDOWS, chosen
 
 pytestmark = pytest.mark.full

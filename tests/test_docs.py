@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import lading
-from lading.tables import lookup
+from lading.registry import lookup
 from lading.testing import NeedleTask, StrictProvider
 
 ROOT = Path(__file__).resolve().parent.parent

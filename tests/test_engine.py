@@ -5,15 +5,15 @@ import math
 import pytest
 from msgspec.structs import replace
 
+from lading.audit.replay import verify
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import AddressError, IllegalRequest, InputError, PackError, StoreError, WindowExceeded
 from lading.events import CompactionApplied, Repaired, ToolsReduced
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Message, Reasoning, Text, Tool, ToolCall, user_text
 from lading.models.card import Conduct
-from lading.pack import Pack
-from lading.replay import verify
+from lading.request.pack import Pack
 from lading.stores import open_store
 from lading.wire import find_wire
 from tests.engines import TOOLS, packs, request, run, settings, template

@@ -13,10 +13,10 @@ from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import IllegalRequest, PackError, WindowExceeded
 from lading.events import StrategyOverruled
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Tool, user_text
-from lading.pack import Pack
-from lading.view import View
+from lading.request.pack import Pack
 from tests.engines import TOOLS, settings, template
 from tests.histories import said, tool_loop
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples import agent_anthropic, agent_openai
-from lading.replay import verify
+from lading.audit.replay import verify
 from lading.stores import open_store
 
 LONGEST = 40

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import pytest
 
+from lading.audit.replay import verify
 from lading.engine import Engine
 from lading.errors import SessionBusy, StoreError
-from lading.replay import verify
 from lading.stores.sqlite import SqliteStore, open_sqlite
 from tests.killed import Done, Reference, go_on, opened
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.replay import verify
+from lading.audit.replay import verify
 from lading.stores.sqlite import open_sqlite
 from tests.killed import kill_points
 

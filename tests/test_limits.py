@@ -101,8 +101,8 @@ BAD: dict[str, tuple[str, str]] = {
         "2: A has 13 fields; at most 12",
     ),
     "import inside a function": (
-        DOC + "def f():\n    'F.'\n    def g():\n        from lading.log import Entry\n",
-        "5: f imports lading.log; import at the top",
+        DOC + "def f():\n    'F.'\n    def g():\n        from lading.history.log import Entry\n",
+        "5: f imports lading.history.log; import at the top",
     ),
     "plain import inside a function": (
         DOC + "def f():\n    'F.'\n    import os.path\n",
@@ -191,7 +191,7 @@ def test_names_that_say_nothing_are_refused(tmp_path: Path, path: str) -> None:
 def test_the_rim_may_do_what_the_core_may_not(tmp_path: Path) -> None:
     text = DOC + "def f():\n    'F.'\n    import os\n" + CATCH_ALL
     assert breaches(tree(tmp_path / "rim", {"src/lading/cli/show.py": text})) == []
-    assert len(breaches(tree(tmp_path / "core", {"src/lading/log.py": text}))) == 2
+    assert len(breaches(tree(tmp_path / "core", {"src/lading/history/log.py": text}))) == 2
 
 
 def test_only_the_named_guard_may_catch_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_a_listed_function_may_be_wide_but_not_without_end(tmp_path: Path, monke
 
 
 def test_the_house_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tree(tmp_path, {"src/lading/log.py": DOC + "x = 1\n" * 9, "src/lading/cli/show.py": DOC})
+    folder = tree(tmp_path, {"src/lading/history/log.py": DOC + "x = 1\n" * 9, "src/lading/cli/show.py": DOC})
     monkeypatch.setattr(check_limits, "LOWER_FLOORS_LINES", 10)
     monkeypatch.setattr(check_limits, "SOURCE_LINES", 11)
     assert breaches(folder) == []
@@ -239,10 +239,10 @@ def test_one_guard_at_most() -> None:
 
 def test_the_command_prints_breaches_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
-    assert main([str(tree(good, {"src/lading/log.py": DOC}))]) == 0
+    assert main([str(tree(good, {"src/lading/history/log.py": DOC}))]) == 0
     assert capsys.readouterr().out == ""
-    assert main([str(tree(bad, {"src/lading/log.py": "x = 1\n"}))]) == 1
-    assert capsys.readouterr().out == "src/lading/log.py:1: the module has no docstring\n"
+    assert main([str(tree(bad, {"src/lading/history/log.py": "x = 1\n"}))]) == 1
+    assert capsys.readouterr().out == "src/lading/history/log.py:1: the module has no docstring\n"
 
 
 PATIENT: dict[str, str] = {

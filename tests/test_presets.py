@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import fields
 
 from lading.compaction import STRATEGIES
-from lading.compaction.open_multi_agent import AgentConfig, Compact, Custom, MinChars, SlidingWindow, Summarize
+from lading.presets.open_multi_agent import AgentConfig, Compact, Custom, MinChars, SlidingWindow, Summarize
 from tests.documents import (
     CODE,
     DOCUMENTS,

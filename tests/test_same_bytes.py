@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from lading import Session
 from lading.addresses import RESTORE
+from lading.audit.restore import answer
 from lading.clients import wrap
 from lading.compaction import STRATEGIES
-from lading.log import Entry
+from lading.history.log import Entry
 from lading.messages import Message, ToolCall, user_text
-from lading.opening import SessionOptions
-from lading.pack import Pack
-from lading.restore import answer
+from lading.request.pack import Pack
+from lading.session.options import SessionOptions
 from lading.stores import open_store
 from lading.testing import NeedleTask, StrictProvider
 from lading.wire import WIRES
@@ -29,7 +29,7 @@ from tests.engines import run as run_engine
 from tests.engines import settings
 from tests.examples import quick_first, share_of_examples
 from tests.histories import answered, histories, tool_loop
-from tests.presets import PRESETS
+from tests.preset_cases import PRESETS
 
 NAMES = (("default", "session"), ("acme", "a-much-longer-name-of-a-session-2"))
 ONE, OTHER = NAMES

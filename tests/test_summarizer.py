@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading import AsyncSession, Session, SessionOptions
+from lading.audit.replay import verify
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.engine import Engine
 from lading.errors import PackError
 from lading.events import StrategyOverruled, SummaryRejected
+from lading.history.view import View
 from lading.messages import Message, Text, ToolCall, user_text
-from lading.pack import Pack
-from lading.replay import verify
+from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
-from lading.view import View
 from tests.engines import TOOLS, settings, template
 from tests.examples import share_of_examples
 from tests.histories import answered

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.economics import Rates
-from lading.history import History
-from lading.log import Entry
+from lading.history.history import History
+from lading.history.log import Entry
+from lading.history.repair import Needs
+from lading.history.validity import Invariant
+from lading.history.view import View
 from lading.messages import Image, Message, Part, Reasoning, Text, ToolCall, ToolResult, user_text
-from lading.repair import Needs
-from lading.validity import Invariant
-from lading.view import View
 
 
 def count(message: Message) -> int:

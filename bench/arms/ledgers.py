@@ -8,8 +8,8 @@ from functools import partial
 from msgspec import Struct
 
 from bench.arms.identifiers import identifiers
-from lading.evaluate.arms.clearing import in_batches
-from lading.evaluate.arms.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.baselines.clearing import in_batches
+from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 

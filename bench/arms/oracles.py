@@ -6,7 +6,7 @@ from functools import partial
 
 from bench.arms.identifiers import identifiers
 from bench.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Shape, Wanted, show
-from lading.evaluate.arms.fitting import said_by
+from lading.evaluate.baselines.fitting import said_by
 from lading.evaluate.showings import Arm, Case
 
 

@@ -8,6 +8,8 @@ can be built again.
 import importlib
 import typing
 
+from lading.audit.pointers import resolve
+from lading.audit.replay import Outcome, rebuild_body, verify
 from lading.budget import Budget, allocate
 from lading.compaction import Arrival, Compaction, Past, Pressure, Strategy
 from lading.economics import PrefixCache, Rates, Usage, edit_price
@@ -57,9 +59,7 @@ from lading.events import (
     UsageDoubted,
     UsageMissing,
 )
-from lading.log import Draft
-from lading.loops import LoopDetection
-from lading.manifest import Manifest
+from lading.history.log import Draft
 from lading.messages import (
     Conversation,
     File,
@@ -76,11 +76,11 @@ from lading.messages import (
 )
 from lading.models.card import Card
 from lading.models.catalog import find_card, load_cards
-from lading.opening import SessionOptions
-from lading.pack import Pack
-from lading.pointers import resolve
-from lading.replay import Outcome, rebuild_body, verify
-from lading.session import Session
+from lading.request.manifest import Manifest
+from lading.request.pack import Pack
+from lading.session.loop_detection import LoopDetection
+from lading.session.options import SessionOptions
+from lading.session.session import Session
 from lading.settings import Settings, settings_for
 from lading.stores import SessionStore, open_store
 from lading.wire import Wire, check, encode, find_wire
@@ -88,8 +88,8 @@ from lading.wire.checking import Rule
 from lading.wire.replies import Reply
 
 if typing.TYPE_CHECKING:
-    from lading.async_session import AsyncSession
     from lading.clients import wrap
+    from lading.session.async_session import AsyncSession
 
 __all__ = [
     "AddressError",
@@ -187,7 +187,7 @@ __all__ = [
     "wrap",
 ]
 
-_AT_FIRST_USE = {"AsyncSession": "lading.async_session", "wrap": "lading.clients"}
+_AT_FIRST_USE = {"AsyncSession": "lading.session.async_session", "wrap": "lading.clients"}
 """What is imported when it is first asked for: asyncio alone takes as long to import as all the rest."""
 
 

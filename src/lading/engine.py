@@ -16,25 +16,24 @@ from msgspec.structs import replace
 from lading.addresses import relative
 from lading.compaction import Arrival, Compaction, Pressure, admitted, compacted, strategy, unsound
 from lading.compaction.emergency import emergency
-from lading.counting import counter_on
 from lading.effects import Asking, attempted
 from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
 from lading.events import Event, RuleBroken, StrategyOverruled, ToolsReduced
-from lading.history import History
-from lading.log import Draft, Reported
-from lading.manifest import Cause, Frame, Manifest, totals
+from lading.history.history import History
+from lading.history.log import Draft, Reported
+from lading.history.validity import newest_block
+from lading.history.view import View
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
-from lading.offer import Offer
-from lading.pack import Pack, applied, layer_counts, window_exceeded
-from lading.receipts import Last, Receipts, Standing, recent_manifests
-from lading.request import Request
+from lading.request.builder import Request
+from lading.request.counting import counter_on
+from lading.request.manifest import Cause, Frame, Manifest, totals
+from lading.request.pack import Pack, applied, layer_counts, window_exceeded
+from lading.request.recorder import Last, Receipts, Standing, recent_manifests
+from lading.request.tools import LADDER, Offer, least
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
-from lading.toolset import LADDER, least
-from lading.validity import newest_block
-from lading.view import View
 from lading.wire import find_wire
 from lading.wire.fitting import needs_on
 

@@ -7,9 +7,9 @@ import pytest
 from bench.chains import KINDS, played, run, summed
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.cutting import cut_points
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import user_text
-from lading.view import View
 from tests.chains import play, turns
 from tests.examples import quick_first
 

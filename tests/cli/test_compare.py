@@ -13,7 +13,7 @@ import pytest
 from bench.arms import ARMS as BENCH_ARMS
 from lading.cli.compare import RIVALS
 from lading.compaction import STRATEGIES
-from lading.evaluate.arms import ARMS
+from lading.evaluate.baselines import ARMS
 from tests.cli.commands import lading, long_session, reply, used_tool, user, written
 from tests.cli.test_hostile_sessions import HOSTILE
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from lading.audit.snapshots import recorded
+from lading.audit.why import answer
 from lading.cli.explanations import explain_answer
 from lading.messages import Message, ToolCall
-from lading.snapshots import recorded
 from lading.stores import open_store
-from lading.why import answer
 from tests.engines import run, settings
 from tests.histories import answered, tool_loop
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from lading.addresses import parse
+from lading.audit.pointers import resolve
 from lading.messages import Message
-from lading.pointers import resolve
+from lading.request.tools import reduce_tools
 from lading.sources import Recording, ToolsSoFar, read
 from lading.stores.sqlite import open_sqlite
 from lading.tokens import counter
 from lading.tokens.meter import Meter
-from lading.toolset import reduce_tools
 from tests.cli.commands import elsewhere, lading, lines
 
 pytestmark = pytest.mark.full

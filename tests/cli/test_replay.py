@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lading import jsonbytes
-from lading.manifest import Manifest
-from lading.replay import rebuild_body
+from lading.audit.replay import rebuild_body
+from lading.request.manifest import Manifest
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import ROOT, elsewhere, lading, lines, long_session, reply, used_tool, user, written
 

@@ -24,8 +24,8 @@ from rich.cells import cell_len
 from rich.console import Group
 
 from lading.cli import terminal, top_output
-from lading.manifest import seal, unseal
 from lading.report.stored import stored
+from lading.request.manifest import seal, unseal
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 from tests.cli.commands import PROGRAM, ROOT, lading

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lading import jsonbytes
-from lading.replay import verify
+from lading.audit.replay import verify
 from lading.stores.sqlite import INLINE_BYTES, open_sqlite
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains

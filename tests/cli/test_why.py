@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from lading.audit.restore import SCHEMA
+from lading.audit.snapshots import recorded, snapshot
 from lading.cli import main
 from lading.cli.request_names import RequestName, parse
-from lading.restore import SCHEMA
-from lading.snapshots import recorded, snapshot
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains
@@ -176,7 +176,7 @@ def test_names_of_requests(text: str, name: RequestName | None) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(store: Path) -> None:
-    hidden = "import lading.why; lading.why.available = lambda: False; "
+    hidden = "import lading.audit.why; lading.audit.why.available = lambda: False; "
     ended = elsewhere("why", str(store), "Look arround.", before=hidden)
     assert ended.code == 1
     assert "pip install 'lading[fuzzy]'" in ended.out

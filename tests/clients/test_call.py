@@ -17,7 +17,7 @@ from lading.addresses import RESTORE
 from lading.clients import wrap
 from lading.clients.call import MOST_RESTORES
 from lading.events import Event, ReplyLost, Restored, UsageMissing
-from lading.manifest import unseal
+from lading.request.manifest import unseal
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
 from lading.testing import FakeModel, Fault, Say, StrictProvider, Use, anthropic, openai_chat

@@ -10,10 +10,10 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
+from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import Event, Forked
-from lading.log import Entry
-from lading.replay import verify
+from lading.history.log import Entry
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use

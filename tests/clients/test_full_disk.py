@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import Event, PackingFailed, ReplyLost
-from lading.replay import verify
 from lading.stores.sqlite import open_sqlite
 from lading.testing import Seen, StrictProvider
 from tests.clients.agents import openai_client

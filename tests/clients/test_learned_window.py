@@ -14,7 +14,7 @@ from lading import Session
 from lading.clients import wrap
 from lading.errors import LadingError
 from lading.events import Event, PackingFailed
-from lading.manifest import unseal
+from lading.request.manifest import unseal
 from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider
 from tests.clients.agents import openai_client

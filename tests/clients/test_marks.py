@@ -12,7 +12,7 @@ import pytest
 
 from lading.clients import wrap
 from lading.economics import Rates, Usage
-from lading.opening import SessionOptions
+from lading.session.options import SessionOptions
 from lading.testing import Say, StrictProvider
 from tests.clients.agents import anthropic_client
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import CompactionApplied, Event, Restored
-from lading.replay import verify
 from lading.stores import open_store
 from lading.testing import NeedleTask, StrictProvider
 from tests.clients.agents import CLIENTS, run

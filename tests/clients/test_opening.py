@@ -7,10 +7,10 @@ from threading import Event as Flag
 from threading import Thread
 from typing import Any
 
+from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import Event, Forked, ModelChanged
 from lading.models.catalog import find_card
-from lading.replay import verify
 from lading.stores import Stored, open_store
 from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider

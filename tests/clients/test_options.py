@@ -12,9 +12,9 @@ import pytest
 
 from lading import LoopDetection, SessionOptions, Strategy, Summarizer, SummaryRequest, verify
 from lading.clients import wrap
-from lading.compaction.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
 from lading.errors import LoopStopped
 from lading.events import CompactionApplied, Event, LoopDetected, PackingFailed, SummaryRejected
+from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import CLIENTS, MODELS, awaited

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 from lading.clients import wrap
-from lading.telling import essence
+from lading.session.matching import essence
 from lading.wire import find_wire
 from tests.clients.agents import MODELS
 from tests.replies import messages_reply

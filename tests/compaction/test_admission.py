@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from lading.compaction import Arrival
 from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admission_cap, admit, terms
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.view import View
 from tests.compaction.hostile import HOSTILE
 from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said

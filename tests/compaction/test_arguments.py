@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading import addresses, pointers, why
+from lading import addresses
+from lading.audit import pointers, why
+from lading.audit.restore import answer
 from lading.compaction import Arrival, admission, arguments, basic
 from lading.compaction.arguments import LARGE_CHARS, _pieces, clip_arguments, clip_used
 from lading.events import StrategyOverruled
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.jsonbytes import digest
-from lading.log import Draft
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
-from lading.restore import answer
 from lading.stores.memory import MemoryStore
-from lading.view import View
 from tests.contract import Preset, play, steps
 from tests.engines import packs, run, settings
 from tests.examples import quick_first, share_of_examples

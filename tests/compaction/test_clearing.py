@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from lading.addresses import parse
 from lading.compaction.clearing import MOST_NAME_CHARS, clear, consumed_before, worth_clearing
+from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.view import View
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, paired, pairing_faults, pressure
 

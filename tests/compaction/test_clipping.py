@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction.clipping import clip
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
 from lading.tokens.meter import COUNTED_CHARS
-from lading.view import View
 from tests.histories import answered, called
 from tests.views import address, admitted, count, pressure
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from lading.addresses import parse
 from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points, plain
 from lading.compaction.pins import RESTATED
+from lading.history.validity import OpenLoopWhole, legal_cuts
 from lading.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult, user_text
-from lading.validity import OpenLoopWhole, legal_cuts
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, paired, pairing_faults, pressure
 

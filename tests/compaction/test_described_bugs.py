@@ -10,34 +10,27 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction.agentrail.reactive import level, rounds
-from lading.compaction.open_multi_agent import (
-    AgentConfig,
-    Compact,
-    MinChars,
-    SlidingWindow,
-    Summarize,
-    strategy_for,
-)
-from lading.compaction.reactive_agents.phases import classify_task_phase
-from lading.compaction.reactive_agents.steps import Step
-from lading.compaction.reactive_agents.synthesis import synthesis
-from lading.compaction.reactive_agents.synthesis_options import SynthesisConfig
 from lading.effects import Summarised, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import StoreError, SummaryFailed
 from lading.events import SummaryRejected
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import detect_tier
-from lading.pack import Pack
+from lading.presets.agentrail.reactive import level, rounds
+from lading.presets.open_multi_agent import AgentConfig, Compact, MinChars, SlidingWindow, Summarize, strategy_for
+from lading.presets.reactive_agents.phases import classify_task_phase
+from lading.presets.reactive_agents.steps import Step
+from lading.presets.reactive_agents.synthesis import synthesis
+from lading.presets.reactive_agents.synthesis_options import SynthesisConfig
+from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from lading.wire import check, find_wire
 from tests import described
-from tests.compaction.agentrail.test_reactive import apply, filled, two_requests, work
-from tests.compaction.open_multi_agent.configured import call_and_result, decided, loop, shown, texts
 from tests.engines import TOOLS, packs, run, settings, template
 from tests.histories import said
+from tests.presets.agentrail.test_reactive import apply, filled, two_requests, work
+from tests.presets.open_multi_agent.configured import call_and_result, decided, loop, shown, texts
 from tests.views import admitted, pairing_faults
 
 STEERING = "Steer left from here on."

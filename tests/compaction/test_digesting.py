@@ -7,8 +7,8 @@ from lading.compaction import Arrival
 from lading.compaction.admission import admit
 from lading.compaction.clearing import consumed_before
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
+from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.view import View
 from tests.compaction.hostile import HOSTILE
 from tests.histories import answered, called, histories, said
 from tests.views import address, admitted, count, pairing_faults, pressure

@@ -86,7 +86,13 @@ def test_secrets_and_bytes_are_named_and_not_carried(secret: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["src/lading/view.py:12 fails", "commit 3f2a9c1d", "password", "tokens: 1200", "def f(secret_name): pass"],
+    [
+        "src/lading/history/view.py:12 fails",
+        "commit 3f2a9c1d",
+        "password",
+        "tokens: 1200",
+        "def f(secret_name): pass",
+    ],
 )
 def test_plain_text_stays_as_it_is(text: str) -> None:
     assert cleansed(text) == text

@@ -16,10 +16,10 @@ from lading.compaction.folding import fold, folds, is_written, leaving, note_dow
 from lading.compaction.notes import Notes
 from lading.compaction.pins import RESTATED, read_statements
 from lading.compaction.priced import CAUGHT_UP, STRATEGY
-from lading.history import History
-from lading.log import Draft
+from lading.history.history import History
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Message, Text, ToolCall, tool_result, user_text
-from lading.view import View
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, decided, paired, pairing_faults, pressure
 

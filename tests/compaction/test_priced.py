@@ -17,14 +17,14 @@ from lading.compaction.priced import FOLDS_SHARE, VERBATIM_SHARE, compact
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.errors import WindowExceeded
-from lading.history import History
-from lading.log import Edit
+from lading.history.history import History
+from lading.history.log import Edit
+from lading.history.validity import OpenLoopWhole
+from lading.history.view import View
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
-from lading.pack import Pack
+from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores import open_store
-from lading.validity import OpenLoopWhole
-from lading.view import View
 from tests import engines
 from tests.engines import packs, request, run
 from tests.histories import answered, called, said, tool_loop

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from lading.compaction.cutting import cut
 from lading.compaction.folding import fold
 from lading.compaction.record_lines import RecordText, Share, indented, read
-from lading.history import History
-from lading.log import Edit
+from lading.history.history import History
+from lading.history.log import Edit
 from lading.messages import Image, Message, ToolCall, own_words, user_text
 from tests.growth import assert_linear
 from tests.histories import answered, called, histories, said

@@ -8,8 +8,8 @@ from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, retired
 from lading.compaction.folding import folds
 from lading.compaction.priced import compact
 from lading.economics import PrefixCache, Rates
+from lading.history.view import View
 from lading.messages import Message, user_text
-from lading.view import View
 from tests.engines import packs, run, settings
 from tests.histories import answered, called, said, tool_loop
 from tests.views import admitted, pressure

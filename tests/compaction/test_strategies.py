@@ -22,9 +22,9 @@ from lading.compaction import (
 from lading.effects import Steps
 from lading.errors import UnknownName
 from lading.events import NoProgress, SummaryRejected
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import user_text
-from lading.view import View
 from tests import views
 from tests.histories import tool_loop
 from tests.views import address, pressure

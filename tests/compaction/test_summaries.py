@@ -13,8 +13,8 @@ from lading.compaction.priced import STRATEGY, compact
 from lading.compaction.summaries import LEAST_TOKENS, own_calls, summarised
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
-from lading.history import History
-from lading.log import Draft
+from lading.history.history import History
+from lading.history.log import Draft
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from tests.histories import answered
 from tests.views import admitted, pressure

@@ -13,9 +13,9 @@ from lading.compaction.priced import configured as priced
 from lading.economics import Rates
 from lading.effects import SummaryRequest
 from lading.errors import InputError
-from lading.log import Edit
-from lading.pack import Pack
-from lading.view import View
+from lading.history.log import Edit
+from lading.history.view import View
+from lading.request.pack import Pack
 from tests import engines
 from tests.engines import packs, run
 from tests.histories import tool_loop

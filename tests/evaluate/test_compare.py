@@ -7,10 +7,10 @@ import pytest
 from lading.compaction import STRATEGIES
 from lading.economics import Rates
 from lading.errors import UnknownName
-from lading.evaluate.arms import ARMS
+from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import Contestant, Prices, compare, contestant
+from lading.evaluate.scores import Standing, lapses
 from lading.evaluate.showings import Arm
-from lading.evaluate.standings import Standing, lapses
 from lading.evaluate.walks import Session, count_in, walk_arm
 from tests.cli.commands import ROOT, lading
 from tests.evaluate.contests import CHEAP, FREE_TAIL, NO_CACHE, ORPHAN, TAIL, grid, rounds, session, ticking

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lading.audit.snapshots import Record, Snapshot, recorded, snapshot
 from lading.engine import Engine
 from lading.evaluate.differences import Difference, diff
 from lading.messages import Message, Text, Tool, user_text
 from lading.settings import Settings
-from lading.snapshots import Record, Snapshot, recorded, snapshot
 from lading.stores import open_store
 from tests.engines import TOOLS, run, settings, template
 from tests.histories import histories, said, tool_loop

@@ -27,7 +27,7 @@ from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.probes import Asked, Probe, Quote, read_probes
 from lading.evaluate.walks import Session, Step, count_in, session_of, walk_arm, walk_strategy
 from lading.sources import Recording, read
-from tests.evaluate.arms.cases import arm
+from tests.evaluate.baselines.cases import arm
 from tests.evaluate.contests import TAIL, grid, session, ticking
 
 EQUAL: dict[str, float] = {}

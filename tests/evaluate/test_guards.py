@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lading.evaluate.grounding import Texts
 from lading.evaluate.guards import Guards, Kept, is_lossless
+from lading.evaluate.value_recall import Texts
 from lading.messages import Message, Text, ToolResult
 from lading.shrink import json_sampling
 from tests.evaluate.sessions import WORDS, asks, gives, said

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lading.evaluate.grounding import Places, Texts
 from lading.evaluate.quoting import Quotes
+from lading.evaluate.value_recall import Places, Texts
 from lading.messages import Message
 from tests.evaluate.sessions import asks, gives, said
 from tests.growth import assert_linear

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lading.audit.snapshots import recorded as stored_record
+from lading.audit.why import why
 from lading.economics import Rates
+from lading.evaluate.bill_reconciliation import side_by_side
 from lading.evaluate.inspection import inspect_recording
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, replay
-from lading.evaluate.sidebyside import side_by_side
 from lading.evaluate.walks import count_in, everything, session_of, walk_arm, walk_strategy
 from lading.messages import Message
-from lading.snapshots import recorded as stored_record
 from lading.sources import Recording, Request, Usage
 from lading.stores.memory import MemoryStore
-from lading.why import why
 from tests.evaluate.contests import ticking
 from tests.evaluate.sessions import recorded, said
 

@@ -6,17 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE
+from lading.audit.restore import SCHEMA
 from lading.economics import Usage
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call, RestoreOffer, replay
 from lading.evaluate.tally import tally
 from lading.messages import Message, Tool
-from lading.offer import tools_from
-from lading.restore import SCHEMA
+from lading.request.tools import LADDER, reduce_tools, tools_from
 from lading.sources import Recording
 from lading.stores.memory import MemoryStore
-from lading.toolset import LADDER, reduce_tools
 from tests.engines import TOOLS
 from tests.evaluate.sessions import asks, gives, recorded, said
 from tests.report.histories import hostile_history

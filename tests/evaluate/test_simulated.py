@@ -9,6 +9,7 @@ import pytest
 
 import lading
 from lading.addresses import RESTORE
+from lading.audit.restore import SCHEMA
 from lading.clients import wrap
 from lading.economics import Usage
 from lading.evaluate.prices import price_of
@@ -16,7 +17,6 @@ from lading.evaluate.watching import Costs, SessionWatch
 from lading.models.catalog import find_card
 from lading.report.data import SessionData
 from lading.report.stored import stored
-from lading.restore import SCHEMA
 from lading.stores.memory import MemoryStore
 from lading.testing import FakeModel, Say, StrictProvider, Use
 from lading.tokens import counter

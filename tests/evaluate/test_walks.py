@@ -9,7 +9,7 @@ from lading.economics import Rates, Usage
 from lading.errors import InputError
 from lading.evaluate.recorded import replay
 from lading.evaluate.walks import Own, Step, case_of, count_in, everything, walk_arm, walk_strategy
-from lading.log import Draft
+from lading.history.log import Draft
 from lading.messages import Message, Text, ToolCall
 from lading.sources import open_tool
 from tests.evaluate.contests import ORPHAN, SHORT, TAIL, rounds, session, ticking

@@ -9,7 +9,7 @@ import msgspec
 
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, replay
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Message, Text, user_text
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page

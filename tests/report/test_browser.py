@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from lading.economics import Usage
+from lading.history.view import rebuild
 from lading.messages import user_text
 from lading.report.data import SessionData
 from lading.report.stored import stored
 from lading.stores.memory import MemoryStore
-from lading.view import rebuild
 from tests.engines import run, settings
 from tests.examples import share_of_examples
 from tests.histories import called

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from msgspec.structs import replace
 
 from lading.evaluate.compare import Contestant, compare, contestant
-from lading.evaluate.standings import Standing
+from lading.evaluate.scores import Standing
 from lading.report.comparison import comparison_page
 from lading.report.comparison_tables import BILL, KEPT, window_tables
 from tests.evaluate.contests import CHEAP, NO_CACHE, ORPHAN, TAIL, grid, session, ticking

@@ -13,9 +13,9 @@ from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.recorded import Call, replay
-from lading.manifest import seal, unseal
 from lading.messages import Message
 from lading.report.stored import stored
+from lading.request.manifest import seal, unseal
 from lading.sources import Recording
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, packs, run, settings

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.registry import lookup
 from lading.shrink import SHRINKERS, Shrinker, Wish, lines
 from lading.shrink.contenttypes import content_type
 from lading.shrink.shrinking import decoded, reduced, shrunk
-from lading.tables import lookup
 from tests.shrink.samples import PLANTED, SAMPLES, sample
 
 WHOLE = "artifact://acme/s1/log/17"

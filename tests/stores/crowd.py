@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 from lading import jsonbytes
-from lading.log import Entry
+from lading.history.log import Entry
 from lading.messages import Message, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
 

@@ -1,7 +1,7 @@
 """Small logs to store."""
 
 from lading import jsonbytes
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.messages import Message, Opaque, Text, ToolCall, ToolResult, user_text
 
 

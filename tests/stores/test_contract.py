@@ -9,7 +9,7 @@ import pytest
 
 from lading import jsonbytes
 from lading.errors import AddressError, StoreError, TamperedError, UnknownName
-from lading.log import Entry
+from lading.history.log import Entry
 from lading.stores import STORES, SessionStore, Stored, open_store
 from tests.stores.samples import edit, entries, entry, manifest
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lading import jsonbytes
 from lading.errors import InputError, LadingError, StoreError, StoreFormatError, TamperedError
-from lading.log import Entry
+from lading.history.log import Entry
 from lading.messages import Message, Opaque, Text
 from lading.stores import check_message
 from lading.stores.sqlite import INLINE_BYTES, _dump, open_sqlite

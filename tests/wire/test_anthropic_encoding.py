@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from lading.history.validity import OpenLoopWhole, legal_cuts
 from lading.messages import (
     Conversation,
     File,
@@ -21,7 +22,6 @@ from lading.messages import (
     ToolResult,
 )
 from lading.models.card import Card
-from lading.validity import OpenLoopWhole, legal_cuts
 from lading.wire import encode
 from lading.wire.anthropic import WIRE
 from lading.wire.openai_chat import WIRE as CHAT

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE
 from lading.errors import WireError
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Conversation, Message, Opaque, Reasoning, Text, ToolCall
 from lading.wire import encode
 from lading.wire.anthropic import WIRE

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from lading.history.repair import Border
 from lading.messages import Image, Message, Opaque, Text, ToolResult
-from lading.repair import Border
 from lading.wire import WIRES, find_wire
 from lading.wire.fitting import needs_on
 from tests.wire.codec_cards import PLAIN

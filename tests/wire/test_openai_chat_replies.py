@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletion
 
 from lading.addresses import RESTORE
 from lading.errors import WireError
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Conversation, Message, Reasoning, Text
 from lading.wire import check, encode
 from lading.wire.openai_chat import WIRE

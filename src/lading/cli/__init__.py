@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from lading.checked import did_you_mean
 from lading.cli import terminal
+from lading.validation import did_you_mean
 
 COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",

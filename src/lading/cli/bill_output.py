@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from lading.cli.plaintables import Column, amount, money, number, print_items, print_table, say, where
+from lading.evaluate.bill_reconciliation import SideBySide, words
 from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
-from lading.evaluate.sidebyside import SideBySide, words
 from lading.evaluate.tooluse import Place
 
 _CHANGED_PLACES = 5

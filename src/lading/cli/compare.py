@@ -20,7 +20,7 @@ from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for
 from lading.compaction import STRATEGIES, Strategy, When
 from lading.errors import IllegalRequest, InputError
-from lading.evaluate.arms import ARMS
+from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import Contestant, Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options
 from lading.evaluate.probes import Asked, Probe, read_probes

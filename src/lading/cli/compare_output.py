@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lading.cli.plaintables import Column, print_table, say
-from lading.evaluate.standings import Standing
+from lading.evaluate.scores import Standing
 from lading.evaluate.walks import Session
 from lading.report import comparison_tables
 from lading.report.comparison_tables import evidence_tables, window_tables

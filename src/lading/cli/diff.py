@@ -7,13 +7,13 @@ import sys
 
 import click
 
+from lading.audit.pointers import as_text
+from lading.audit.snapshots import Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import explain_difference
 from lading.cli.plaintables import say, say_answer
 from lading.cli.request_names import named_snapshot
 from lading.evaluate.differences import diff
-from lading.pointers import as_text
-from lading.snapshots import Snapshot
 
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 

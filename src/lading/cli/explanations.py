@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from lading.audit.verdicts import Answer, Place, Removal
 from lading.cli.plaintables import number
 from lading.evaluate.differences import Difference, Edited, Named
-from lading.log import EditKind
-from lading.why import Answer, Place, Removal
+from lading.history.log import EditKind
 
 _STANDS: dict[EditKind | None, str] = {
     "clipped": "It stood in the part that was left out; the rest is still shown",

@@ -25,10 +25,10 @@ from lading.cli.replaying import Planned, plans_for, walked
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import Rates
 from lading.errors import InputError, StoreError
+from lading.evaluate.bill_reconciliation import SideBySide, added, side_by_side
 from lading.evaluate.billing import model_calls
 from lading.evaluate.plan import Options
 from lading.evaluate.recorded import Call
-from lading.evaluate.sidebyside import SideBySide, added, side_by_side
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page
 from lading.report.replayed import replayed

@@ -12,11 +12,11 @@ from lading import jsonbytes
 from lading.cli.bill_output import print_side_by_side
 from lading.cli.plaintables import Column, number, print_items, say
 from lading.economics import OwnCalls
+from lading.evaluate.bill_reconciliation import SideBySide
 from lading.evaluate.prices import Price, price_of
 from lading.evaluate.recorded import Call, Plan
-from lading.evaluate.sidebyside import SideBySide
 from lading.evaluate.tally import Tally, TypedError, saving, tally
-from lading.log import Edit
+from lading.history.log import Edit
 from lading.sources import Recording
 
 _SHOWN_ERRORS = 12

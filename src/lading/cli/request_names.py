@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from lading import addresses
 from lading.addresses import Address
-from lading.checked import did_you_mean
+from lading.audit.snapshots import Snapshot, recorded, snapshot
 from lading.cli import terminal
 from lading.errors import AddressError, InputError, StoreError, StoreFormatError, TamperedError
-from lading.snapshots import Snapshot, recorded, snapshot
 from lading.stores import SessionStore
 from lading.stores.sqlite import SqliteStore, open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
+from lading.validation import did_you_mean
 
 _SHOWN_STORES = 8
 _SHOWN_SESSIONS = 8

@@ -7,11 +7,11 @@ import os
 import click
 
 from lading.addresses import SCHEME
+from lading.audit.pointers import resolve
 from lading.cli import terminal
 from lading.cli.request_names import FORM, end_damaged, in_full, named_snapshot, open_existing, parse
 from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
 from lading.errors import InputError
-from lading.pointers import resolve
 
 
 @click.command("show")

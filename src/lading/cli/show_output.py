@@ -14,17 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from lading.addresses import Address, relative
+from lading.audit.pointers import as_text
+from lading.audit.snapshots import Shown, Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, number, print_items, say
 from lading.cli.request_names import DAMAGE
 from lading.compaction.record_lines import RecordText, read
-from lading.log import Edit, Entry
-from lading.manifest import totals, unseal
-from lading.pointers import as_text
-from lading.snapshots import Shown, Snapshot
+from lading.history.log import Edit, Entry
+from lading.history.view import rebuild
+from lading.request.manifest import totals, unseal
 from lading.stores import SessionStore
-from lading.view import rebuild
 
 _MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
 """How a terminal shows who speaks; what else a record says is dim."""

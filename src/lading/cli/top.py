@@ -8,10 +8,10 @@ from contextlib import closing
 import click
 from rich.live import Live
 
-from lading.checked import did_you_mean
 from lading.cli import terminal
 from lading.cli.store_watch import Glance, StoreWatch
 from lading.cli.top_output import as_json_value, chosen, screen
+from lading.validation import did_you_mean
 
 
 @click.command("top")

@@ -7,10 +7,10 @@ import sys
 import click
 from rich.text import Text
 
+from lading.audit.replay import Outcome, verify
 from lading.cli import terminal
 from lading.cli.plaintables import number
 from lading.cli.request_names import open_existing
-from lading.replay import Outcome, verify
 
 
 @click.command("verify")

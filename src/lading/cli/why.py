@@ -6,14 +6,14 @@ import sys
 
 import click
 
+from lading.audit.snapshots import recorded
+from lading.audit.verdicts import Answer
+from lading.audit.why import answer as answered
 from lading.cli import terminal
 from lading.cli.explanations import explain_answer
 from lading.cli.plaintables import say, say_answer
 from lading.cli.request_names import matching_sessions, open_existing
 from lading.errors import InputError
-from lading.snapshots import recorded
-from lading.why import Answer
-from lading.why import answer as answered
 
 _MOST_BYTES = 1_000_000
 _MOST_CLOSEST = 3

@@ -20,7 +20,7 @@ from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
-from lading.opening import DEFAULTS, SessionOptions, check_opening
+from lading.session.options import DEFAULTS, SessionOptions, check_opening
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:

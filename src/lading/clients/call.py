@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
+from lading.audit.restore import address_asked
 from lading.clients.conversations import Conversations
 from lading.clients.history import GivenMessages, read_body
 from lading.clients.sharing import SharedSession
@@ -21,10 +22,9 @@ from lading.clients.wrapping import Given, guarded, words
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
-from lading.pack import Pack
-from lading.restore import address_asked
+from lading.request.pack import Pack
+from lading.session.matching import essence
 from lading.stores.leases import Lease
-from lading.telling import essence
 from lading.wire import Wire
 from lading.wire.replies import Reply, SseEvent, summed
 from lading.wire.sse import SseReader

@@ -26,9 +26,9 @@ from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.messages import Message, Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card
+from lading.session.matching import essence
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
-from lading.telling import essence
 from lading.wire import Wire
 
 _MOST_OPEN = 256

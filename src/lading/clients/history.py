@@ -13,9 +13,9 @@ import msgspec
 
 from lading import jsonbytes
 from lading.clients.marks import Place, kept_places, marks_in
-from lading.intake import MARK, unmarked
 from lading.messages import Message
-from lading.telling import essence
+from lading.session.coercion import MARK, unmarked
+from lading.session.matching import essence
 from lading.wire import Wire
 
 MARKED_LEVELS = 3

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from lading.addresses import check_name
 from lading.clients.conversations import Conversations
 from lading.clients.transport import SESSION_HEADER
-from lading.session import Session
+from lading.session.session import Session
 
 C = TypeVar("C")
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from lading.intake import MARK, unmarked
 from lading.messages import Message, Opaque, Template, ToolResult
-from lading.session import Session
-from lading.telling import essence
+from lading.session.coercion import MARK, unmarked
+from lading.session.matching import essence
+from lading.session.session import Session
 from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
 from lading.wire.anthropic.decoding import NAME
 from lading.wire.anthropic.walking import ttl_of

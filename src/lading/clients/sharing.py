@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lading.opening import narrowed
-from lading.session import Session
+from lading.session.options import narrowed
+from lading.session.session import Session
 
 
 class SharedSession(Session):

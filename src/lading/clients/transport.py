@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from lading import jsonbytes
-from lading.async_session import in_thread
 from lading.clients.call import Call, begin
 from lading.clients.conversations import Conversations
 from lading.clients.unpacked import wire_of
+from lading.session.async_session import in_thread
 from lading.wire.sse import event_of
 
 SESSION_HEADER = "x-lading-session"

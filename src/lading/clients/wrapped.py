@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, OpenAI
 from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
 from lading.events import Event
-from lading.opening import SessionOptions
+from lading.session.options import SessionOptions
 from lading.stores import SessionStore
 
 Closed = TypeVar("Closed", covariant=True)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
-from lading.opening import SessionOptions
+from lading.session.options import SessionOptions
 
 _log = logging.getLogger("lading")
 

@@ -15,37 +15,37 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import parse
-from lading.checked import check
 from lading.economics import Rates
 from lading.effects import Steps
 from lading.errors import AddressError, InputError
 from lading.events import Event, NoProgress, SummaryRejected
-from lading.log import NO_COMPACTIONS, Draft, Edit
+from lading.history.log import NO_COMPACTIONS, Draft, Edit
+from lading.history.validity import Invariant
+from lading.history.view import Item, View
 from lading.messages import Message
 from lading.models.card import Tier
 from lading.models.profiles import Profile
-from lading.tables import lookup
-from lading.validity import Invariant
-from lading.view import Item, View
+from lading.registry import lookup
+from lading.validation import check
 
 STRATEGIES: dict[str, str] = {
     "append-only": "lading.compaction.append_only:STRATEGY",
     "basic": "lading.compaction.basic:STRATEGY",
-    "compact": "lading.compaction.open_multi_agent.presets:COMPACT",
-    "conversation-tail": "lading.compaction.aether_frame.tail:STRATEGY",
-    "compress-tool-results": "lading.compaction.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
+    "compact": "lading.presets.open_multi_agent.presets:COMPACT",
+    "conversation-tail": "lading.presets.aether_frame.tail:STRATEGY",
+    "compress-tool-results": "lading.presets.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
     "priced": "lading.compaction.priced:STRATEGY",
-    "reactive": "lading.compaction.agentrail.reactive:STRATEGY",
-    "session_compaction": "lading.compaction.agentrail.session_boundary:STRATEGY",
-    "compact_tool_results": "lading.compaction.agentrail.tool_results:STRATEGY",
-    "agentrail": "lading.compaction.agentrail.layers:STRATEGY",
-    "progressive": "lading.compaction.reactive_agents.progressive:STRATEGY",
-    "scored": "lading.compaction.reactive_agents.scored:STRATEGY",
-    "sliding-window": "lading.compaction.open_multi_agent.presets:SLIDING_WINDOW",
-    "summarize": "lading.compaction.open_multi_agent.presets:SUMMARIZE",
-    "synthesis": "lading.compaction.reactive_agents.synthesis:STRATEGY",
-    "synthesis-deep": "lading.compaction.reactive_agents.synthesis:DEEP",
-    "synthesis-fast": "lading.compaction.reactive_agents.synthesis:FAST",
+    "reactive": "lading.presets.agentrail.reactive:STRATEGY",
+    "session_compaction": "lading.presets.agentrail.session_boundary:STRATEGY",
+    "compact_tool_results": "lading.presets.agentrail.tool_results:STRATEGY",
+    "agentrail": "lading.presets.agentrail.layers:STRATEGY",
+    "progressive": "lading.presets.reactive_agents.progressive:STRATEGY",
+    "scored": "lading.presets.reactive_agents.scored:STRATEGY",
+    "sliding-window": "lading.presets.open_multi_agent.presets:SLIDING_WINDOW",
+    "summarize": "lading.presets.open_multi_agent.presets:SUMMARIZE",
+    "synthesis": "lading.presets.reactive_agents.synthesis:STRATEGY",
+    "synthesis-deep": "lading.presets.reactive_agents.synthesis:DEEP",
+    "synthesis-fast": "lading.presets.reactive_agents.synthesis:FAST",
 }
 
 

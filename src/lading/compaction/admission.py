@@ -18,11 +18,11 @@ from lading.compaction.arguments import call_tokens, clip_arguments, has_large_c
 from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before
 from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Message, Part, Text, ToolResult, is_spoken, user_text
 from lading.shrink import Shrunk, Wish
 from lading.shrink.shrinking import reduced, shrunk
-from lading.view import View
 
 ADMISSION_SHARE = 0.8
 """A single result, or call, above this share of the room is cut before it is sent."""

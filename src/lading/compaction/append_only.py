@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lading.compaction import Compaction, Pressure, Strategy
-from lading.view import View
+from lading.history.view import View
 
 
 def compact(_view: View, _pressure: Pressure) -> Compaction:

@@ -14,9 +14,9 @@ from lading import jsonbytes
 from lading.compaction import Pressure
 from lading.compaction.clearing import consumed_before
 from lading.compaction.clipping import ends, longest
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import Item, View
 from lading.messages import Message, Part, ToolCall
-from lading.view import Item, View
 
 LARGE_CHARS = 400
 """Only messages with longer arguments of a call are clipped."""

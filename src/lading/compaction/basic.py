@@ -14,8 +14,8 @@ from lading.compaction.clearing import NOTE_TOKENS, clear, consumed_before, wort
 from lading.compaction.clipping import clip, is_late_result
 from lading.compaction.cutting import STUB_TOKENS, carried, cut, cut_points
 from lading.economics import due, edit_price, rent
-from lading.log import Draft
-from lading.view import View
+from lading.history.log import Draft
+from lading.history.view import View
 
 VERBATIM_SHARE = 0.6
 """Results within this share of the room, counted from the newest message back, are never cleared."""

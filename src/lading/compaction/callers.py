@@ -8,10 +8,10 @@ from itertools import takewhile
 from lading.compaction import Pressure
 from lading.compaction.cutting import carried, cut_points
 from lading.compaction.pins import RESTATED
-from lading.log import Draft, EditKind
+from lading.history.log import Draft, EditKind
+from lading.history.validity import blocks, newest_block
+from lading.history.view import View
 from lading.messages import Message, user_text
-from lading.validity import blocks, newest_block
-from lading.view import View
 
 
 def rewritten_by_caller(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult
-from lading.view import Item, View
 
 NOTE_TOKENS = 30
 """About what a note takes: a result must be well above it to be worth clearing."""

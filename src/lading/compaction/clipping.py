@@ -7,11 +7,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.repair import is_late
+from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult
-from lading.repair import is_late
 from lading.tokens.meter import COUNTED_CHARS
-from lading.view import Item, View
 
 HEAD_SHARE = 0.7
 """Share of what is kept that comes from the start of the result; the rest comes from its end."""

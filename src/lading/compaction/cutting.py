@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from lading.compaction import Pressure
 from lading.compaction.clearing import named
 from lading.compaction.pins import read_statements, restated
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.validity import legal_cuts
+from lading.history.view import View
 from lading.messages import Message, Part, Text, user_text
-from lading.validity import legal_cuts
-from lading.view import View
 
 STUB_TOKENS = 120
 """About what a stub takes."""

@@ -17,9 +17,9 @@ from lading.compaction.emergency import SPARE_SHARE
 from lading.compaction.folding import FOLD_TOKENS, fold
 from lading.compaction.summaries import summarised
 from lading.effects import Steps
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import user_text
-from lading.view import View
 
 STATE_SHARE = 0.12
 """A fold takes no more than this share of what it folds, and what folds in it took already."""

@@ -14,11 +14,11 @@ from lading.compaction.admission import terms
 from lading.compaction.clearing import consumed_before, named, worth_clearing
 from lading.compaction.identifiers import mentions
 from lading.economics import due, edit_price, rent
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult, user_text
 from lading.shrink import Wish
 from lading.shrink.shrinking import reduced
-from lading.view import Item, View
 
 LARGE_TOKENS = 1_000
 USED_ROUNDS = 3

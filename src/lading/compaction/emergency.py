@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lading.compaction import Pressure
 from lading.compaction.cutting import cut, cut_points
-from lading.log import Draft
-from lading.view import View
+from lading.history.log import Draft
+from lading.history.view import View
 
 SPARE_SHARE = 0.25
 """So much of the room a forced edit leaves free where it can: with none left the next call would force another, and

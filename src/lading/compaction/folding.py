@@ -18,9 +18,9 @@ from lading.compaction.notes import Notes
 from lading.compaction.pins import read_statements
 from lading.compaction.record import unresolved, write
 from lading.compaction.record_lines import verbatim
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Message, user_text
-from lading.view import View
 
 FOLD_TOKENS = 120
 """About what a record takes beside its notes."""

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from lading.history.view import View
 from lading.messages import Message, is_own, user_text
-from lading.view import View
 
 MOST_RULE_CHARS = 600
 """A longer sentence is no rule but a text that holds the words."""

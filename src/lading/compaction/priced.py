@@ -25,8 +25,8 @@ from lading.compaction.summaries import own_calls, summarised
 from lading.economics import due, edit_price, rent, worth_waiting
 from lading.effects import Steps
 from lading.errors import InputError
-from lading.log import Draft
-from lading.view import Item, View
+from lading.history.log import Draft
+from lading.history.view import Item, View
 
 VERBATIM_SHARE = 0.145
 """This share of the room, counted from the newest message back, stays as it is; the default of ``verbatim``."""

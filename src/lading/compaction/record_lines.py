@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading.compaction.checking import SECTIONS
 from lading.compaction.phrases import one_line
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, is_own
 
 FILES = "Files changed"

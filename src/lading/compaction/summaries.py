@@ -18,9 +18,9 @@ from lading.compaction.folding import fold, folds, leaving
 from lading.compaction.identifiers import leaves, mentions
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
-from lading.log import Draft
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.messages import Message, is_own, user_text
-from lading.view import View
 
 SUMMARY_SHARE = 0.4
 """A summary takes no more than this share of a fold; values the rest."""

@@ -17,16 +17,16 @@ from lading.compaction import STRATEGIES, Strategy, When
 from lading.compaction.without import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
-from lading.evaluate.arms import ARMS, OTHER_NAMES
+from lading.evaluate.baselines import ARMS, OTHER_NAMES
 from lading.evaluate.evidence import weights
-from lading.evaluate.grounding import Found, Texts, look_for, reached, values_of
 from lading.evaluate.guards import Guards
 from lading.evaluate.probes import Asked, Probe
+from lading.evaluate.scores import Judged, Score, Standing, standing
 from lading.evaluate.showings import Arm
-from lading.evaluate.standings import Judged, Score, Standing, standing
+from lading.evaluate.value_recall import Found, Texts, look_for, reached, values_of
 from lading.evaluate.walks import Clock, Session, Step, count_in, everything, walk_arm, walk_strategy
 from lading.messages import Message
-from lading.tables import lookup
+from lading.registry import lookup
 
 Advance = Callable[[int], None]
 """Told of calls as they are done."""

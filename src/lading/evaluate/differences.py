@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.log import Edit
+from lading.audit.snapshots import Shown, Snapshot
+from lading.history.log import Edit
 from lading.shrink.folding import shared_start
-from lading.snapshots import Shown, Snapshot
 
 Cause: TypeAlias = Literal["nothing", "growth", "frame", "tools", "system", "fields", "edit", "history", "wire"]
 """nothing: the bytes are equal; growth: messages were added at the end; frame: another wire or model;

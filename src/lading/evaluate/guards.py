@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import leaves
-from lading.evaluate.grounding import Places, Texts, identifiers
 from lading.evaluate.quoting import Quotes
+from lading.evaluate.value_recall import Places, Texts, identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
+from lading.session.matching import essence
 from lading.shrink.shrinking import decoded
-from lading.telling import essence
 
 _MOST_LONG_LINES = 100
 """Of a shortened result: so many lines that are no whole line of the original are looked for inside of it."""

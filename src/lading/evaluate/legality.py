@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from lading.errors import IllegalRequest, Violation
 from lading.evaluate.recorded import Plan
+from lading.history.repair import Border, Repair
+from lading.history.view import View
 from lading.messages import Message, Tool
-from lading.repair import Border, Repair
-from lading.request import Request
+from lading.request.builder import Request
 from lading.sources import Recording
-from lading.view import View
 from lading.wire import find_wire
 from lading.wire.fitting import needs_on
 
@@ -43,7 +43,7 @@ class Legality(Struct, frozen=True):
     broken: tuple[Broken, ...] = ()
     """By rule, the most frequent first."""
     repairs: tuple[tuple[str, int], ...] = ()
-    """How often each rule of ``lading.repair`` would mend something, the most frequent first."""
+    """How often each rule of ``lading.history.repair`` would mend something, the most frequent first."""
 
     def __add__(self, other: Legality) -> Legality:
         return Legality(

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import name_from
+from lading.audit.text_search import message_strings
 from lading.errors import InputError
 from lading.evaluate.evidence import Scored, look_for, read_request, spaced, words
 from lading.evaluate.walks import Session, Step
-from lading.needles import message_strings
 
 
 class Quote(Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
-from lading.evaluate.grounding import PIECE, Places, is_identifier
+from lading.evaluate.value_recall import PIECE, Places, is_identifier
 
 LEAST_WORDS = 3
 """A shorter run of words stands somewhere by chance."""

@@ -13,20 +13,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE
+from lading.audit.restore import SCHEMA
 from lading.budget import Budget
 from lading.economics import PrefixCache, Usage
 from lading.engine import Engine
 from lading.errors import PackError
-from lading.log import Edit
+from lading.history.log import Edit
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
-from lading.pack import Pack
-from lading.restore import SCHEMA
+from lading.request.pack import Pack
+from lading.request.tools import reduce_tools
 from lading.settings import Settings
 from lading.sources import Recording, ToolsSoFar, restated
 from lading.stores import SessionStore
 from lading.tokens.meter import Meter
-from lading.toolset import reduce_tools
 
 UNBOUNDED = Budget(window_tokens=2**40, output_reserve_tokens=0, margin_tokens=0)
 """The window of the yardstick."""

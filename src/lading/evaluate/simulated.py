@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from lading.addresses import RESTORE, parse
 from lading.economics import Usage, is_cold
-from lading.log import NO_COMPACTIONS, Entry
-from lading.manifest import Frame, Manifest, totals
+from lading.history.log import NO_COMPACTIONS, Entry
+from lading.request.manifest import Frame, Manifest, totals
 
 
 class Simulated(Struct, frozen=True):

@@ -12,8 +12,8 @@ from lading.errors import WindowExceeded
 from lading.evaluate.prices import Price
 from lading.evaluate.recorded import Call
 from lading.events import Repaired
-from lading.log import Edit
-from lading.manifest import Decision
+from lading.history.log import Edit
+from lading.request.manifest import Decision
 
 
 class TypedError(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Tally(Struct, frozen=True):
     alike in both."""
     edits: Edits
     repairs: dict[str, int]
-    """How often each rule of ``lading.repair`` repaired a message."""
+    """How often each rule of ``lading.history.repair`` repaired a message."""
     violations: dict[str, int]
     """How often each rule was broken, by calls."""
     typed_errors: tuple[TypedError, ...]

@@ -11,19 +11,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Strategy
-from lading.counting import counter_on
 from lading.economics import Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
 from lading.evaluate.recorded import Plan
 from lading.evaluate.showings import Case, Showing
-from lading.history import History
-from lading.log import NO_COMPACTIONS, Edit
+from lading.history.history import History
+from lading.history.log import NO_COMPACTIONS, Edit
+from lading.history.view import View
 from lading.messages import Message, Tool
-from lading.offer import Offer
-from lading.request import Request
+from lading.request.builder import Request
+from lading.request.counting import counter_on
+from lading.request.tools import Offer
 from lading.sources import Recording, ToolsSoFar, restated
-from lading.view import View
 from lading.wire import find_wire
 from lading.wire.fitting import needs_on
 

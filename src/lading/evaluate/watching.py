@@ -12,8 +12,8 @@ from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.evaluate.prices import Price, price_of
 from lading.evaluate.simulated import SimulatedBills
 from lading.evaluate.tally import Edits, edits_among
-from lading.log import NO_COMPACTIONS, Entry, Reported
-from lading.manifest import Cause, Decision, Frame, Manifest, totals, unseal
+from lading.history.log import NO_COMPACTIONS, Entry, Reported
+from lading.request.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
 
 

@@ -14,12 +14,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from lading.checked import check
 from lading.errors import InputError
 from lading.events import Event
 from lading.models.card import Tier
 from lading.models.catalog import find_card
-from lading.spelling import snake_case
+from lading.validation import check, snake_case
 
 Amount: TypeAlias = Annotated[int, Meta(ge=0)]
 RulesComplexity: TypeAlias = Literal["simplified", "standard", "detailed"]

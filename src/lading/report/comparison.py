@@ -10,7 +10,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
+from lading.evaluate.scores import Standing, by_strategy, by_window, lapses
 from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
 from lading.report.page import asset, filled, joined, policy_source
 

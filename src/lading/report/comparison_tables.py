@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lading.evaluate.standings import Standing, by_strategy, by_window, lapses
+from lading.evaluate.scores import Standing, by_strategy, by_window, lapses
 from lading.evaluate.tally import saving
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from lading.compaction.record_lines import RecordText
 from lading.economics import OwnCalls, Usage
-from lading.evaluate.sidebyside import SideBySide
-from lading.log import EditKind, Reported
-from lading.manifest import Cause, Frame, Prefix
+from lading.evaluate.bill_reconciliation import SideBySide
+from lading.history.log import EditKind, Reported
+from lading.request.manifest import Cause, Frame, Prefix
 
 FORMAT = 1
 """Version of the data's form."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lading import jsonbytes
 from lading.compaction.record_lines import read
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
 from lading.report.data import Edited, Logged, Piece, Said, ToolData
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from lading.evaluate.bill_reconciliation import side_by_side, words
 from lading.evaluate.recorded import Call, Plan
-from lading.evaluate.sidebyside import side_by_side, words
-from lading.log import Reported
-from lading.manifest import frame
+from lading.history.log import Reported
 from lading.report.data import CallData, SessionData, Shows
 from lading.report.stored import stored
+from lading.request.manifest import frame
 from lading.sources import Recording
 from lading.sources.recording import Usage as RecordedUsage
 from lading.stores import SessionStore

@@ -10,14 +10,13 @@ from lading import jsonbytes
 from lading.economics import Usage
 from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
-from lading.log import Edit, Entry
-from lading.manifest import Frame, Manifest, unseal
+from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
-from lading.offer import tools_from
 from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
 from lading.report.pieces import edited, logged, offered
+from lading.request.manifest import Frame, Manifest, unseal
+from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
-from lading.toolset import reduce_tools
 
 
 def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:

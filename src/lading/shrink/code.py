@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lading.shrink import Count, Shrinker, Shrunk, Wish, only
 from lading.shrink.contenttypes import content_type
 from lading.shrink.fitting import Kept, Units, fitted
-from lading.shrink.gutters import lines, padded, unpadded
+from lading.shrink.line_numbers import lines, padded, unpadded
 from lading.shrink.notes import gap, heading, share
 from lading.shrink.outlines import Definition
 from lading.shrink.sourcetext import Source, read

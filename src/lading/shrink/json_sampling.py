@@ -10,7 +10,7 @@ from lading.shrink.json_columns import Block, blocks, text_of
 from lading.shrink.json_decoding import rows_of, value_of
 from lading.shrink.json_literals import minified, read, read_lines
 from lading.shrink.keeping import END, with_terms
-from lading.shrink.oddities import Row, column, rows, sampled
+from lading.shrink.outliers import Row, column, rows, sampled
 
 _FEWEST_SUMMED_UP = 8
 

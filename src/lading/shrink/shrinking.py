@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lading.registry import lookup
 from lading.shrink import SHRINKERS, Count, Shrinker, Shrunk, Wish, lines
 from lading.shrink.contenttypes import content_type
 from lading.shrink.fitting import CHARS_A_TOKEN, fits
-from lading.tables import lookup
 
 MOST_CHARS = 2_000_000
 """A longer text is not parsed: it has no lossless form, and its lossy one keeps head, tail and hits."""

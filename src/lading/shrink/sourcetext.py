@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.shrink.grammars import grammar_outline, language
-from lading.shrink.gutters import Line
+from lading.shrink.line_numbers import Line
 from lading.shrink.outlines import Definition, Outline, outline, python_outline
 
 _HEAD_CHARS = 120_000

@@ -9,7 +9,7 @@ from typing import Final
 
 from lading.shrink import Count, Shrinker, Shrunk, Wish
 from lading.shrink.keeping import ranked
-from lading.shrink.oddities import Row, column, rows, sampled
+from lading.shrink.outliers import Row, column, rows, sampled
 from lading.shrink.padding import with_padding, without_padding
 
 _MARKS = "\t|,;"

@@ -15,12 +15,12 @@ from pathlib import PurePath
 from msgspec.structs import replace
 
 from lading.errors import SourceError
+from lading.registry import lookup
 from lading.sources.files import read_lines
 from lading.sources.jsonvalues import read_values
 from lading.sources.opentools import ToolsSoFar, open_tool, tools_at
 from lading.sources.prompts import restated
 from lading.sources.recording import Line, Problem, Recording, Request, Source, Usage
-from lading.tables import lookup
 
 __all__ = [
     "SOURCES",

@@ -16,9 +16,9 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.addresses import Address, check_name
 from lading.errors import AddressError, SessionBusy, StoreError, TamperedError
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
+from lading.registry import lookup
 from lading.stores.leases import Lease
-from lading.tables import lookup
 
 STORES: dict[str, str] = {
     "memory": "lading.stores.memory:open_memory",

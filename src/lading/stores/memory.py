@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Self
 
 from lading.addresses import check_name
-from lading.artifacts import check_digest
 from lading.errors import SessionBusy, StoreError
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
+from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 
 

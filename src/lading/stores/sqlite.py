@@ -25,11 +25,11 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address
-from lading.artifacts import check_digest
-from lading.artifacts.filesystem import FilesystemArtifacts
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
-from lading.log import Edit, Entry
+from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
+from lading.stores.artifacts import check_digest
+from lading.stores.artifacts.filesystem import FilesystemArtifacts
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 from lading.stores.lockfiles import LockFile, try_lock
 from lading.stores.sqlite_file import Durability, connect, reported

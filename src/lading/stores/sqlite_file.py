@@ -14,8 +14,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from lading.artifacts.filesystem import sync_folder
 from lading.errors import InputError, StoreError, StoreFormatError
+from lading.stores.artifacts.filesystem import sync_folder
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
 """What an append that has returned survives. In every mode that is the death of the process; beyond it:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from lading.tables import lookup
+from lading.registry import lookup
 
 COUNTERS: dict[str, str] = {
     "o200k": "lading.tokens.exact:O200K",

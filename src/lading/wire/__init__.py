@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from lading.errors import Violation
+from lading.history.repair import Needs
+from lading.history.validity import Invariant
 from lading.messages import Conversation, Message
 from lading.models.card import Card
-from lading.repair import Needs
-from lading.tables import lookup
-from lading.validity import Invariant
+from lading.registry import lookup
 from lading.wire.checking import Checker, Rule, Walk
 from lading.wire.replies import Replies
 from lading.wire.translation import PartTypes

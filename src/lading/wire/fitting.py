@@ -14,9 +14,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading.errors import WireError
+from lading.history.repair import LEFT_OUT, Needs, Repair, Standing
 from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
-from lading.repair import LEFT_OUT, Needs, Repair, Standing
 from lading.wire import WIRES, Wire, find_wire
 from lading.wire.translation import PartTypes, left_out, type_of
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Message
 
 

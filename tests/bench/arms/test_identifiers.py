@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.arms.identifiers import identifiers
-from lading.evaluate.arms.fitting import said, said_by
+from lading.evaluate.baselines.fitting import said, said_by
 from lading.messages import Message, Text, ToolCall
 from tests.evaluate.sessions import gives
 from tests.growth import assert_linear, ladder

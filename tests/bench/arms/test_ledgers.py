@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from lading.evaluate.showings import Showing
-from tests.evaluate.arms.cases import case, loop, shown, text, tokens
+from tests.evaluate.baselines.cases import case, loop, shown, text, tokens
 
 LEDGERS = {
     "bare-ledger": 0.15,

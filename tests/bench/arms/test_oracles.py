@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lading.messages import Message
-from tests.evaluate.arms.cases import case, loop, shown, tokens
+from tests.evaluate.baselines.cases import case, loop, shown, tokens
 from tests.evaluate.sessions import asks, gives, said
 
 LATER = '{"path": "src/part_001.py", "note": "see T-0004"}'

@@ -9,10 +9,10 @@ from operator import is_
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.history.repair import Needs, Repair, Standing
+from lading.history.validity import Invariant, OpenLoopWhole
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.models.card import Card
-from lading.repair import Needs, Repair, Standing
-from lading.validity import Invariant, OpenLoopWhole
 from lading.wire import Wire, alternation
 from lading.wire.anthropic.decoding import NAME, decode
 from lading.wire.anthropic.encoding import encode_group, envelope

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.messages import Part, ToolCall
 from lading.wire.anthropic.decoding import decode
 from lading.wire.anthropic.streaming import BlockEdits, Collected

@@ -7,10 +7,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from lading.history.repair import Needs, Repair, Standing
+from lading.history.validity import Invariant
 from lading.messages import Message, Template
 from lading.models.card import Card
-from lading.repair import Needs, Repair, Standing
-from lading.validity import Invariant
 from lading.wire import Wire, alternation
 from lading.wire.openai_chat.decoding import NAME, decode
 from lading.wire.openai_chat.encoding import encode_group, envelope

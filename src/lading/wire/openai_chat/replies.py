@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from lading import jsonbytes
-from lading.log import Reported
+from lading.history.log import Reported
 from lading.wire.openai_chat.decoding import CALL_FIELDS, decode
 from lading.wire.openai_chat.streaming import CallEdits, Collected, name_of
 from lading.wire.replies import Replies, Reply, counted, text_or_empty

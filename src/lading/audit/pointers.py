@@ -1,0 +1,75 @@
+"""What an address points to: the raw entries of a log, read back from a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.addresses import Address, parse
+from lading.errors import AddressError
+from lading.history.log import Entry
+from lading.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
+from lading.stores import SessionStore
+
+_MOST_ENCODED_CHARS = 1_000
+"""A longer text without a space, in a part that is known by its JSON alone, is encoded data."""
+
+
+def resolve(
+    store: SessionStore, address: str | Address, *, within: tuple[str, str] | None = None
+) -> tuple[Entry, ...]:
+    """Read the entries that a ``log`` address names, checked against their digests; of one part, its entry with
+    that part alone.
+
+    ``within``: tenant and session of a relative address, as a request shows it.
+
+    Raises AddressError for a malformed address or one that points past the log or the entry, StoreError when the
+    store has no such session, TamperedError when an entry differs from what was written.
+    """
+    place = parse(address, within=within) if isinstance(address, str) else address
+    first, last, part = place.log_span()
+    entries = store.load(place.tenant, place.session, verify=True).entries
+    if not first <= last < len(entries):
+        raise AddressError(f"{place} points past the log, which holds entries 0 to {len(entries) - 1}.")
+    if part is None:
+        return entries[first : last + 1]
+    message = entries[first].message
+    if part >= len(message.parts):
+        held = f"parts 0 to {len(message.parts) - 1}" if message.parts else "no parts"
+        raise AddressError(f"{place} points past the entry, which has {held}.")
+    return (replace(entries[first], message=message.with_parts((message.parts[part],))),)
+
+
+def as_text(message: Message) -> str:
+    """A message as a person reads it: its texts, calls and results, nothing shortened."""
+    pieces: list[str] = []
+    for part in message.parts:
+        match part:
+            case Text():
+                pieces.append(part.text)
+            case ToolCall():
+                pieces.append(f"{part.name}({part.arguments})")
+            case ToolResult():
+                pieces += [inner.text if isinstance(inner, Text) else _marked(inner) for inner in part.parts]
+            case _:
+                pieces.append(_marked(part))
+    return "\n".join(pieces)
+
+
+def _marked(part: Part) -> str:
+    """The JSON of a part of a kind of its own; else the mark that stands for a part without words."""
+    if isinstance(part, Opaque):
+        return jsonbytes.dump(_readable(part.value)).decode()
+    return f"[{type(part).__name__.lower()}]"
+
+
+def _readable(value: Any) -> Any:
+    """The value with the length of encoded data in its place."""
+    if isinstance(value, dict):
+        return {key: _readable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_readable(inner) for inner in value]
+    is_data = isinstance(value, str) and len(value) > _MOST_ENCODED_CHARS and len(value.split(maxsplit=1)) == 1
+    return f"[{len(value):,} characters]" if is_data else value

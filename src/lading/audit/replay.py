@@ -1,0 +1,176 @@
+"""Building a request again from manifest, log and edits, and comparing it with what was sent.
+
+Decisions are replayed, never code: no strategy runs here, no token is counted. The log and the edits give
+the view, the frame gives tools, other fields and the wire, the encoder gives the bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.addresses import parse
+from lading.errors import InputError, PackError, StoreFormatError, TamperedError
+from lading.history.log import Edit, Entry, log_chain
+from lading.history.view import View
+from lading.messages import Template, Tool
+from lading.request.builder import Request
+from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
+from lading.request.tools import reduce_tools, tools_from
+from lading.stores import SessionStore
+from lading.wire import Wire, find_wire
+
+
+class Outcome(Struct, frozen=True):
+    """The result of comparing one manifest with its rebuilt request."""
+
+    tenant: str
+    session: str
+    call: int
+    problem: str = ""
+    """The difference; empty when there is none."""
+
+
+class Rebuilder:
+    """Builds the requests of one stored session again, in call order, at the cost of what is new in each."""
+
+    def __init__(self, store: SessionStore, tenant: str, session: str) -> None:
+        self._store, self._tenant, self._session = store, tenant, session
+        stored = store.load(tenant, session, verify=True)
+        self._entries: tuple[Entry, ...] = stored.entries
+        self._edits: tuple[Edit, ...] = stored.edits
+        self._view = View()
+        self._shown_entries = self._shown_edits = 0
+        self._call = 0
+        self._log = self._checksum = ""
+        self._frame: Frame | None = None
+        self._tools: tuple[Tool, ...] = ()
+        self._template: Template | None = None
+        self._request: Request | None = None
+
+    def step(self, data: bytes) -> tuple[Manifest, Request]:
+        """The next manifest, from its stored bytes, and its request as rebuilt.
+
+        Raises TamperedError when anything that leads to the request is not what the manifest says.
+        """
+        manifest = unseal(data)
+        place = manifest.place
+        if (place.tenant, place.session) != (self._tenant, self._session):
+            raise TamperedError(f"A manifest of {place.tenant}/{place.session} is stored in this session.")
+        if manifest.parent != self._checksum:
+            raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
+        if place.call != self._call + 1:
+            raise TamperedError(f"The manifest is of call {place.call}; expected call {self._call + 1}.")
+        self._checksum, self._call = manifest.checksum, place.call
+        if "tools" not in manifest.counts:
+            raise TamperedError("The manifest lacks the token count of the tools.")
+        request = self._framed(manifest)
+        self._grow(manifest, request)
+        tools = reduce_tools(self._tools, manifest.tool_detail)
+        request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
+        request.show(self._view)
+        if request.chain[-1] != manifest.sent.digest or len(request.body()) != manifest.sent.body_bytes:
+            raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
+        return manifest, request
+
+    def _framed(self, manifest: Manifest) -> Request:
+        if manifest.frame is not None and manifest.frame != self._frame:
+            frame = manifest.frame
+            if frame.encoder != ENCODER:
+                raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
+            self._frame = frame
+            self._tools, self._template = offered(frame, self._blob)
+            self._request = Request(loaded_wire(frame.wire), frame.card)
+        if self._request is None:
+            raise TamperedError("The session's first manifest is not a keyframe.")
+        return self._request
+
+    def _blob(self, digest: str) -> bytes:
+        return self._store.blob(self._tenant, self._session, digest=digest)
+
+    def _grow(self, manifest: Manifest, request: Request) -> None:
+        """Show what the manifest saw and the one before did not; check it against the manifest."""
+        seen = manifest.seen
+        if seen.entries > len(self._entries) or seen.edits > len(self._edits):
+            raise TamperedError("The log has fewer entries than the manifest lists.")
+        if seen.entries < self._shown_entries or seen.edits < self._shown_edits:
+            raise TamperedError("The manifest lists fewer entries than the previous one.")
+        for entry in self._entries[self._shown_entries : seen.entries]:
+            self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+            self._log = log_chain(self._log, entry)
+        if self._log != seen.log:
+            raise TamperedError("The log's entries are not those the manifest lists.")
+        edits = self._edits[self._shown_edits : seen.edits]
+        if tuple(map(decision, edits)) != manifest.decisions:
+            raise TamperedError("The edits are not those the manifest names.")
+        for edit in edits:
+            in_log = 0 <= edit.first <= edit.last < seen.entries
+            if not in_log or len(edit.replacement) != len(edit.replacement_tokens):
+                raise TamperedError(f"Edit {edit.index} is not a valid edit.")
+            request.forget(self._view.apply(edit))
+            self._check_pointers(edit)
+        self._shown_entries, self._shown_edits = seen.entries, seen.edits
+
+    def _check_pointers(self, edit: Edit) -> None:
+        for pointer in edit.pointers:
+            place = parse(pointer, within=(self._tenant, self._session))
+            first, last, _ = place.log_span()
+            if (place.tenant, place.session) != (self._tenant, self._session):
+                raise TamperedError(f"{pointer} points outside the session.")
+            if not (first <= edit.first and edit.last <= last < len(self._entries)):
+                raise TamperedError(f"{pointer} does not hold what edit {edit.index} removed.")
+
+
+def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcome]:
+    """Compare every manifest of a session with its rebuilt request; stops after the first that differs.
+
+    Raises StoreError when there is no such session.
+    """
+    call = 0
+    try:
+        rebuilder = Rebuilder(store, tenant, session)
+        for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
+            manifest, _ = rebuilder.step(data)
+            yield Outcome(tenant, session, manifest.place.call)
+    except (TamperedError, StoreFormatError, PackError, InputError) as error:
+        yield Outcome(tenant, session, call, str(error))
+
+
+def offered(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...], Template | None]:
+    """The tools of a frame, in full, and the body's other fields; ``blob`` gives what has a digest.
+
+    Raises TamperedError when they cannot be read.
+    """
+    try:
+        template = msgspec.convert(jsonbytes.load(blob(frame.template)), Template | None)
+        return tools_from(blob(frame.tools)), template
+    except ValueError as error:
+        raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
+
+
+def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
+    """Rebuild the body of one call, byte for byte. Raises PackError when the session has no such call."""
+    rebuilder = Rebuilder(store, tenant, session)
+    for data in store.manifests(tenant, session):
+        manifest, request = rebuilder.step(data)
+        if manifest.place.call == call:
+            return request.body()
+    raise PackError(f"The session {tenant}/{session} has no call {call}.")
+
+
+def loaded_wire(name: str) -> Wire:
+    """The wire that a stored frame names. Raises StoreFormatError when that would import a module.
+
+    A store is data: what it names must not be a reason to run code.
+    """
+    module, separator, _ = name.partition(":")
+    if separator and module not in sys.modules:
+        raise StoreFormatError(
+            f"The request was made for the provider format {name!r}. Import {module} first if you trust it, "
+            "or register the format under a short name."
+        )
+    return find_wire(name)

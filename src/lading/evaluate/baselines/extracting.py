@@ -1,0 +1,46 @@
+"""Above 80 % of the window an extract without a model, charged as a model's summary is; the newest 20 % stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.showings import Arm, Case, Showing
+from lading.messages import Message
+
+CUTTING = Cutting(at_share=0.8, to_share=0.2, note_tokens=800)
+INSTRUCTION_TOKENS = 200
+"""What asks for the summary, sent uncached."""
+HEADING = "[Earlier messages left the view. An extract of them, newest first:]"
+LINE_CHARS = 120
+
+
+def _show(case: Case) -> Iterator[Showing]:
+    past = admitted(case)
+    window = Window(case, past.head, cutting=CUTTING, note=partial(_extract, case=case, past=past))
+    for upto in case.calls:
+        start, read_tokens = window.start, window.tokens(past, upto)
+        showing = window.show(past, upto)
+        if window.start > start:
+            showing = replace(
+                showing,
+                summary_read_tokens=read_tokens,
+                summary_fresh_tokens=INSTRUCTION_TOKENS,
+                summary_output_tokens=CUTTING.note_tokens,
+            )
+        yield showing
+
+
+def _extract(cut: Cut, *, case: Case, past: Past) -> Message | None:
+    """The start of each message that left, a line each."""
+    gone = reversed(past.messages[past.head : cut.start])
+    lines = [
+        f"{message.role}: {' '.join(said(message)[: 4 * LINE_CHARS].split())[:LINE_CHARS]}" for message in gone
+    ]
+    return listed(HEADING, lines, max_tokens=cut.max_tokens, count=case.count)
+
+
+EXTRACT80 = Arm("extract80", _show)

@@ -1,0 +1,117 @@
+"""Steps: a history as thoughts, actions and observations, the unit of Reactive Agents.
+
+An assistant message is a thought where it says something, and an action for each call; each result is an
+observation. What the user says is no step, but is read beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from lading.compaction.identifiers import leaves
+from lading.history.view import View
+from lading.messages import Message, ToolCall, ToolResult, is_own
+from lading.presets.reactive_agents.observations import Category, categorize_tool_name, observation_result
+
+StepKind: TypeAlias = Literal[
+    "thought", "action", "observation", "user", "memory", "rules", "task", "tool-ref", "other"
+]
+STEPS: frozenset[StepKind] = frozenset({"thought", "action", "observation"})
+"""What counts as a step."""
+_PATHS = ("path", "file_path", "filepath", "filename", "file")
+
+
+class Step(Struct, frozen=True):
+    """One step, or what is scored like one."""
+
+    kind: StepKind
+    content: str
+    """A thought as it is, ``name(arguments)`` of an action, the text of a result."""
+    iteration: int = 0
+    """Rounds before it."""
+    tool: str = ""
+    subject: str = ""
+    """What the tool was called with: the path, else the first value."""
+    failed: bool = False
+    pinned: bool = False
+    preserved: bool = False
+    """A failure, or the first write of its path: it keeps a line at every level of compaction."""
+    entry: int = -1
+    """The log entry it was read from."""
+
+
+def steps_of(messages: Iterable[Message], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
+    """The steps of a history, and what the user says between them; ``own``: categories of further tools."""
+    reader = StepReader(own)
+    for entry, message in enumerate(messages):
+        reader.add(entry, message)
+    return tuple(reader.steps)
+
+
+def read(view: View, reader: StepReader) -> list[Step]:
+    """The steps of all that was said behind the head, at the cost of what is new."""
+    if view.head < len(view):
+        start = max(view.items[view.head].entry, reader.upto + 1)
+        for entry, message in view.raw_between(start, view.last_entry(len(view))):
+            reader.add(entry, message)
+    return reader.steps
+
+
+class StepReader:
+    """Reads steps out of messages that come one by one."""
+
+    def __init__(self, own: Mapping[str, Category] | None = None) -> None:
+        self.steps: list[Step] = []
+        self.upto = -1
+        """The last entry read."""
+        self._own = own
+        self.iteration = -1
+        """Of the newest round read, from 0; -1 before the first."""
+        self._called: dict[str, tuple[str, str]] = {}
+        self._written: set[str] = set()
+
+    def add(self, entry: int, message: Message) -> None:
+        """Take in a message; entries come in order."""
+        self.upto = entry
+        self.iteration += message.role == "assistant"
+        if message.role in ("user", "assistant") and message.text.strip() and not is_own(message):
+            by_user = message.role == "user"
+            kind: StepKind = "user" if by_user else "thought"
+            self.steps.append(Step(kind, message.text, self._now, pinned=by_user, entry=entry))
+        for call in message.calls:
+            self._called[call.id] = call.name, _subject(call)
+            content = f"{call.name}({call.arguments})"
+            self.steps.append(Step("action", content, self._now, call.name, self._called[call.id][1], entry=entry))
+        self.steps += [self._observed(result, entry) for result in message.results]
+
+    @property
+    def _now(self) -> int:
+        return max(self.iteration, 0)
+
+    def _observed(self, result: ToolResult, entry: int) -> Step:
+        name, subject = self._called.pop(result.call_id, (result.name, ""))
+        seen = observation_result(name, result.text, success=not result.is_error, own=self._own)
+        wrote = seen.success and categorize_tool_name(name, self._own) == "file-write"
+        preserved = seen.preserve_on_compaction or (wrote and subject not in self._written)
+        if wrote:
+            self._written.add(subject)
+        return Step(
+            "observation",
+            seen.display_text,
+            self._now,
+            name,
+            subject,
+            failed=not seen.success,
+            preserved=preserved,
+            entry=entry,
+        )
+
+
+def _subject(call: ToolCall) -> str:
+    values = list(leaves(call.arguments))
+    named = {key.replace("-", "_").lower(): text for key, text in reversed(values)}
+    found = next((named[key] for key in _PATHS if named.get(key, "").strip()), "")
+    return found or next((text for _, text in values if text.strip()), "")

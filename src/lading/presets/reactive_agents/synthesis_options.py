@@ -1,0 +1,118 @@
+"""The options of synthesis, as the document of Reactive Agents spells them, and what they come to for a strategy.
+
+An option of the effective execution strategy stands before the one for all, and that before the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import asdict, replace
+
+from lading.errors import InputError
+from lading.events import SynthesisSignals
+from lading.messages import Message
+from lading.presets.reactive_agents.phases import Phase
+from lading.validation import snake_case
+
+SynthesisMode: TypeAlias = Literal["auto", "fast", "deep", "custom", "off"]
+MODES: tuple[SynthesisMode, ...] = ("auto", "fast", "deep", "custom", "off")
+BUNDLES: Mapping[str, str] = {
+    "reactive": "reactive",
+    "plan-execute-reflect": "plan_execute",
+    "tree-of-thought": "tree_of_thought",
+    "reflexion": "reflexion",
+}
+"""The options of each execution strategy, by its name. ``adaptive`` has none of its own."""
+
+
+class SynthesisInput(Struct, frozen=True):
+    """What a synthesis of the caller's own is given."""
+
+    messages: Sequence[Message]
+    """As they stand now, without the system prompt."""
+    task: str
+    task_phase: Phase
+    signals: SynthesisSignals
+    available_tools: tuple[str, ...]
+    max_iterations: int
+    token_budget: int
+    """What the messages may take, by the session's counter."""
+    synthesis_config: SynthesisConfig
+
+
+SynthesisStrategy: TypeAlias = Callable[[SynthesisInput], Sequence[Message]]
+"""A function of the caller's: what is known in, the messages to show out."""
+
+
+class SynthesisConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the history is synthesised. Raises InputError for no mode, and for ``custom`` without a function."""
+
+    mode: SynthesisMode = "auto"
+    model: str | None = None
+    """Named in the request for a deep synthesis; None: whichever model the summarizer asks."""
+    provider: str | None = None
+    """Named beside it."""
+    temperature: float | None = None
+    """None: 0."""
+    synthesis_strategy: SynthesisStrategy | None = None
+    """What ``custom`` asks."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InputError(f"There is no synthesis {self.mode!r}. Choose one of: {', '.join(MODES)}.")
+        if self.mode == "custom" and not callable(self.synthesis_strategy):
+            raise InputError("synthesis custom needs a function: give it as synthesis_strategy.")
+
+
+AUTO = SynthesisConfig()
+
+
+class SynthesisFields(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options at one place, by the field of ``SynthesisConfig`` that each sets; None: not said there."""
+
+    mode: SynthesisMode | None = field(default=None, name="synthesis")
+    model: str | None = field(default=None, name="synthesis_model")
+    provider: str | None = field(default=None, name="synthesis_provider")
+    temperature: Annotated[float, Meta(ge=0)] | None = field(default=None, name="synthesis_temperature")
+    synthesis_strategy: SynthesisStrategy | None = None
+
+
+def resolve_synthesis_config_for_strategy(
+    options: Mapping[str, Any], execution_strategy: str, *, legacy: SynthesisConfig | None = None
+) -> SynthesisConfig:
+    """How the history of an execution strategy is synthesised: its own options, over those for all, over the
+    default ``auto``. ``legacy``: the configuration that stands where no option for all is given.
+
+    Options are spelled in ``camelCase`` or ``snake_case``; a strategy goes by its own name or that of its options.
+    Raises InputError for a strategy or an option that there is not, an option given twice, or a value that is none
+    of its kind, and like ``SynthesisConfig``.
+    """
+    (name,) = snake_case({BUNDLES.get(execution_strategy, execution_strategy): None})
+    if name not in (*BUNDLES.values(), "adaptive"):
+        known = ", ".join((*BUNDLES, "adaptive"))
+        raise InputError(f"There is no execution strategy {execution_strategy!r}. Choose one of: {known}.")
+    read = snake_case(options)
+    bundles = read.pop("strategies", {})
+    if not isinstance(bundles, Mapping):
+        raise InputError("strategies holds the options of each execution strategy, by its name.")
+    by_bundle = {bundle: _said(fields) for bundle, fields in snake_case(bundles).items()}
+    if unknown := by_bundle.keys() - set(BUNDLES.values()):
+        raise InputError(f"No strategy {min(unknown)!r} has options of its own: {', '.join(BUNDLES.values())} do.")
+    for_all, own = _said(read), by_bundle.get(name, {})
+    if legacy is not None and not for_all:
+        return replace(legacy, **own)
+    return SynthesisConfig(**{**for_all, **own})
+
+
+def _said(options: object) -> dict[str, Any]:
+    if not isinstance(options, Mapping):
+        raise InputError(f"Give the options of synthesis as a mapping, not as a {type(options).__name__}.")
+    try:
+        read = msgspec.convert(snake_case(options), SynthesisFields)
+    except msgspec.ValidationError as error:
+        raise InputError(f"These options of synthesis are invalid: {error}.") from error
+    return {name: value for name, value in asdict(read).items() if value is not None}

@@ -1,0 +1,233 @@
+"""The receipt of a pack: what was sent, what was left out and why, and the data to rebuild the same bytes.
+
+A manifest is a delta on its parent, the session's previous manifest: how much of the log and how many edits the
+request shows, the decisions of this call, and the request's digest. The frame (model card, counter, budget, tools)
+is written in a keyframe and whenever it changes. Checksums form a chain over the canonical form, so that no
+manifest can be changed, dropped or exchanged unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading import jsonbytes
+from lading.budget import Budget
+from lading.economics import OwnCalls, Rates
+from lading.errors import StoreFormatError, TamperedError
+from lading.history.log import Edit
+from lading.models.card import Card
+from lading.models.profiles import Detail
+from lading.settings import Settings
+from lading.tokens.calibration import Calibration
+
+ENCODER = "lading-encoder-1"
+"""Names how values become bytes. A change of any byte needs a new name."""
+
+FORMAT = 1
+"""Version of the manifest format. Every released version stays readable."""
+
+KEYFRAME_EVERY = 64
+"""Calls between two keyframes."""
+
+
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """One edit that applies from this request on."""
+
+    edit: int
+    digest: str
+    """SHA-256 of the edit as stored."""
+    kind: str
+    reason: str
+    tokens_before: int
+    tokens_after: int
+    forced_tokens: int = 0
+    pointers: tuple[str, ...] = ()
+
+
+class Prefix(Struct, frozen=True, omit_defaults=True):
+    """The prefix that this request shares with the previous one."""
+
+    units: int
+    """Units, envelope included, with equal bytes at the start."""
+    tokens: int
+    """Their tokens: what the provider can read from its cache."""
+    first_changed: str = ""
+    """The first unit of the previous request that is missing, ``envelope`` or ``messages.N``; empty: none."""
+    why: str = ""
+    price: float = 0.0
+    """One-time cost of the divergence, in base input tokens: (w - r) x the cached tokens after it."""
+
+
+class Frame(Struct, frozen=True):
+    """The parts of a request that rarely change."""
+
+    wire: str
+    strategy: str
+    encoder: str
+    canonical: str
+    """The form that digests and checksums are taken over (``jsonbytes.CANONICAL_FORM``)."""
+    card: Card
+    counter: str
+    multiplier: float
+    budget: Budget
+    rates: Rates
+    cache_ttl_s: float | None
+    """Idle seconds after which the cache was assumed expired; None: never."""
+    tools: str
+    """Digest of the stored tools."""
+    template: str
+    """Digest of the stored body fields besides messages, system and tools."""
+
+
+Cause: TypeAlias = Literal["", "restore", "retry"]
+"""Why a request was made: by the caller (empty), for an answer of ``restore``, or after "prompt too long"."""
+
+
+class Place(Struct, frozen=True, omit_defaults=True):
+    """Identifies the request."""
+
+    tenant: str
+    session: str
+    call: int
+    """From 1."""
+    at_s: float | None = None
+    """Time of the request according to the caller, in seconds since 1970."""
+    cause: Cause = ""
+
+
+class Seen(Struct, frozen=True, omit_defaults=True):
+    """The extent of the session that the request shows."""
+
+    entries: int
+    edits: int
+    log: str
+    """Chain digest over these entries (``log_chain``)."""
+    recounted: bool = False
+    """Whether the log holds counts of another counter, and the view was counted anew by the frame's."""
+
+
+class Expected(Struct, frozen=True):
+    """The expected provider count of the request, and the calibration before it."""
+
+    tokens: int
+    calibration: Calibration
+    kept: bool = False
+    """Whether the request extends the one learned from last."""
+
+
+class Sent(Struct, frozen=True, omit_defaults=True):
+    """The request itself."""
+
+    digest: str
+    """``Request.digest``: equal digests mean equal bytes."""
+    body_bytes: int
+    expected: Expected | None = None
+    """None: no usage was reported yet; counts are uncalibrated."""
+    own: OwnCalls | None = None
+    """Usage of compaction's own model calls for it; None: there were none."""
+
+
+class Manifest(Struct, frozen=True, omit_defaults=True):
+    """The receipt of one request."""
+
+    format: int
+    place: Place
+    parent: str
+    """Checksum of the previous manifest; empty for the first."""
+    seen: Seen
+    counts: dict[str, int]
+    """Tokens by layer; ``slack`` is the unused input budget."""
+    prefix: Prefix
+    sent: Sent
+    tool_detail: Detail = "full"
+    decisions: tuple[Decision, ...] = ()
+    account: float = 0.0
+    """Carrying cost accumulated since the last edit, in base input tokens."""
+    frame: Frame | None = None
+    checksum: str = ""
+
+
+def counts_as(settings: Settings, framed: Frame) -> bool:
+    """Whether what was counted under this frame is what these settings would count."""
+    of = (framed.counter, framed.multiplier, framed.wire, framed.card.conduct.dialect)
+    meter_ = settings.meter
+    now = (meter_.counter.name, meter_.multiplier, settings.wire, settings.card.conduct.dialect)
+    return of == now
+
+
+def frame(settings: Settings, *, tools: str, template: str) -> Frame:
+    """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
+    return Frame(
+        wire=settings.wire,
+        strategy=settings.strategy_name,
+        encoder=ENCODER,
+        canonical=jsonbytes.CANONICAL_FORM,
+        card=settings.card,
+        counter=settings.meter.counter.name,
+        multiplier=settings.meter.multiplier,
+        budget=settings.budget,
+        rates=settings.rates,
+        cache_ttl_s=settings.cache_ttl_s,
+        tools=tools,
+        template=template,
+    )
+
+
+def seal(manifest: Manifest) -> tuple[Manifest, bytes]:
+    """The manifest with its checksum, and its bytes as they are stored."""
+    content = msgspec.to_builtins(replace(manifest, checksum=""), str_keys=True)
+    checksum = _checksum(content)
+    return replace(manifest, checksum=checksum), jsonbytes.canonical(content | {"checksum": checksum})
+
+
+def unseal(data: bytes) -> Manifest:
+    """The manifest that the bytes hold.
+
+    Raises StoreFormatError for another format, TamperedError when the checksum does not fit.
+    """
+    try:
+        raw = jsonbytes.load(data)
+        found = raw.get("format")
+        if found != FORMAT:
+            raise StoreFormatError(
+                f"The manifest is of format {found!r}, this version reads {FORMAT}. "
+                "Use the version of Lading that wrote it."
+            )
+        manifest = msgspec.convert(raw, Manifest, strict=False)
+        checksum = _checksum({key: value for key, value in raw.items() if key != "checksum"})
+    except (ValueError, AttributeError, TypeError) as error:
+        raise TamperedError(f"A manifest cannot be read: {error}.") from error
+    if manifest.checksum != checksum:
+        place = manifest.place
+        where = f"{place.tenant}/{place.session} call {place.call}"
+        raise TamperedError(f"The manifest of {where} does not match its checksum: it was changed after writing.")
+    return manifest
+
+
+def decision(edit: Edit) -> Decision:
+    """The decision that an edit records."""
+    return Decision(
+        edit.index,
+        jsonbytes.digest(jsonbytes.dump_value(edit)),
+        edit.kind,
+        edit.reason,
+        edit.tokens_before,
+        edit.tokens_after,
+        edit.forced_tokens,
+        edit.pointers,
+    )
+
+
+def totals(counts: Mapping[str, int]) -> int:
+    """Tokens of the whole request: all layers but slack."""
+    return sum(tokens for layer, tokens in counts.items() if layer != "slack")
+
+
+def _checksum(content: Mapping[str, object]) -> str:
+    # Over the JSON value as written: 1 and 1.0 are equal in a Struct, not in its bytes.
+    return jsonbytes.digest(jsonbytes.canonical(content))

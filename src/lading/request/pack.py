@@ -1,0 +1,116 @@
+"""The pack: one request with everything known about it, and the ladder it climbs when it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.economics import Rates
+from lading.errors import Violation, WindowExceeded
+from lading.events import Compacted, CompactionApplied, Event
+from lading.history.log import NO_COMPACTIONS, Edit
+from lading.history.view import View
+from lading.request.builder import shared_links
+from lading.request.manifest import Manifest, Prefix, totals
+
+
+class Pack(Struct, frozen=True):
+    """The request of one call, with its manifest and events."""
+
+    body: bytes
+    """The provider's body."""
+    manifest: Manifest
+    chain: tuple[str, ...] | list[str]
+    """Links of a digest of the prompt, envelope first: the prefixes a provider can cache."""
+    ends: tuple[int, ...] | list[int]
+    """Tokens of the prefix that ends with each link."""
+    violations: tuple[Violation, ...] = ()
+    """Rules that the caller's own input violates; edits never add any."""
+    events: tuple[Event, ...] = ()
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The body as a separate dict, safe to change."""
+        body: dict[str, Any] = jsonbytes.load(self.body)
+        return body
+
+    @property
+    def tokens(self) -> int:
+        """Input tokens, by the session's counter."""
+        return totals(self.manifest.counts)
+
+
+def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str, int]:
+    """Tokens by layer of the request that shows this view."""
+    system = 0
+    while system < len(view) and view.items[system].message.role == "system":
+        system += 1
+    system_tokens = view.tokens_before(system)
+    total = view.tokens + tools_tokens
+    return {
+        "system": system_tokens,
+        "tools": tools_tokens,
+        "conversation": view.tokens - system_tokens,
+        "slack": room_tokens - total,
+    }
+
+
+def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
+    """The error that names the layer which cannot shrink, and says what to do."""
+    fixed = counts["system"] + counts["tools"]
+    layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
+    needed = totals(counts)
+    advice = {
+        "conversation": "The first messages, the newest call and its results, and what must stay with them cannot "
+        "be shortened. Shorten the newest message or the task"
+        if strategy != "append-only"
+        else "The strategy append-only never shortens the history; choose another",
+        "system": "Shorten the system prompt",
+        "tools": "Offer fewer tools",
+    }[layer]
+    return WindowExceeded(
+        f"The request needs {needed:,} tokens and has room for {room:,} "
+        f"(system {counts['system']:,}, tools {counts['tools']:,}, conversation {counts['conversation']:,}). "
+        f"{advice}, or use a model with a larger window.",
+        layer=layer,
+        counts=counts,
+        room=room,
+    )
+
+
+def shared_prefix(
+    chain: Sequence[str],
+    ends: Sequence[int],
+    *,
+    earlier: Sequence[str],
+    new_tokens: int,
+    decided: Sequence[Edit],
+    rates: Rates,
+) -> Prefix:
+    """What a request shares with the one before it, whose chain is ``earlier``; and where, why and at what
+    price it goes another way. ``new_tokens`` were never sent and cost nothing extra."""
+    shared = shared_links(chain, earlier)
+    tokens = ends[shared - 1] if shared else 0
+    if shared == len(earlier):
+        return Prefix(shared, tokens)
+    price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
+    reasons = dict.fromkeys(edit.reason for edit in decided if edit.kind != "repaired")
+    why = "; ".join(reasons) or "new messages joined the last one"
+    if not shared:
+        why = "; ".join(reasons) or "tools, system or other fields changed"
+    return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
+
+
+def applied(decided: Iterable[Edit], *, before: int, after: int) -> Iterator[Event]:
+    """The events of the edits that are a strategy's. ``before``: how many messages the request would show without
+    them, ``after``: how many it shows."""
+    edits = [edit for edit in decided if edit.kind not in NO_COMPACTIONS]
+    for edit in edits:
+        yield CompactionApplied(
+            edit.call, edit.index, edit.kind, edit.reason, edit.tokens_before, edit.tokens_after, edit.forced_tokens
+        )
+    if edits and before != after:
+        yield Compacted(edits[-1].call, before, after)

@@ -1,0 +1,120 @@
+"""A session to be awaited: the same methods, run in threads, because stores and packing block."""
+
+from __future__ import annotations
+
+from asyncio import (
+    CancelledError,
+    ensure_future,
+    get_running_loop,
+    run_coroutine_threadsafe,
+    shield,
+    to_thread,
+    wait,
+    wait_for,
+)
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lading.audit.verdicts import Answer
+from lading.effects import AWAIT, Summarised
+from lading.messages import Message
+from lading.request.pack import Pack
+from lading.session.matching import Changed
+from lading.session.session import Session
+from lading.wire.replies import Reply
+
+Result = TypeVar("Result")
+
+
+class AsyncSession:
+    """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
+
+    An async summarizer is awaited on the loop that awaits ``pack`` or ``retry``, and is cancelled with it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """``session`` may go on being used as it is, beside this."""
+        self.session = session
+
+    async def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> AsyncSession:
+        """See ``Session.add``."""
+        held_by = await to_thread(self.session.add, messages, changed=changed, pin=pin)
+        return self if held_by is self.session else AsyncSession(held_by)
+
+    async def pack(
+        self,
+        tools: Iterable[object] | None = None,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        at_s: float | None = None,
+    ) -> Pack:
+        """See ``Session.pack``."""
+        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s))
+
+    async def reply(self, response: object) -> Reply:
+        """See ``Session.reply``; the stream may be asynchronous."""
+        if isinstance(response, AsyncIterable):
+            response = [event async for event in response]
+        return await to_thread(self.session.reply, response)
+
+    async def handle(self, reply: Reply | Message) -> list[Message]:
+        """See ``Session.handle``."""
+        return await to_thread(self.session.handle, reply)
+
+    async def retry(self, error: object) -> Pack:
+        """See ``Session.retry``."""
+        return await in_thread(partial(self.session.retry, error))
+
+    async def why(self, text: str, *, call: int | None = None) -> Answer:
+        """See ``Session.why``."""
+        return await to_thread(self.session.why, text, call=call)
+
+    async def close(self) -> None:
+        """See ``Session.close``."""
+        await to_thread(self.session.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def in_thread(step: Callable[[], Result], *, undo: Callable[[Result], object] = lambda _: None) -> Result:
+    """Run a step in a thread, which may await on this loop what it has to ask.
+
+    A caller who is cancelled waits until the thread has ended, so that nothing works on a session which the next
+    caller already uses. ``undo`` is given the result that nobody waits for any more.
+    """
+    loop, asked = get_running_loop(), list[Future[Summarised]]()
+    is_given_up = False
+
+    def awaited(answer: Awaitable[Summarised], timeout_s: float) -> Summarised:
+        future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
+        asked.append(future)
+        if is_given_up:
+            future.cancel()
+        return future.result()
+
+    token = AWAIT.set(awaited)
+    try:
+        running = ensure_future(to_thread(step))
+        return await shield(running)
+    except CancelledError:
+        is_given_up = True
+        for future in asked:
+            future.cancel()
+        while not running.done():
+            with suppress(CancelledError):
+                await wait({running})
+        if running.exception() is None:
+            undo(running.result())
+        raise
+    finally:
+        AWAIT.reset(token)

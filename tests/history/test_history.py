@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from hypothesis import given
+
+from lading.history.history import History
+from lading.history.log import Draft
+from lading.history.repair import EMPTY, Needs
+from lading.messages import Message, ToolCall, user_text
+from tests.histories import answered, called, histories, said
+from tests.views import address, admitted, count, pairing_faults
+
+
+def test_an_orphan_that_waited_for_parallel_results_is_shown_after_them() -> None:
+    both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
+    history = admitted([user_text("hi"), both, answered("a"), answered("x", "stray"), answered("b")])
+    assert [message.role for message in history.view.messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert "stray" in history.view.messages[-1].text
+    assert [(edit.first, edit.kind, edit.reason) for edit in history.edits] == [
+        (3, "repaired", "orphan_result"),
+        (4, "repaired", "orphan_result"),
+    ]
+
+
+def test_the_log_holds_what_was_said_and_the_view_what_was_mended() -> None:
+    raw = [user_text("hi"), said(""), user_text("more")]
+    history = admitted(raw)
+    assert [entry.message for entry in history.entries] == raw
+    assert [message.text for message in history.view.messages] == ["hi", EMPTY, "more"]
+
+
+@given(histories())
+def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]) -> None:
+    history = admitted(raw)
+    assert pairing_faults(history.view.messages) == []
+    assert all(entry.message is message for entry, message in zip(history.entries, raw, strict=True))
+
+
+def test_decisions_taken_back_leave_the_view_and_the_calls_as_they_were() -> None:
+    history = admitted([user_text("hi"), called("a"), answered("a"), called("b")])
+    history.take_back(0)
+    assert history.view.messages == [entry.message for entry in history.entries]
+    draft = Draft("dropped", 1, 2, (user_text("gone"),), "test", (address("1-2"),))
+    history.apply(draft, call=1, room_tokens=100)
+    history.take_back(0)
+    assert history.view.messages == [entry.message for entry in history.entries]
+    history.append(answered("b"), call=1)
+    assert history.edits == []
+
+
+@given(histories(), histories())
+def test_a_restored_history_goes_on_as_if_it_had_never_stopped(raw: list[Message], later: list[Message]) -> None:
+    history, restored = admitted(raw), History(Needs(), count)
+    restored.restore(history.entries, history.edits)
+    for one in (history, restored):
+        for message in later:
+            one.append(message, call=2)
+        one.close(call=2)
+    assert restored.view.items == history.view.items
+    assert (restored.log, restored.entries, restored.edits) == (history.log, history.entries, history.edits)
