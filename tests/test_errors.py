@@ -33,7 +33,7 @@ def drawn_tree() -> dict[str, str | None]:
 
 
 def classes() -> dict[str, str | None]:
-    found = inspect.getmembers(errors, inspect.isclass)
+    found = inspect.getmembers(errors, lambda value: inspect.isclass(value) and issubclass(value, Exception))
     own = [(name, kind) for name, kind in found if kind.__module__ == errors.__name__]
     return {name: None if kind is LadingError else kind.__mro__[1].__name__ for name, kind in own}
 

@@ -86,7 +86,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCo
 
 import lading
 from lading.compaction import Compaction, Pressure, Strategy
-from lading.view import View
+from lading.history.view import View
 
 
 def summarize(request: lading.SummaryRequest) -> str:

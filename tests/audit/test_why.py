@@ -376,7 +376,7 @@ def test_near_misses_are_labelled_and_the_missing_extra_is_named(monkeypatch: py
     assert near.verdict == "never"
     assert near.closest[0].entry == 1
     assert near.closest[0].score > 75
-    monkeypatch.setattr("lading.audit.why.available", lambda: False)
+    monkeypatch.setattr("lading.audit.text_search.available", lambda: False)
     without = answer(record, "Fix teh bug in b.py")
     assert (without.closest, without.verdict) == ((), "never")
     assert "pip install" in without.note

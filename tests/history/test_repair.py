@@ -195,7 +195,7 @@ def test_what_was_shown_is_never_shown_otherwise(history: list[Message]) -> None
 
 
 def test_the_page_of_repairs_lists_every_rule_in_the_codes_words() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reference" / "repairs.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "repairs.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
     assert listed == RULES
 

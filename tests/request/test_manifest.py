@@ -161,7 +161,7 @@ def test_the_order_in_which_a_dict_was_filled_does_not_matter() -> None:
 
 AGAIN = """
 import json, sys, msgspec
-from lading.manifest import Manifest, seal
+from lading.request.manifest import Manifest, seal
 fields = json.loads(sys.stdin.read())
 fields["counts"] = {name: fields["counts"][name] for name in set(fields["counts"])}
 sys.stdout.buffer.write(seal(msgspec.convert(fields, Manifest, strict=False))[1])

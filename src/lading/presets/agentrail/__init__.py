@@ -8,8 +8,30 @@ and why, stands in ``docs/reference/presets/agentrail.md``.
 from __future__ import annotations
 
 from lading.presets.agentrail.layers import Agentrail, configured, strategy, summarizer
+from lading.presets.agentrail.providers import (
+    ContextProvider,
+    RequestContext,
+    TransformContext,
+    compose_transform_contexts,
+    create_transform_context,
+    transforming,
+)
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
 
-__all__ = ["Agentrail", "Boundary", "Reactive", "ToolResults", "configured", "strategy", "summarizer"]
+__all__ = [
+    "Agentrail",
+    "Boundary",
+    "ContextProvider",
+    "Reactive",
+    "RequestContext",
+    "ToolResults",
+    "TransformContext",
+    "compose_transform_contexts",
+    "configured",
+    "create_transform_context",
+    "strategy",
+    "summarizer",
+    "transforming",
+]
