@@ -53,7 +53,7 @@ def admitted(messages: Iterable[Message]) -> History:
     history = History(Needs(), count)
     for message in messages:
         history.append(message, call=1)
-    history.close(call=1)
+    history.commit(history.plan(call=1))
     return history
 
 

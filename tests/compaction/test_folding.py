@@ -332,11 +332,11 @@ def test_a_session_that_is_over_is_freed_with_its_notes() -> None:
     assert freed() is None
 
 
-def test_notes_outlive_a_view_whose_edits_are_taken_back() -> None:
+def test_notes_are_shared_with_a_plan_that_is_dropped() -> None:
     history = admitted([user_text("Go."), called("1"), answered("1"), said("ok"), user_text("On.")])
-    notes, draft = note_down(history.view, pressure()), folded(history, 4)
-    history.apply(draft, call=1, room_tokens=100)
-    history.take_back(0)
+    notes, draft, plan = note_down(history.view, pressure()), folded(history, 4), history.plan(call=1)
+    plan.apply(draft, room_tokens=100)
+    assert note_down(plan.view, pressure()) is notes
     assert note_down(history.view, pressure()) is notes
 
 

@@ -35,16 +35,34 @@ def test_the_view_of_any_history_is_paired_and_the_log_is_raw(raw: list[Message]
     assert all(entry.message is message for entry, message in zip(history.entries, raw, strict=True))
 
 
-def test_decisions_taken_back_leave_the_view_and_the_calls_as_they_were() -> None:
-    history = admitted([user_text("hi"), called("a"), answered("a"), called("b")])
-    history.take_back(0)
-    assert history.view.messages == [entry.message for entry in history.entries]
+def test_a_plan_that_is_dropped_has_changed_nothing() -> None:
+    history = History(Needs(), count)
+    raw = [user_text("hi"), called("a"), answered("a"), called("b")]
+    for message in raw:
+        history.append(message, call=1)
     draft = Draft("dropped", 1, 2, (user_text("gone"),), "test", (address("1-2"),))
-    history.apply(draft, call=1, room_tokens=100)
-    history.take_back(0)
-    assert history.view.messages == [entry.message for entry in history.entries]
+    plan = history.plan(call=1)
+    branch = plan.branch()
+    branch.apply(draft)
+    assert [message.text for message in branch.view.messages[:2]] == ["hi", "gone"]
+    assert len(plan.view) == len(branch.view) + 1 == len(raw) + 1
+    assert (history.view.messages, history.edits) == (raw, [])
     history.append(answered("b"), call=1)
     assert history.edits == []
+
+
+def test_a_committed_plan_is_the_same_as_its_edits_made_at_once() -> None:
+    planned, direct = (admitted([user_text("hi"), called("a"), answered("a"), called("b")]) for _ in range(2))
+    draft = Draft("dropped", 1, 2, (user_text("gone"),), "test", (address("1-2"),))
+    plan = planned.plan(call=1)
+    plan.apply(draft, room_tokens=100)
+    planned.commit(plan)
+    direct.commit(direct.plan(call=1))
+    direct.apply(draft, call=1, room_tokens=100)
+    assert (planned.edits, planned.view.items) == (direct.edits, direct.view.items)
+    for history in (planned, direct):
+        history.append(answered("b"), call=2)
+    assert planned.view.items == direct.view.items
 
 
 @given(histories(), histories())
@@ -54,6 +72,6 @@ def test_a_restored_history_goes_on_as_if_it_had_never_stopped(raw: list[Message
     for one in (history, restored):
         for message in later:
             one.append(message, call=2)
-        one.close(call=2)
+        one.commit(one.plan(call=2))
     assert restored.view.items == history.view.items
     assert (restored.log, restored.entries, restored.edits) == (history.log, history.entries, history.edits)

@@ -5,17 +5,17 @@ from pathlib import Path
 
 from hypothesis import given
 
-from lading.history.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Border, Needs
+from lading.history.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Needs, Sanitizer
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said
 
 
 def shown(history: list[Message], needs: Needs | None = None) -> tuple[list[Message], list[str]]:
-    """The history as the border shows it, closed for a request, and the rules that were applied."""
-    border = Border(needs)
-    admitted = [border.admit(message) for message in history]
-    admitted.append(border.close())
+    """The history as the sanitizer shows it, closed for a request, and the rules that were applied."""
+    sanitizer = Sanitizer(needs)
+    admitted = [sanitizer.admit(message) for message in history]
+    admitted.append(sanitizer.closing())
     messages = [message for item in admitted for message in item.messages]
     return messages, [repair.rule for item in admitted for repair in item.repairs]
 
@@ -41,10 +41,12 @@ def test_one_of_two_parallel_calls_without_a_result() -> None:
 
 
 def test_a_late_result_is_shown_as_text_and_the_earlier_request_stays() -> None:
-    border = Border()
-    first = [message for raw in [user_text("hi"), called("a")] for message in border.admit(raw).messages]
-    first += border.close().messages
-    late = border.admit(answered("a", "the real result"))
+    sanitizer = Sanitizer()
+    first = [message for raw in [user_text("hi"), called("a")] for message in sanitizer.admit(raw).messages]
+    closing = sanitizer.closing()
+    sanitizer.close(closing)
+    first += closing.messages
+    late = sanitizer.admit(answered("a", "the real result"))
     assert [repair.rule for repair in late.repairs] == ["orphan_result"]
     assert late.messages[0].role == "user"
     assert "the real result" in late.messages[0].text
@@ -76,12 +78,11 @@ def test_an_orphan_that_waits_for_a_result_which_never_comes_is_shown() -> None:
     assert "stray" in messages[4].text
 
 
-def test_what_closes_a_border_leaves_its_copy_open() -> None:
-    border = Border()
-    border.admit(called("a"))
-    before = border.copy()
-    assert [repair.rule for repair in border.close().repairs] == ["unanswered_call"]
-    assert before.admit(answered("a")).messages == (answered("a"),)
+def test_closing_changes_nothing_until_it_is_closed() -> None:
+    sanitizer = Sanitizer()
+    sanitizer.admit(called("a"))
+    assert [repair.rule for repair in sanitizer.closing().repairs] == ["unanswered_call"]
+    assert sanitizer.admit(answered("a")).messages == (answered("a"),)
 
 
 def test_duplicate_ids_are_renamed_from_the_second_on() -> None:
@@ -188,9 +189,9 @@ def test_every_history_comes_out_paired(history: list[Message]) -> None:
 
 @given(histories())
 def test_what_was_shown_is_never_shown_otherwise(history: list[Message]) -> None:
-    whole = Border()
+    whole = Sanitizer()
     for cut in range(1, len(history)):
-        half = Border()
+        half = Sanitizer()
         assert [half.admit(message) for message in history[:cut]][-1] == whole.admit(history[cut - 1])
 
 

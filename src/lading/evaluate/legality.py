@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lading.errors import IllegalRequest, Violation
 from lading.evaluate.recorded import Plan
-from lading.history.repair import Border, Repair
+from lading.history.repair import Repair, Sanitizer
 from lading.history.view import View
 from lading.messages import Message, Tool
 from lading.request.builder import Request
@@ -104,12 +104,14 @@ def _violations(
 
 def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> Iterator[Repair]:
     settings = plan.settings
-    border = Border(needs_on(find_wire(settings.wire), settings.card))
+    sanitizer = Sanitizer(needs_on(find_wire(settings.wire), settings.card))
     due = set(calls)
     for position, message in enumerate(messages):
         if position in due:
-            yield from border.close(plan.template).repairs
-        yield from border.admit(message).repairs
+            closing = sanitizer.closing(plan.template)
+            sanitizer.close(closing)
+            yield from closing.repairs
+        yield from sanitizer.admit(message).repairs
 
 
 def _more(item: Broken, *, requests: int, places: int) -> Broken:

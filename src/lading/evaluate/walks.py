@@ -99,7 +99,7 @@ def session_of(recording: Recording, plan: Plan, *, name: str) -> Session:
     had_user = False
     for position, message in enumerate(recording.messages):
         if message.role == "assistant" and had_user:
-            history.close(call=len(calls) + 1, fields=plan.template)
+            history.commit(history.plan(call=len(calls) + 1, fields=plan.template))
             calls.append(len(history.view))
             raw_calls.append(position)
         had_user = had_user or message.role == "user"

@@ -1,11 +1,13 @@
 """A session's log at work: raw entries, frozen edits, and the view they give, kept in step.
 
-Messages enter through the border (``repair``); edits enter as drafts and leave counted and numbered.
+Messages enter through the sanitizer (``repair``). Edits are decided in a ``Plan``, which shows the view as it would
+be with them, and are made by ``commit``; a plan that is dropped has changed nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +17,8 @@ from lading.addresses import parse, relative
 from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import Draft, Edit, Entry, Reported, log_chain
-from lading.history.repair import LEFT_OUT, Admitted, Border, Needs, trimmed
+from lading.history.plan import UNLIMITED, Plan
+from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trimmed
 from lading.history.view import View, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
@@ -31,7 +34,7 @@ class History:
     ) -> None:
         """``session``: the tenant and the session to which pointers lead."""
         self._needs, self._session = needs, session
-        self._border = Border(needs)
+        self._sanitizer = Sanitizer(needs)
         self._count = count
         self.entries: list[Entry] = []
         self.edits: list[Edit] = []
@@ -47,8 +50,6 @@ class History:
         self._round = self._turn = 0
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
         """The first entries and edits as this counter counts them, where another one counted them before."""
-        self._unclosed: tuple[int, Border] | None = None
-        """The border before it was closed last, and how many edits there were."""
 
     @property
     def is_recounted(self) -> bool:
@@ -84,35 +85,48 @@ class History:
         self._turn += is_spoken(message)
         index, tokens = len(self.entries), self._count(message)
         self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
-        admitted = self._border.admit(message, pointer=relative(str(index)))
-        return self._repaired(admitted, admitted.messages, "", call, entry=index)
+        admitted = self._sanitizer.admit(message, pointer=relative(str(index)))
+        if draft := self._repair(admitted, admitted.messages, "", entry=index):
+            self.apply(draft, call=call)
+        return [Repaired(item.rule, index, item.detail) for item in admitted.repairs]
 
-    def close(self, *, call: int, fields: Template | None = None) -> list[Event]:
-        """Mend what a request with these body fields would break now: calls without results, an assistant message
-        at the end that the model does not continue."""
-        open_still = self._border.copy()
-        admitted = self._border.close(fields)
-        if not (admitted.messages or admitted.repairs):
-            return []
-        self._unclosed = len(self.edits), open_still
-        entry = self.entries[-1].index if admitted.messages else self.view.items[-1].entry
-        start, end = self.view.span(entry, entry)
-        shown = [item.message for item in self.view.items[start:end]]
-        if not admitted.messages:
-            shown[-1] = trimmed(shown[-1])
-        return self._repaired(admitted, (*shown, *admitted.messages), CLOSING, call, entry=entry)
+    def plan(self, *, call: int, fields: Template | None = None) -> Plan:
+        """Begin the edits of a call whose request has these body fields, with what such a request would break now
+        mended: calls without results, an assistant message at the end that the model does not continue."""
+        plan = Plan(self.view, self.edits, make=partial(self._edit, call=call))
+        admitted = self._sanitizer.closing(fields)
+        if admitted.messages or admitted.repairs:
+            entry = self.entries[-1].index if admitted.messages else self.view.items[-1].entry
+            start, end = self.view.span(entry, entry)
+            shown = [item.message for item in self.view.items[start:end]]
+            if not admitted.messages:
+                shown[-1] = trimmed(shown[-1])
+            if draft := self._repair(admitted, (*shown, *admitted.messages), CLOSING, entry=entry):
+                plan.apply(draft)
+            plan.closing = admitted
+            plan.repairs = [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
+        return plan
 
-    def apply(self, draft: Draft, *, call: int, room_tokens: int) -> int:
-        """Make a draft a frozen edit of the view; returns the first position that changed.
+    def commit(self, plan: Plan) -> None:
+        """Make the edits of a plan; nothing may have been added since it was begun."""
+        self.edits += plan.edits[len(self.edits) :]
+        self.view = plan.view
+        self._sanitizer.close(plan.closing)
 
-        Of what it frees, as much counts as forced as the view stood above ``room_tokens``.
-        """
-        start, end = self.view.span(draft.first, draft.last)
-        before = sum(item.tokens for item in self.view.items[start:end])
+    def apply(self, draft: Draft, *, call: int, room_tokens: int = UNLIMITED) -> int:
+        """Make a draft an edit of the view at once; returns the first position that changed."""
+        edit = self._edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
+        self.edits.append(edit)
+        return self.view.apply(edit)
+
+    def _edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
+        """Of what it frees, as much counts as forced as the view stands above ``room_tokens``."""
+        start, end = view.span(draft.first, draft.last)
+        before = sum(item.tokens for item in view.items[start:end])
         tokens = tuple(self._count(message) for message in draft.replacement)
-        overflow = max(self.view.tokens - room_tokens, 0)
-        edit = Edit(
-            index=len(self.edits),
+        overflow = max(view.tokens - room_tokens, 0)
+        return Edit(
+            index=index,
             call=call,
             kind=draft.kind,
             first=draft.first,
@@ -124,19 +138,17 @@ class History:
             forced_tokens=max(min(before - sum(tokens), overflow), 0),
             pointers=tuple(str(parse(pointer, within=self._session)) for pointer in draft.pointers),
         )
-        self.edits.append(edit)
-        return self.view.apply(edit)
 
     def restate(self, entry: int, message: Message, *, call: int) -> None:
         """From ``call`` on an entry is seen as this message, because the caller says it differently now."""
         draft = Draft("restated", entry, entry, (message,), "the caller changed the message", ())
-        self.apply(draft, call=call, room_tokens=2**62)
+        self.apply(draft, call=call)
 
     def pin(self, entry: int, *, call: int) -> None:
         """From ``call`` on an entry is kept verbatim, whatever leaves the view around it."""
         start, end = self.view.span(entry, entry)
         shown = tuple(item.message for item in self.view.items[start:end])
-        self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call, room_tokens=2**62)
+        self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call)
 
     def withdraw(self, entry: int, *, call: int) -> int:
         """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
@@ -144,8 +156,8 @@ class History:
         last = len(self.entries) - 1
         pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
-        position = self.apply(draft, call=call, room_tokens=2**62)
-        self._pass_border()
+        position = self.apply(draft, call=call)
+        self._sanitize_again()
         for reading in self.view.readings.values():
             reading.forget(entry)
         self._show()
@@ -155,24 +167,15 @@ class History:
         """Whether an edit shows this entry and ones before it in one piece."""
         return any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws)
 
-    def take_back(self, edits: int) -> None:
-        """Forget the edits from number ``edits`` on, and what closed the history with them; they must not have
-        been sent."""
-        if len(self.edits) > edits:
-            del self.edits[edits:]
-            self._show()
-        if self._unclosed is not None and self._unclosed[0] >= edits:
-            self._border, self._unclosed = self._unclosed[1], None
-
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
-        """Stand where a stored session stood: same view, same border. Nothing is counted again, unless the counts
-        may be another counter's; then they stay in the log, and the view gets its own."""
+        """Continue a stored session: same view, same repairs. Nothing is counted again, unless the counts may be
+        another counter's; then they stay in the log, and the view gets its own."""
         for entry in entries:
             self._note(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         self.edits.extend(edits)
-        self._pass_border()
+        self._sanitize_again()
         if recount:
             self._recount()
         self._show()
@@ -188,8 +191,8 @@ class History:
         self.view = self.rebuilt(len(self.entries), len(self.edits))
         self.view.readings = readings
 
-    def _pass_border(self) -> None:
-        """Bring the border to where it stands after all that is part of the history."""
+    def _sanitize_again(self) -> None:
+        """Bring the sanitizer to where it is after all that is part of the history."""
         closed: dict[int, Message] = {}
         for edit in self.edits:
             if edit.withdraws:
@@ -198,13 +201,12 @@ class History:
                 self.withdrawn.update(span)
             elif edit.kind == "repaired" and edit.reason.startswith(CLOSING):
                 closed[edit.first] = edit.replacement[-1]
-        self._border = Border(self._needs)
+        self._sanitizer = Sanitizer(self._needs)
         for entry in self.entries:
             if entry.index not in self.withdrawn:
-                self._border.admit(entry.message)
+                self._sanitizer.admit(entry.message)
             if entry.index in closed:
-                self._border.close()
-                self._border.last = closed[entry.index]
+                self._sanitizer.close(Admitted((closed[entry.index],)))
 
     def _take(self, entry: Entry) -> None:
         self._note(entry)
@@ -216,16 +218,13 @@ class History:
         self.holds_media = self.holds_media or holds_media(entry.message)
         self.holds_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
 
-    def _repaired(
-        self, admitted: Admitted, shown: tuple[Message, ...], when: str, call: int, *, entry: int
-    ) -> list[Event]:
-        if shown != (self.entries[entry].message,):
-            # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
-            rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
-            pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
-            draft = Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
-            self.apply(draft, call=call, room_tokens=2**62)
-        return [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
+    def _repair(self, admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int) -> Draft | None:
+        if shown == (self.entries[entry].message,):
+            return None
+        # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
+        rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+        pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
+        return Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
 
 
 def holds_media(message: Message) -> bool:

@@ -1,6 +1,6 @@
 """What is mended on a message's way into the view, by named and reported rules.
 
-A ``Border`` looks at each raw message once, in order, and says how it is shown. What it decided is never
+A ``Sanitizer`` looks at each raw message once, in order, and says how it is shown. What it decided is never
 decided again: duplicate ids are renamed from their second occurrence on, a call found unanswered keeps its
 synthetic result even when the real one arrives late (that one is then shown as text).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from operator import is_
 from typing import TypeAlias
 
@@ -79,7 +78,7 @@ class Needs(Struct, frozen=True):
     no_trailing_space: bool = False
     """A final assistant message must not end in whitespace."""
     alternation: bool = False
-    """Neighbouring messages of one role are joined; the border reports each."""
+    """Neighbouring messages of one role are joined; the sanitizer reports each."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
     call_id: str = ""
@@ -95,8 +94,8 @@ class Admitted(Struct, frozen=True):
     repairs: tuple[Repair, ...] = ()
 
 
-class Border:
-    """The fold over a session's raw messages. Feed it each message once, and ``close`` before a request."""
+class Sanitizer:
+    """The fold over a session's raw messages. ``admit`` each message once, and ``close`` before a request."""
 
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
@@ -109,13 +108,6 @@ class Border:
         self._late: list[Message] = []
         self.last: Message | None = None
         """The last message shown."""
-
-    def copy(self) -> Border:
-        """A border that stands where this one stands, as long as neither is fed another message."""
-        same = copy(self)
-        same._open = {call_id: list(waiting) for call_id, waiting in self._open.items()}
-        same._late = list(self._late)
-        return same
 
     def admit(self, message: Message, *, pointer: str = "") -> Admitted:
         """How the next message is shown; ``pointer``: the address that a note in place of a part names."""
@@ -132,20 +124,21 @@ class Border:
         messages = [*before, *shown]
         if continues_results and self._open and _says_more(message):
             messages = [_with_results(messages[0], self._synthetic(repairs)), *messages[1:]]
+            self._open.clear()
         if not self._open:
             messages += self._late
             self._late = []
         self._report_runs(messages, repairs)
         return Admitted(tuple(messages), tuple(repairs))
 
-    def close(self, fields: Template | None = None) -> Admitted:
-        """What must follow the last message for a request with these body fields; nothing when all is well.
+    def closing(self, fields: Template | None = None) -> Admitted:
+        """Find what must follow the last message for a request with these body fields; nothing when all is well.
 
         Where the model continues a final assistant message, nothing follows one that says anything; the repair
-        ``trailing_space`` then asks the caller to show it ``trimmed``.
+        ``trailing_space`` then asks the caller to show it ``trimmed``. Changes nothing: ``close`` does.
         """
         repairs: list[Repair] = []
-        messages = list(self._close_calls(repairs))
+        messages = list(self._unanswered(repairs))
         last = messages[-1] if messages else self.last
         if last is not None and last.role == "assistant":
             if last.text == EMPTY or not self._needs.continues(last, fields or {}):
@@ -154,9 +147,16 @@ class Border:
                 messages.append(last)
             elif self._needs.no_trailing_space and trimmed(last) is not last:
                 repairs.append(Repair("trailing_space", "whitespace was removed at the end of the last message"))
-                last = trimmed(last)
-        self.last = last
         return Admitted(tuple(messages), tuple(repairs))
+
+    def close(self, closing: Admitted) -> None:
+        """Take as shown what ``closing`` found."""
+        self._open.clear()
+        self._late = []
+        if closing.messages:
+            self.last = closing.messages[-1]
+        elif closing.repairs and self.last:
+            self.last = trimmed(self.last)
 
     def _shown(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
@@ -237,16 +237,19 @@ class Border:
         return replace(result, call_id=shown)
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
+        messages = self._unanswered(repairs)
+        self._open.clear()
+        self._late = []
+        return messages
+
+    def _unanswered(self, repairs: list[Repair]) -> tuple[Message, ...]:
         results = self._synthetic(repairs)
         # A wire writes ids of its own as they are: the result must say that it belongs to such a call.
-        messages = tuple(Message("tool", (result,), origin=self._calls_origin) for result in results)
-        late, self._late = tuple(self._late), []
-        return (*messages, *late)
+        return (*(Message("tool", (result,), origin=self._calls_origin) for result in results), *self._late)
 
     def _synthetic(self, repairs: list[Repair]) -> list[ToolResult]:
         waiting = [call.id for calls in self._open.values() for call in calls]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
-        self._open.clear()
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 
     def _report_runs(self, messages: Sequence[Message], repairs: list[Repair]) -> None:

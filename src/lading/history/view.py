@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 from msgspec import Struct
@@ -47,9 +48,11 @@ class View:
         """How many replies of the assistant were taken in, shown or not."""
         self.edits = 0
         """How many edits were applied."""
-        self.readings: dict[type, Any] = {}
-        """What strategies keep of reading each raw message once, under types of theirs. The next view of the log
+        self.readings: dict[object, Any] = {}
+        """What strategies keep of reading each raw message once, under keys of theirs. The next view of the log
         takes it over; ``forget(entry)`` is called for entries that are withdrawn."""
+        self.derived: dict[object, Any] = {}
+        """What strategies computed of the view as it is. Emptied by each change."""
         self._entries: list[int] = []
         self._total = 0
         # Running sums, valid as far as they reach; edits cut them back, the next question extends them.
@@ -148,14 +151,26 @@ class View:
         first of its entry."""
         return self._entries[position] - 1 if position < len(self.items) else self._last_entry
 
+    def copy(self) -> View:
+        """Return a view to which edits can be applied without changing this one. The log is the same: messages go
+        into one of the two only."""
+        same = copy(self)
+        same.items, same._entries = self.items.copy(), self._entries.copy()
+        same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
+        same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
+        same.derived = {}
+        return same
+
     def append(self, message: Message, *, entry: int, tokens: int) -> None:
         """Append one more raw message."""
+        self.derived.clear()
         self._note(message, entry)
         self._push(self._item(message, tokens, entry=entry))
 
     def apply(self, edit: Edit) -> int:
         """Apply an edit to a span of entries; returns the first position that changed."""
         self.edits += 1
+        self.derived.clear()
         self._note_edit(edit)
         self._pin(edit)
         start, end = self.span(edit.first, edit.last)
