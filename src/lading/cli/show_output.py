@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from lading.addresses import Address, relative
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, number, print_items, say
-from lading.cli.request_names import DAMAGE
+from lading.cli.request_names import read_each
 from lading.compaction.record_lines import RecordText, read
 from lading.log import Edit, Entry
 from lading.manifest import totals, unseal
@@ -49,16 +50,7 @@ class Listed(Struct, frozen=True):
 
 def listed(store: SessionStore, problems: list[str]) -> list[Listed]:
     """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
-    found = []
-    sessions = store.sessions()
-    with terminal.progress("reading", len(sessions)) as advance:
-        for tenant, session in sessions:
-            try:
-                found.append(_listed(store, tenant, session))
-            except DAMAGE as error:
-                problems.append(str(error))
-            advance(1)
-    return found
+    return list(read_each(store.sessions(), partial(_listed, store), problems, doing="reading"))
 
 
 def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
@@ -166,7 +158,8 @@ def _print_record(record: RecordText) -> None:
     table.add_column(overflow="fold")
     for line in record.lines:
         end = 0 if line.kind in ("files", "failing") else line.mark
-        mark, words = line.text[:end].rstrip(": "), terminal.printable(line.text[end:].replace("\t", "    "))
+        text = terminal.printable(line.text.replace("\t", "    "))  # As long as before: marks hold no tab.
+        mark, words = text[:end].rstrip(": "), text[end:]
         table.add_row(Text(mark, _MARKS.get(line.kind, "dim")), Text(words, "" if line.kind in _MARKS else "dim"))
     terminal.out.print(table)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 
 import click
 from rich.text import Text
 
 from lading.cli import terminal
 from lading.cli.plaintables import number
-from lading.cli.request_names import open_existing
-from lading.replay import Outcome, verify
+from lading.cli.request_names import end_damaged, open_existing, read_each
+from lading.replay import verify
 
 
 @click.command("verify")
@@ -25,13 +26,11 @@ def command(folder: str, as_json: bool) -> None:
     Example:
       lading verify ./store
     """
-    outcomes: list[Outcome] = []
+    problems: list[str] = []
     with terminal.clear_errors(), open_existing(folder) as store:
         sessions = store.sessions()
-        with terminal.progress("verifying", len(sessions)) as advance:
-            for tenant, session in sessions:
-                outcomes += verify(store, tenant=tenant, session=session)
-                advance(1)
+        found = read_each(sessions, lambda **name: list(verify(store, **name)), problems, doing="verifying")
+        outcomes = list(chain.from_iterable(found))
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if as_json:
         terminal.print_json({"manifests": len(outcomes), "wrong": len(wrong), "outcomes": outcomes})
@@ -43,4 +42,5 @@ def command(folder: str, as_json: bool) -> None:
         good = len(outcomes) - len(wrong)
         held = number(len(sessions), "session")
         terminal.out.print(f"{good} of {len(outcomes)} manifests of {held} rebuild byte for byte.")
+    end_damaged(problems)
     sys.exit(terminal.FOUND if wrong else 0)
