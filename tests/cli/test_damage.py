@@ -29,7 +29,7 @@ DAMAGES = {
     "an entry is gone": "DELETE FROM item WHERE session = {session} AND kind = 'entry' AND idx = 1",
     "a manifest is gone": "DELETE FROM item WHERE session = {session} AND kind = 'manifest' AND idx = 2",
     "a manifest is another": "UPDATE item SET body = x'7b7d' WHERE session = {session} AND kind = 'manifest'",
-    "an entry is another": "UPDATE item SET body = x'7b7d' WHERE session = {session} AND kind = 'entry' AND idx = 0",
+    "an entry is another": "UPDATE item SET body = x'7b7d' WHERE session = {session} AND kind = 'entry'",
     "counts are text": "UPDATE session SET entries = 'x' WHERE id = {session}",
     "an artifact is gone": "SELECT 1",
     "an artifact is a folder": "SELECT 1",

@@ -74,7 +74,7 @@ def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[Sessio
     for folder in folders:
         with open_existing(folder) as store:
             read = partial(stored, store, source=folder)
-            yield from read_each(store.sessions(), read, problems, doing="reading")
+            yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 
 def _from_files(files: Sequence[str]) -> Iterator[SessionData]:

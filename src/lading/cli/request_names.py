@@ -57,7 +57,7 @@ def open_existing(folder: str) -> SqliteStore:
 
 
 def read_each(
-    sessions: Sequence[tuple[str, str]], read: Callable[..., T], problems: list[str], *, doing: str
+    sessions: Sequence[tuple[str, str]], read: Callable[..., T], *, problems: list[str], doing: str
 ) -> Iterator[T]:
     """Each session as ``read`` gives it, of a tenant and session; why one cannot be read goes to ``problems``."""
     with terminal.progress(doing, len(sessions)) as advance:

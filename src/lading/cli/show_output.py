@@ -50,7 +50,7 @@ class Listed(Struct, frozen=True):
 
 def listed(store: SessionStore, problems: list[str]) -> list[Listed]:
     """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
-    return list(read_each(store.sessions(), partial(_listed, store), problems, doing="reading"))
+    return list(read_each(store.sessions(), partial(_listed, store), problems=problems, doing="reading"))
 
 
 def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
@@ -146,7 +146,7 @@ def _summed_up(record: RecordText) -> str:
     if record.calls.total:
         said.append(f"{number(record.calls.total, 'call')} in {number(record.calls.lines, 'line')}")
     return (
-        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens shortened to "
+        f"record of messages {record.first}-{record.last}, in the log {record.tokens_before:,} tokens shortened to "
         f"{record.tokens_after:,}: {', '.join(said)}"
     )
 
@@ -176,8 +176,8 @@ def _left(edit: Edit) -> str:
     span = f"entry {edit.first}" if edit.first == edit.last else f"entries {edit.first} to {edit.last}"
     where = f"; whole at {', '.join(edit.pointers)}" if edit.pointers else ""
     return (
-        f"edit {edit.index}: {edit.kind} {span} at call {edit.call}, {edit.tokens_before:,} tokens to "
-        f"{edit.tokens_after:,}: {edit.reason}{where}"
+        f"edit {edit.index}: {edit.kind} {span} at call {edit.call}, in the request "
+        f"{edit.tokens_before:,} tokens to {edit.tokens_after:,}: {edit.reason}{where}"
     )
 
 

@@ -99,6 +99,11 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True))
 
 
+def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], object]) -> None:
+    """The value as JSON, or what ``show`` prints."""
+    print_json(value()) if as_json else show()
+
+
 @contextmanager
 def progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
     """A progress bar on stderr where that is a terminal; yields a function that moves it on."""

@@ -29,8 +29,8 @@ def command(folder: str, as_json: bool) -> None:
     problems: list[str] = []
     with terminal.clear_errors(), open_existing(folder) as store:
         sessions = store.sessions()
-        found = read_each(sessions, lambda **name: list(verify(store, **name)), problems, doing="verifying")
-        outcomes = list(chain.from_iterable(found))
+        each = read_each(sessions, lambda **of: list(verify(store, **of)), problems=problems, doing="verifying")
+        outcomes = list(chain(*each))
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if as_json:
         terminal.print_json({"manifests": len(outcomes), "wrong": len(wrong), "outcomes": outcomes})

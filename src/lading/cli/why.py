@@ -46,17 +46,14 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
         wanted = _given(text)
         sessions = matching_sessions(store, tenant=tenant, session=session)
         problems: list[str] = []
-        records = read_each(sessions, partial(recorded, store), problems, doing="searching")
+        records = read_each(sessions, partial(recorded, store), problems=problems, doing="searching")
         # Of several sessions, those are asked that have such a call.
         asked = (record for record in records if len(sessions) == 1 or len(record.manifests) >= (call or 1))
         answers = [answered(record, wanted, call=call) for record in asked]
         if not answers:
             end_damaged(problems)
             raise InputError(f"No call {call or 1} in any of the {len(sessions)} sessions; ask for another.")
-    if as_json:
-        terminal.print_json({"answers": answers})
-    else:
-        _print(answers)
+    terminal.print_either(as_json, lambda: {"answers": answers}, show=lambda: _print(answers))
     end_damaged(problems)
     sys.exit(0 if any(given.verdict == "present" for given in answers) else terminal.FOUND)
 
@@ -64,8 +61,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
 def _given(text: str) -> str:
     """The text asked for, or stdin in its place without the newline that ends it."""
     if text != "-":
-        # A locale such as C leaves an argument undecoded.
-        return os.fsencode(text).decode("utf-8", "surrogateescape")
+        return os.fsencode(text).decode("utf-8", "surrogateescape")  # The locale C leaves it undecoded.
     # Bytes that are no text are found nowhere; they are no reason to fail.
     read = sys.stdin.buffer.read(_MOST_BYTES + 1)
     if len(read) > _MOST_BYTES:
