@@ -60,7 +60,7 @@ def test_a_name_that_the_system_cannot_write(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit), terminal.clear_errors():
         "Zürich".encode("ascii")
     assert capsys.readouterr().err == (
-        "error: 'Zürich' cannot be written in the encoding ascii. Set LC_ALL=C.UTF-8, or use another name.\n"
+        "error: 'Zürich' cannot be written in ascii. Set LC_ALL=C.UTF-8, or use another name.\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
@@ -45,10 +46,8 @@ def command(what: str, folder: str, as_json: bool) -> None:
             end_damaged(problems)
         elif not is_address and parse(what):
             request = named_snapshot(what)
-            folder = what.rpartition("@")[0]
-            terminal.print_either(
-                as_json, lambda: request_values(request), lambda: print_request(request, folder=folder)
-            )
+            show = partial(print_request, request, folder=what.rpartition("@")[0])
+            terminal.print_either(as_json, partial(request_values, request), show=show)
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "

@@ -61,10 +61,7 @@ def clear_errors() -> Iterator[None]:
     except LadingError as error:
         fail(str(error))
     except UnicodeEncodeError as error:
-        name = error.object.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        fail(
-            f"{name!r} cannot be written in the encoding {error.encoding}. Set LC_ALL=C.UTF-8, or use another name."
-        )
+        fail(f"'{error.object}' cannot be written in {error.encoding}. Set LC_ALL=C.UTF-8, or use another name.")
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # Whoever reads our output has read enough; click ends quietly.
