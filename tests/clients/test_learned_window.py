@@ -138,3 +138,14 @@ def test_a_session_learns_it_beside_an_answer_of_any_size(most: int) -> None:
             assert pack.tokens <= 8_000
             assert json.loads(pack.body)["max_tokens"] == most
             assert window(line) == (8_000, True)
+
+
+def test_a_request_is_made_smaller_where_its_answer_does_not_fit_beside_it() -> None:
+    with asked(MemoryStore()) as line:
+        tokens = line.pack(fields={"max_tokens": 4_000}).tokens
+        pack = line.retry(
+            "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's maximum context length is"
+            f" {tokens + 1_000} tokens and your request has {tokens} input tokens"
+        )
+        assert pack.tokens + 4_000 <= tokens + 1_000
+        assert window(line) == (tokens + 1_000, True)
