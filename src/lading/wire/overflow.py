@@ -70,8 +70,7 @@ _TEXTS = (
     r"(?:input|prompt|request) exceeds the (?:model's )?context window",
     rf"you passed {_TOKENS} input tokens .{{0,60}}context length is only {_LIMIT} tokens",
     rf"prompt \(length {_TOKENS}\) is longer than the maximum model length of {_LIMIT}",
-    rf"'?max_tokens' or 'max_completion_tokens' is too large: {_NUMBER}\. this model's maximum context length is"
-    rf" {_LIMIT} tokens and your request has {_TOKENS} input tokens",
+    rf"'?max_tokens' or 'max_completion_tokens' is too large: .{{0,70}} {_LIMIT} tokens .{{0,25}} {_TOKENS} input",
     # SGLang, Together
     rf"exceeds the model's maximum context length(?: of {_LIMIT} tokens"
     rf"(?:\. you requested a total of {_NUMBER} tokens: {_TOKENS} tokens from the input)?)?",
@@ -115,9 +114,7 @@ _TEXTS = (
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )
 
-_PARTS = re.compile(
-    rf"\(({_NUMBER}) in (?:the|your) (?:messages|prompt)[,;](?: ({_NUMBER}) in the functions)?", re.IGNORECASE
-)
+_PARTS = re.compile(rf"(?i)\(({_NUMBER}) in (?:the|your) (?:messages|prompt)[,;](?: ({_NUMBER}) in the func)?")
 """How OpenAI and those who follow it split the tokens of a request."""
 _RATE = re.compile(r"\b(?:tokens|requests) per (?:second|min|hour|day)|\bTP[MD]\b|rate.limit", re.IGNORECASE)
 _OTHERS = re.compile(r"""["`“«]|(?<!\w)'|'(?!\w)|max_(?:\w{1,20}_)?tokens""")
