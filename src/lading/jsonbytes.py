@@ -28,6 +28,11 @@ _sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 def dump(value: Any) -> bytes:
     """The value as JSON. Raises ValueError for a NaN, an infinite number or a value nested too deeply,
     TypeError for a non-JSON value."""
+    try:
+        if _is_plain(value):
+            return msgspec.json.encode(value)
+    except (UnicodeError, RecursionError):
+        pass
     return _encoded(_compact, value)
 
 
@@ -43,7 +48,11 @@ def load(data: bytes | str) -> Any:
         # Several times as fast, and equal wherever it reads at all: it refuses NaN and lone surrogates.
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return _loaded(data)
+        pass
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
 
 
 def dump_value(value: msgspec.Struct) -> bytes:
@@ -64,11 +73,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _loaded(data: bytes | str) -> Any:
-    try:
-        return json.loads(data)
-    except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
+def _is_plain(value: Any) -> bool:
+    """Whether msgspec, which is several times as fast, writes the value as json does: numbers differ."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and _is_plain(inner) for key, inner in value.items())
+    return all(map(_is_plain, value)) if kind in (list, tuple) else kind in (str, bool, type(None))
 
 
 def _encoded(encoder: json.JSONEncoder, value: Any) -> bytes:
