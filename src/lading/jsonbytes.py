@@ -26,11 +26,11 @@ _sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def dump(value: Any) -> bytes:
-    """The value as JSON. Raises ValueError for a NaN, an infinite number or a value nested too deeply,
-    TypeError for a non-JSON value."""
+    """The value as JSON. Raises ValueError for NaN, infinity and what is nested too deeply, TypeError for no JSON."""
     try:
         if _is_plain(value):
-            return msgspec.json.encode(value)
+            # A copy, because the original has room behind it for up to as much again.
+            return bytes(memoryview(msgspec.json.encode(value)))
     except (UnicodeError, RecursionError):
         pass
     return _encoded(_compact, value)
@@ -42,8 +42,7 @@ def canonical(value: Any) -> bytes:
 
 
 def load(data: bytes | str) -> Any:
-    """The value that JSON bytes spell. Raises ValueError for anything else, with a position where there is
-    one; also for JSON nested too deeply."""
+    """The value of JSON bytes. Raises ValueError, with a position where there is one; also if nested too deeply."""
     try:
         # Several times as fast, and equal wherever it reads at all: it refuses NaN and lone surrogates.
         return msgspec.json.decode(data)
