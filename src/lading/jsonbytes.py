@@ -26,7 +26,7 @@ _sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def dump(value: Any) -> bytes:
-    """The value as JSON. Raises ValueError for NaN, infinity and what is nested too deeply, TypeError for others."""
+    """The value as JSON. Raises ValueError for NaN, infinity or too deep nesting, TypeError for other values."""
     try:
         if _is_plain(value):
             # A copy, because the original has room behind it for up to as much again.
