@@ -116,6 +116,11 @@ class Engine:
         return self._known.calibration
 
     @property
+    def accepted_tokens(self) -> int:
+        """The largest input that the provider has taken, by its own count."""
+        return self._known.accepted_tokens
+
+    @property
     def frame(self) -> Frame | None:
         """Settings, tools and fields of the last request; None when there was none."""
         return self._recorder.frame
@@ -158,7 +163,7 @@ class Engine:
             name = known_as[position] if known_as else None
             self._events += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
         known = self._known
-        self._recorder.known = known.reported(usage, self.settings, self.history)
+        self._recorder.known = known.reported(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self._events.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
 
@@ -339,7 +344,7 @@ class Engine:
             if rescue is None:
                 strategy = self.settings.strategy_name
                 raise window_exceeded(self._counts(fitted), fitted.room_tokens, strategy=strategy)
-            deciding.apply(rescue, plan, pressure)
+            deciding.apply(rescue, plan, pressure=pressure)
 
     def _encode(self, request: Request, view: View, detail: Detail) -> list[Violation]:
         tools, tools_tokens = self._offer.at(detail), self._offer.tokens(detail)

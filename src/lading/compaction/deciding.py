@@ -53,22 +53,22 @@ class Deciding:
             arrival, items = Arrival(plan.view.items[position], plan.view), len(plan.view)
             draft = self._guarded(partial(admitted, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
-                self.apply(draft, plan, pressure)
+                self.apply(draft, plan, pressure=pressure)
             position += 1 + len(plan.view) - items
         pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
         decide = partial(compacted, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guarded(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
         for draft in compaction.drafts:
-            self.apply(draft, plan, pressure)
+            self.apply(draft, plan, pressure=pressure)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
             pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
             if rescue := emergency(plan.view, pressure):
                 self.overrule("they did not fit the window")
-                self.apply(rescue, plan, pressure)
+                self.apply(rescue, plan, pressure=pressure)
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
-    def apply(self, draft: Draft, plan: Plan, pressure: Pressure) -> None:
+    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
         """Add a draft to the plan if it breaks no rule. Raises PackError for one that does, where strict."""
         fault = unsound(draft, plan.view, entries=plan.view.last_entry(len(plan.view)) + 1, session=self._session)
         if not fault:

@@ -47,6 +47,8 @@ class Known(Struct, frozen=True):
 
     calibration: Calibration
     last: Last = Last()
+    accepted_tokens: int = 0
+    """The largest input of this model that its provider has reported: no window is smaller."""
     has_doubted: bool = False
     """Whether a report that cannot be true was an event already."""
 
@@ -104,17 +106,24 @@ class Known(Struct, frozen=True):
         """Return what is known where counts start from what another session learned of the model."""
         return replace(self, calibration=replace(calibration, last=None, surprises=0))
 
-    def reported(self, usage: Reported | None, settings: Settings, history: History) -> Known:
+    def reported(self, usage: Reported | None, settings: Settings, *, history: History) -> Known:
         """Calibrate by the usage of the last request; once, and not where it held pictures or documents. What is
         more than the window was not of this request alone; a report that cannot be true teaches nothing."""
         if usage is None or not self.awaits_report:
             return self
+        known = self.accepted(usage, settings)
         is_more = usage.input_tokens > settings.budget.window_tokens
         if is_more or self._showed_media(history) or self._believes(usage.input_tokens, settings, history):
-            return self._learned(0 if is_more else usage.input_tokens, history)
+            return known._learned(0 if is_more else usage.input_tokens, history)
         calibration = self.calibration.doubted() if usage.input_tokens else None
-        known = self._learned(0, history)
+        known = known._learned(0, history)
         return replace(known, calibration=calibration or known.calibration, has_doubted=True)
+
+    def accepted(self, usage: Reported | None, settings: Settings) -> Known:
+        """Learn that the provider took this input; what is more than the window was not of one request."""
+        tokens = usage.input_tokens if usage else 0
+        is_more = self.accepted_tokens < tokens <= settings.budget.window_tokens
+        return replace(self, accepted_tokens=tokens) if is_more else self
 
     def refused(self, tokens: int, history: History) -> Known:
         """Learn that the provider found the last request too long and counted so many tokens; 0: it does not say,

@@ -106,7 +106,10 @@ class Recorder:
         )
         known = replace(known, last=seen)
         for entry in history.entries[last.seen.entries :]:
-            known = known.reported(entry.usage, self.settings, history)
+            known = known.reported(entry.usage, self.settings, history=history)
+        is_own = all(same_model(manifest.frame.card, self.settings.card) for manifest in recent if manifest.frame)
+        for entry in history.entries[recent[0].seen.entries :] if is_own else ():
+            known = known.accepted(entry.usage, self.settings)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
             known = known.shortened(len(history.view))
         if self.frame is not None and not (is_same and same_model(self.frame.card, self.settings.card)):
