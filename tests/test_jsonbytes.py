@@ -118,4 +118,4 @@ def test_a_value_that_holds_itself_is_refused() -> None:
     value: dict[str, Any] = {"text": "a"}
     value["again"] = [value]
     with pytest.raises(ValueError, match=r"[Cc]ircular|nested"):
-        dump(value)
+        jsonbytes.dump(value)
