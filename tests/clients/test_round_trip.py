@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 from lading.clients import wrap
-from lading.session.matching import essence
+from lading.session.matching import fingerprint
 from lading.wire import find_wire
 from tests.clients.agents import MODELS
 from tests.replies import messages_reply
@@ -57,9 +57,9 @@ MIRROR = Mirror()
 
 
 def known_again(wire: str, told: Any, create: Callable[..., Any]) -> str:
-    """The essence of the answer as the wrapped client takes it in, after its caller told it again."""
+    """The fingerprint of the answer as the wrapped client takes it in, after its caller told it again."""
     create(model=MODELS[wire], messages=[HELLO, told, HELLO])
-    return essence(find_wire(wire).decode({"messages": [MIRROR.sent["messages"][1]]}).messages[0])
+    return fingerprint(find_wire(wire).decode({"messages": [MIRROR.sent["messages"][1]]}).messages[0])
 
 
 BLOCKS = {
@@ -75,7 +75,7 @@ HOW = st.sampled_from(list(DUMPS))
 def test_a_block_of_any_kind_is_known_again(kinds: Any, how: str, data: st.DataObject) -> None:
     content = data.draw(BLOCKS[kinds])
     MIRROR.answer = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": content}
-    expected = essence(find_wire("anthropic").replies.read(MIRROR.answer).message)
+    expected = fingerprint(find_wire("anthropic").replies.read(MIRROR.answer).message)
     messages: Any = MIRROR.anthropic.messages if kinds is ContentBlock else MIRROR.anthropic.beta.messages
     said = messages.create(model=MODELS["anthropic"], max_tokens=9, messages=[HELLO])
     told = {"role": "assistant", "content": [DUMPS[how](block) for block in said.content]}
@@ -87,7 +87,7 @@ def test_a_block_of_any_kind_is_known_again(kinds: Any, how: str, data: st.DataO
 def test_a_chat_message_of_any_kind_is_known_again(how: str, message: dict[str, Any]) -> None:
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     MIRROR.answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "x", "choices": [choice]}
-    expected = essence(find_wire("openai_chat").replies.read(MIRROR.answer).message)
+    expected = fingerprint(find_wire("openai_chat").replies.read(MIRROR.answer).message)
     create: Any = MIRROR.openai.chat.completions.create
     said = create(model=MODELS["openai_chat"], messages=[HELLO])
     assert known_again("openai_chat", DUMPS[how](said.choices[0].message), create) == expected

@@ -192,7 +192,7 @@ def test_nothing_is_withdrawn_out_of_what_one_edit_shows() -> None:
         assert not line.withdraw(2)
         line.add("Do it otherwise.")
         assert line.pack().violations == ()
-        assert line.withdraw(len(line.told) - 1)
+        assert line.withdraw(len(line.known) - 1)
         assert line.pack().violations == ()
 
 
@@ -289,13 +289,13 @@ def test_how_many_messages_were_shown_is_known_after_a_turn_too() -> None:
         line.add(HEAD)
         for number in range(3):
             stepped(line, number)
-        told = len(line.told)
+        told = len(line.known)
         assert line.shown == told - 2
         line.withdraw(told - 2)
-        assert (line.shown, len(line.told)) == (told - 2, told - 2)
+        assert (line.shown, len(line.known)) == (told - 2, told - 2)
         line.add("Something else.")
         line.pack()
-        assert line.shown == len(line.told) == told - 1
+        assert line.shown == len(line.known) == told - 1
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_tokens": 300}])

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.errors import InputError, PastChanged
+from lading.errors import InputError
 from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
-from lading.session.matching import Told, essence
+from lading.session.matching import Matched, fingerprint, match
 from lading.wire import find_wire
 from tests.histories import histories
 
 
 def chat(message: dict[str, object]) -> str:
     (decoded,) = find_wire("openai_chat").decode({"messages": [message]}).messages
-    return essence(decoded)
+    return fingerprint(decoded)
 
 
 def test_how_a_client_writes_a_message_makes_no_difference() -> None:
@@ -40,21 +40,19 @@ def test_what_a_message_says_makes_a_difference() -> None:
         Message("tool", (ToolResult("1", (Text("a"),)),)),
         Message("tool", (ToolResult("1", (Text("a"),), is_error=True),)),
     ]
-    assert len({essence(message) for message in messages}) == len(messages)
+    assert len({fingerprint(message) for message in messages}) == len(messages)
 
 
 def test_reasoning_that_a_client_does_not_keep_makes_no_difference() -> None:
     thought = Message("assistant", (Reasoning("hm", "sig"), Text("yes")))
-    assert essence(thought) == essence(Message("assistant", (Text("yes"),)))
+    assert fingerprint(thought) == fingerprint(Message("assistant", (Text("yes"),)))
 
 
 ROLES = {"s": "system", "u": "user", "v": "user", "a": "assistant", "b": "assistant", "t": "tool", "r": "tool"}
 
 
-def new(known: str, given_: str) -> int:
-    return Told((letter, at) for at, letter in enumerate(known)).new_from(
-        list(given_), roles=[ROLES[letter] for letter in given_]
-    )
+def matched(known: str, given_: str) -> Matched:
+    return match(list(known), list(given_), roles=[ROLES[letter] for letter in given_])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,8 @@ def new(known: str, given_: str) -> int:
     ],
 )
 def test_what_is_new_is_found(known: str, given_: str, start: int) -> None:
-    assert new(known, given_) == start
+    found = matched(known, given_)
+    assert (found.kind != "differs", found.position) == (True, start)
 
 
 @pytest.mark.parametrize(
@@ -87,26 +86,26 @@ def test_what_is_new_is_found(known: str, given_: str, start: int) -> None:
     [("suat", "sva", 1), ("suat", "subt", 2), ("suat", "sua", 3), ("suatb", "suatar", 4), ("uat", "vatb", 0)],
 )
 def test_a_changed_past_says_where(known: str, given_: str, position: int) -> None:
-    with pytest.raises(PastChanged, match="fork") as raised:
-        new(known, given_)
-    assert raised.value.position == position
+    assert matched(known, given_) == Matched("differs", position)
 
 
 @given(histories(max_size=12), st.data())
 def test_any_history_told_again_adds_only_what_is_new(history: list[Message], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(history)))
-    known = [essence(message) for message in history]
+    known = [fingerprint(message) for message in history]
     roles = ["tool" if message.results else message.role for message in history]
-    assert Told((letter, at) for at, letter in enumerate(known[:cut])).new_from(known, roles=roles) == cut
+    assert match(known[:cut], known, roles=roles) == match(known[:cut], known) == Matched("continues", cut)
+    start = data.draw(st.integers(0, cut))
+    assert match(known[:cut], known[start:], start=start) == Matched("continues", cut)
 
 
 def test_nothing_handed_in_adds_nothing() -> None:
-    assert new("su", "") == 0
+    assert matched("su", "") == Matched("overlaps", 0)
 
 
 def test_a_number_that_json_cannot_carry_is_a_typed_error() -> None:
     with pytest.raises(InputError, match="NaN"):
-        essence(Message("user", (Opaque({"type": "odd", "value": float("nan")}),)))
+        fingerprint(Message("user", (Opaque({"type": "odd", "value": float("nan")}),)))
 
 
 def test_a_part_of_a_kind_of_its_own_is_known_by_its_meaning() -> None:
@@ -118,5 +117,5 @@ def test_a_part_of_a_kind_of_its_own_is_known_by_its_meaning() -> None:
     }
     kept = {"content": [{"from_": "x", "b": 1}], "cache_control": {"type": "ephemeral"}, "type": "ran"}
     other = {"type": "ran", "caller": {"type": "program"}, "content": [{"b": 1, "from": "x"}]}
-    known, again, else_ = (essence(Message("assistant", (Opaque(value),))) for value in (issued, kept, other))
+    known, again, else_ = (fingerprint(Message("assistant", (Opaque(value),))) for value in (issued, kept, other))
     assert known == again != else_

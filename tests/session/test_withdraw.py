@@ -36,7 +36,7 @@ def test_what_is_withdrawn_leaves_the_request_and_stays_in_the_log(tmp_path: Pat
         session.add(HEAD)
         steps(session, 0, 3)
         before = session.pack(CHAT_TOOLS)
-        session.withdraw(len(session.told) - 2)
+        session.withdraw(len(session.known) - 2)
         pack = session.pack(CHAT_TOOLS)
         assert b"content-2" in before.body
         assert b"content-2" not in pack.body
@@ -49,9 +49,9 @@ def test_what_is_withdrawn_leaves_the_request_and_stays_in_the_log(tmp_path: Pat
         steps(session, 2, 4)
         assert not any(part.call_id.endswith("_2") for entry in session.entries for part in entry.message.results)
         expected = session.pack(CHAT_TOOLS).body
-        known = len(session.told)
+        known = len(session.known)
     with line(tmp_path) as session:
-        assert len(session.told) == known
+        assert len(session.known) == known
         assert session.pack(CHAT_TOOLS).body == expected
     with open_store("sqlite", str(tmp_path)) as store:
         assert not [item for item in verify(store, tenant="default", session="session") if item.problem]
@@ -63,7 +63,7 @@ def turned(store: Any, turns: list[tuple[int, int]]) -> Session:
     session.add(HEAD)
     number = 0
     for back, forth in turns:
-        session.withdraw(max(len(session.told) - back, 2))
+        session.withdraw(max(len(session.known) - back, 2))
         steps(session, number, number + forth, words=400)
         number += forth
     return session

@@ -23,7 +23,7 @@ from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
 from lading.messages import Message, Text, ToolResult
 from lading.request.pack import Pack
-from lading.session.matching import essence
+from lading.session.matching import fingerprint
 from lading.stores.leases import Lease
 from lading.wire import Wire
 from lading.wire.replies import Reply, SseEvent, summed
@@ -136,13 +136,13 @@ class Call:
         if reply.choices > 1:
             return data, None
         if not restores:
-            self._record(reply, essence(reply.message))
+            self._record(reply, fingerprint(reply.message))
             return self._billed(value) or data, None
         if not others and self._restores <= MOST_RESTORES:
             self._spent = summed(self._spent, _usage_of(value))
             return b"", self._restored(reply)
         shown = self._replies.without(value, RESTORE)
-        self._record(reply, essence(self._replies.read(shown).message))
+        self._record(reply, fingerprint(self._replies.read(shown).message))
         self._answer(reply)
         return self._billed(shown) or jsonbytes.dump(shown), None
 
@@ -194,7 +194,7 @@ class Call:
         if not reply.complete:
             self.lost()
             return
-        self._record(reply, essence(self._stream.shown()))
+        self._record(reply, fingerprint(self._stream.shown()))
         if self._restoring(reply)[0]:
             self._answer(reply)
 
@@ -242,7 +242,7 @@ class Call:
         return self._session.request(at_s=self._conversations.clock(), cause="restore").body
 
     def _record(self, reply: Reply, known_as: str) -> None:
-        if known_as and self._session.told.ends_with(known_as):
+        if known_as and self._session.known[-1:] == [known_as]:
             return
         self._session.extend([reply.message], known_as=[known_as], usage=reply.usage)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import takewhile
 from threading import Lock
@@ -17,16 +17,16 @@ from typing import Any, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
-from lading.clients.history import DIGEST_BYTES, Asked, History, forces
+from lading.clients.history import DIGEST_BYTES, Asked, History, Opening, forces
 from lading.clients.marks import arranged, head_of
 from lading.clients.sharing import SharedSession
 from lading.clients.wrapping import Wrapping, guarded, logged, words
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
-from lading.messages import Message, Tool
+from lading.messages import Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card
-from lading.session.matching import essence
+from lading.session.matching import Matched, match
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
 from lading.wire import Wire
@@ -44,13 +44,13 @@ class Conversation:
 
     def __init__(self, session: SharedSession, head: str) -> None:
         self.session, self.head = session, head
+        self.opening: Opening | None = None
+        """The opening of the last request."""
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False
         """Closed: its session was closed, to be opened again when it is wanted."""
         self._given = b""
-        """The digests of the messages that the last request told, after those at its start."""
-        self._known = len(session.told)
-        """How many messages the session knew when ``_given`` was all of them."""
+        """The digests of the messages of the last request, after those at its start: all that was known then."""
         self._settled = session.shown
         """How many messages stand for good; what came after may be told otherwise once."""
         self._tools_given: Any = None
@@ -69,80 +69,77 @@ class Conversation:
 
     def left(self, history: History) -> bool:
         """End the call that streams where a history goes beyond it: its caller is gone. Whether it is over."""
-        if self.leave and (end := self.leave()) and self.news(history):
+        if self.leave and (end := self.leave()) and self.continued(history) not in (None, len(history)):
             end()
         return not self.busy
 
-    def news(self, history: History) -> list[Message] | None:
-        """The messages that are new in a history; None when it does not go on from all that is known."""
-        if not self._leads(history):
-            return None
-        if self._given and history.digests.startswith(self._given):
-            messages = history.messages_from(len(self._given) // DIGEST_BYTES)
-            expected = self.session.told.after(self._known)
-            essences = list(map(essence, messages[: len(expected)]))
-        else:
-            messages, expected = history.messages, self.session.told.after(len(history.leading))
-            essences = history.essences[: len(expected)]
-        return messages[len(expected) :] if essences == list(expected) else None
+    def continued(self, history: History) -> int | None:
+        """Return the position from which messages are new; None when the history differs from all that is known."""
+        matched = self._match(history)
+        return matched.position if matched and matched.kind == "continues" else None
 
-    def turning(self, history: History, *, named: bool) -> int | None:
-        """The position among the known messages from which on a history tells another end, where only the last
-        call is told otherwise: a reply asked for again or written in another way, a last message edited. None
-        when it is another conversation."""
-        if not self._leads(history):
+    def diverged(self, history: History, *, named: bool) -> int | None:
+        """Return the position from which a history has another end, where only the last call differs: a reply asked
+        for again or written in another way, a last message edited. None when it is another conversation."""
+        matched, leading = self._match(history), history.opening.leading
+        if matched is None or matched.position <= len(leading) or matched.position < self._settled:
             return None
-        leading, told = len(history.leading), self.session.told
-        position = told.shared([*told.after(0)[:leading], *history.essences])
-        if position <= leading or position < self._settled:
-            return None
-        if named or any(history.role(at) == "assistant" for at in range(position - leading)):
-            return position
+        if named or history.has_reply_before(matched.position):
+            return matched.position
         # Before the first reply, another conversation may start alike; unless the caller named this one.
-        same = history.leads == list(told.after(0)[:leading])
-        return position if same and position < leading + len(history) else None
+        is_same = self._is_instructed(history) and matched.position < len(history)
+        return matched.position if is_same else None
 
-    def turn(self, history: History, position: int) -> list[Message] | None:
-        """Go on from a position that ``turning`` found; the messages that are new. None where an edit shows what
-        came before and after in one piece."""
+    def withdraw(self, history: History, position: int) -> bool:
+        """Go on from a position that ``diverged`` found. False where an edit shows what is before and after it in
+        one piece."""
         if not self.session.withdraw(position):
-            return None
-        self._settled = len(history.leading) + len(history.messages)
-        self._given = b""
-        return history.messages[position - len(history.leading) :]
+            return False
+        self._settled, self._given = len(history), b""
+        return True
 
-    def take(self, body: dict[str, Any], history: History, *, news: Sequence[Message]) -> None:
-        """Take in what is new, and what the request offers beside it."""
-        session, wire = self.session, self.session.wire
+    def take(self, body: dict[str, Any], history: History, *, position: int) -> None:
+        """Take in the messages from a position on, and the tools and other fields of the request."""
+        session, wire, leading = self.session, self.session.wire, history.opening.leading
+        new = history.read(position)
         if not session.entries:
-            news = [*history.leading, *news]
-        elif history.leads != list(session.told.after(0)[: len(history.leading)]):
-            session.instruct(history.leading)
-        if news:
-            self._settled = max(self._settled, len(session.told))
-        session.extend(news, known_as=[essence(message) for message in news], stored=False)
-        self._given, self._known = history.digests, len(session.told)
+            new = [*leading, *new]
+        elif not self._is_instructed(history):
+            session.instruct([message for message, _ in leading])
+        if new:
+            self._settled = max(self._settled, len(session.known))
+        session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
+        self.opening, self._given = history.opening, history.digests
         emptied: dict[str, Any] = {"tools": []} if body.get("tools") else {}
         fields, tools = arranged(
             dict(wire.decode(body | {"messages": []} | emptied).template or {}),
             body.get("tools"),
             given=history.marks,
-            head=head_of(session, history.leading),
-            leading=len(history.leading),
+            head=head_of(session, [message for message, _ in leading]),
+            leading=len(leading),
         )
         if tools != self._tools_given:
             self._tools_given = tools
             self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
         session.offer(self._tools, fields, restore=not forces(body))
 
-    def _leads(self, history: History) -> bool:
-        """Whether as many system messages stand at the start."""
-        systems = takewhile(lambda entry: entry.message.role == "system", self.session.entries)
-        return sum(1 for _ in systems) == len(history.leading)
+    def _match(self, history: History) -> Matched | None:
+        """Match a history with what the session knows, whatever the system messages at the start say; None where it
+        has another number of these."""
+        leading, known = len(history.opening.leading), self._given
+        if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
+            return None
+        start = leading + (len(known) // DIGEST_BYTES if history.digests.startswith(known) else 0)
+        return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
+
+    def _is_instructed(self, history: History) -> bool:
+        """Whether the system messages at the start say what the session knows."""
+        leading = [known_as for _, known_as in history.opening.leading]
+        return leading == self.session.known[: len(leading)]
 
 
-Taken: TypeAlias = tuple[Conversation, list[Message], Lease]
-"""A conversation, what is new in it, and the right to make its call."""
+Taken: TypeAlias = tuple[Conversation, int, Lease]
+"""A conversation, the position from which messages are new in it, and the right to make its call."""
 
 
 class Conversations:
@@ -180,7 +177,9 @@ class Conversations:
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[Conversation, Lease]:
         """The conversation that a request belongs to, with what is new in it taken in, and the right to make
         its call. Raises LadingError when the request cannot be read."""
-        asked = Asked(body, wire, name)
+        with self._lock:
+            openings = [one.opening for one in self._open.values() if one.opening and one.session.wire == wire]
+        asked = Asked(body, wire, name, openings=openings)
         found: Taken | None = None
         while found is None:
             # Opening a stored session takes a while: only requests for the same conversation wait for it.
@@ -188,12 +187,12 @@ class Conversations:
                 group = self._groups.setdefault(asked.wanted, Lock())
             with group:
                 found = self._find(asked)
-        conversation, news, lease = found
+        conversation, position, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
             conversation.session.narrow(self.windows.get(asked.model))
             with self.dropping(conversation.session):
-                conversation.take(body, asked.history, news=news)
+                conversation.take(body, asked.history, position=position)
             undo.pop_all()
         return conversation, lease
 
@@ -276,16 +275,16 @@ class Conversations:
         """The conversation that a request goes on with or begins; None where another took it: then look again."""
         history, name, tried = asked.history, asked.name, self._alike(asked, busy=False)
         # A conversation that got no answer yet is the start of many.
-        for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
-            if conversation.news(history) is not None:
+        for conversation in sorted(tried, key=lambda one: -len(one.session.known)):
+            if conversation.continued(history) is not None:
                 return self._taken(self._current(conversation, asked), asked)
         try:
             for conversation in self._stored(asked):
                 tried.append(conversation)
-                if conversation.news(history) is not None:
+                if conversation.continued(history) is not None:
                     return self._taken(conversation, asked)
             for at, conversation in enumerate(tried):
-                if (position := conversation.turning(history, named=bool(name))) is None:
+                if (position := conversation.diverged(history, named=bool(name))) is None:
                     continue
                 tried[at] = self._current(conversation, asked)
                 if taken := self._taken(tried[at], asked, position=position):
@@ -302,27 +301,27 @@ class Conversations:
         if begun := self._begun(asked):
             if name and begun.name != name:
                 self.tell(Forked(name, begun.name))
-            return self._taken(Conversation(begun, history.head), asked)
+            return self._taken(Conversation(begun, history.opening.head), asked)
         return None
 
     def _taken(self, conversation: Conversation, asked: Asked, *, position: int | None = None) -> Taken | None:
-        """A conversation with what is new in it, from ``position`` on where its end is told otherwise, and the
-        right to make its call. None where it cannot be gone on with like that, or not any more."""
+        """Return a conversation with the right to make its call, from ``position`` on where the history has another
+        end. None where it cannot continue like that, or not any more."""
         history, lease = asked.history, self._claimed(conversation, asked)
         if lease is None:
             return None
         with ExitStack() as undo:
             undo.callback(lease.release)
             if not conversation.session.entries:
-                news: list[Message] | None = history.messages
+                position = len(history.opening.leading)
             elif position is None:
-                news = conversation.news(history)
-            else:
-                news = conversation.turn(history, position)
-            if news is None:
+                position = conversation.continued(history)
+            elif not conversation.withdraw(history, position):
+                return None
+            if position is None:
                 return None
             undo.pop_all()
-        return conversation, news, lease
+        return conversation, position, lease
 
     def _current(self, conversation: Conversation, asked: Asked) -> Conversation:
         """The conversation, opened anew where another process went on with it or a name is told another model."""
@@ -361,7 +360,7 @@ class Conversations:
         return [
             one
             for own, one in conversations
-            if (is_numbered(own, asked.name) if asked.name else one.head == asked.history.head)
+            if (is_numbered(own, asked.name) if asked.name else one.head == asked.history.opening.head)
             and one.busy == busy
             and own not in asked.held
             and one.session.wire == asked.wire
@@ -374,7 +373,7 @@ class Conversations:
         stored = [session for session in self._stored_names() if is_numbered(session, asked.wanted)]
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
             if session not in self._open and session not in asked.held:
-                yield Conversation(self._session(asked, session), asked.history.head)
+                yield Conversation(self._session(asked, session), asked.history.opening.head)
 
     def _stored_names(self) -> Iterator[str]:
         return (session for tenant, session in self._store.sessions() if tenant == self.wrapping.options.tenant)

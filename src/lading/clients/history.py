@@ -1,59 +1,81 @@
-"""What a request tells of its conversation: the whole of it, from the first message on."""
+"""Read the history that a request gives: the whole conversation, of which only what is new is decoded."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from hashlib import sha256
-from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from lading import jsonbytes
 from lading.clients.marks import Place, kept_places, marks_in
 from lading.messages import Message
 from lading.session.coercion import MARK, unmarked
-from lading.session.matching import essence
+from lading.session.matching import fingerprint
 from lading.wire import Wire
 
-MARKED_LEVELS = 3
-"""Messages, their blocks, and the blocks of results in them bear cache marks."""
 DIGEST_BYTES = 16
 _MARK = MARK.encode()
 _FORCING = frozenset({"required", "any", "tool"})
+_NAMING = ("model", "system")
+_SYSTEM = ("system", "developer")
+
+Read: TypeAlias = tuple[Message, str]
+"""A message with its fingerprint."""
 
 
 class GivenMessages(Sequence[Any]):
     """The messages of a request as they came, each decoded when it is asked for."""
 
-    def __init__(self, raws: Sequence[Any], *, may_bear: bool) -> None:
-        """``raws``: the JSON of each. ``may_bear``: whether a cache mark may stand in them."""
+    def __init__(self, raws: Sequence[Any], *, may_bear: bool, envelope: bytes) -> None:
+        """``raws``: the JSON of each. ``may_bear``: whether a cache mark may be in them. ``envelope``: the JSON of
+        the other fields that name a conversation."""
         self.raws = raws
-        self._may_bear = may_bear
+        self._may_bear, self._envelope = may_bear, envelope
         self._decoded: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self.raws)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        at = range(len(self))[at]
+        at = range(len(self.raws))[at]
         if at not in self._decoded:
             self._decoded[at] = jsonbytes.load(self.raws[at])
         return self._decoded[at]
 
+    def find(self, is_wanted: Callable[[object], bool]) -> int:
+        """Return the index of the first message with such a role, or the length."""
+        roles = (item.get("role") if isinstance(item, dict) else None for item in self)
+        return next((at for at, role in enumerate(roles) if is_wanted(role)), len(self))
+
     @cached_property
-    def bearing(self) -> Set[int]:
-        """Those that bear a cache mark."""
+    def unmarked(self) -> Mapping[int, Any]:
+        """Those that bear cache marks, without them."""
         may = (at for at, raw in enumerate(self.raws) if _MARK in bytes(raw)) if self._may_bear else ()
-        return {at for at in may if _bear_mark((self[at],), levels=MARKED_LEVELS)}
+        return {at: bare for at in may if (bare := unmarked(self[at])) is not self[at]}
+
+    @cached_property
+    def digests(self) -> bytes:
+        """``DIGEST_BYTES`` for the envelope, and for the bytes of each message without cache marks."""
+        raws = [self._envelope, *self.raws]
+        for at, bare in self.unmarked.items():
+            raws[1 + at] = jsonbytes.dump(bare)
+        return b"".join([sha256(raw).digest()[:DIGEST_BYTES] for raw in raws])
+
+    def select(self, start: int, end: int, kept: Set[Place] = frozenset()) -> list[Any]:
+        """Return the messages between two indices with marks only at the places ``kept``."""
+        marked = self.unmarked
+        return [
+            unmarked(self[at], place=(at,), kept=kept) if at in marked else self[at] for at in range(start, end)
+        ]
 
 
 def read_body(data: bytes) -> Any:
-    """A request's body, with its list of messages as ``GivenMessages``. Raises ValueError."""
+    """Read a request's body, with its list of messages as ``GivenMessages``. Raises ValueError."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         raws = msgspec.json.decode(fields.pop("messages"), type=list[msgspec.Raw])
@@ -61,84 +83,92 @@ def read_body(data: bytes) -> Any:
         value = jsonbytes.load(data)
         if isinstance(value, dict) and isinstance(items := value.get("messages"), list):
             written = [json.dumps(item).encode() for item in items]
-            return value | {"messages": GivenMessages(written, may_bear=True)}
+            envelope = json.dumps([value.get(name) for name in _NAMING]).encode()
+            return value | {"messages": GivenMessages(written, may_bear=True, envelope=envelope)}
         return value
     values = {name: jsonbytes.load(raw) for name, raw in fields.items()}
-    return values | {"messages": GivenMessages(raws, may_bear=_MARK in data)}
+    envelope = b",".join([bytes(fields.get(name, b"")) for name in _NAMING])
+    return values | {"messages": GivenMessages(raws, may_bear=_MARK in data, envelope=envelope)}
+
+
+class Opening(Struct, frozen=True):
+    """The messages before the first reply: a conversation is found by them."""
+
+    leading: list[Read]
+    """The system messages at the start."""
+    start: int
+    """Index of the first other message in the request's list; one provider format has ``leading`` elsewhere."""
+    reply: int
+    """Index of the first reply, or the length of the list."""
+    head: str
+    """Digest of model, provider format and the messages between ``leading`` and the first reply."""
+    digests: bytes
+    """Of all these bytes and the first reply, as ``GivenMessages.digests``; empty where there is no reply yet."""
 
 
 class History:
-    """What a request tells: the system messages at its start, and the messages after them as they came."""
+    """The history that a request gives. Positions in it count the system messages at its start."""
 
-    def __init__(self, body: Mapping[str, Any], wire: Wire) -> None:
-        """Raises WireError when the messages at the start cannot be read."""
+    def __init__(self, body: Mapping[str, Any], wire: Wire, *, openings: Iterable[Opening] = ()) -> None:
+        """``openings``: of earlier requests; one that this history starts with is not decoded again. Raises
+        WireError when the opening cannot be decoded."""
         given = self._given = body["messages"]
-        self.marks = marks_in(given, given.bearing)
-        """The caller's cache marks, by where they stand."""
-        self._kept = kept_places(given, self.marks, wire=wire.name)
         self._wire = wire
-        self._start = 0 if wire.name == "anthropic" else _systems(given)
-        self.leading = _leading(body, self._items(0, self._start), wire)
-        first = takewhile(lambda at: self.role(at) != "assistant", range(len(self)))
-        before = sum(1 for _ in first)
-        self.has_replies = before < len(self)
-        self.head = _head(str(body.get("model", "")), wire, self._items(self._start, self._start + before))
+        self._start, self._read = 0, list[Read]()
+        self.marks = marks_in(given, given.unmarked)
+        """The caller's cache marks by their places."""
+        known = next((one for one in openings if one.digests and given.digests.startswith(one.digests)), None)
+        reply = known.reply if known else given.find(lambda role: role == "assistant")
+        self._kept = kept_places(given, self.marks, head=reply, wire=wire.name)
+        self.opening = known or self._open(body, reply)
+        self._leading = len(self.opening.leading)
+        self._offset = self.opening.start - self._leading
 
     def __len__(self) -> int:
-        """How many messages stand after those at the start."""
-        return len(self._given) - self._start
-
-    def role(self, position: int) -> object:
-        """The role of the message at a position after those at the start."""
-        item = self._given[self._start + position]
-        return item.get("role") if isinstance(item, dict) else None
+        return len(self._given) - self._offset
 
     @cached_property
     def digests(self) -> bytes:
-        """``DIGEST_BYTES`` for each message after those at the start, of its bytes without cache marks."""
-        raws, bearing = list(self._given.raws), self._given.bearing
-        for at in bearing:
-            raws[at] = jsonbytes.dump(unmarked(self._given[at]))
-        return b"".join([sha256(raw).digest()[:DIGEST_BYTES] for raw in raws[self._start :]])
+        """``DIGEST_BYTES`` for each message after those at the start."""
+        digests: bytes = self._given.digests
+        return digests[(1 + self.opening.start) * DIGEST_BYTES :]
 
-    @cached_property
-    def messages(self) -> list[Message]:
-        """The messages after those at the start. Raises WireError."""
-        return self.messages_from(0)
+    def has_reply_before(self, position: int) -> bool:
+        """Whether a reply is before a position."""
+        return self.opening.reply < position + self._offset
 
-    @cached_property
-    def essences(self) -> list[str]:
-        """Their essences."""
-        return list(map(essence, self.messages))
+    def read(self, position: int) -> list[Read]:
+        """Decode the messages from a position after those at the start on. Raises WireError, InputError."""
+        return self._decode(position + self._offset, len(self._given))
 
-    @cached_property
-    def leads(self) -> list[str]:
-        """The essences of the messages at the start."""
-        return list(map(essence, self.leading))
+    def _decode(self, start: int, end: int) -> list[Read]:
+        """Decode the messages between two indices at most once, with the cache marks that stay."""
+        if not self._start <= start <= end <= self._start + len(self._read):
+            messages = self._wire.decode({"messages": self._given.select(start, end, self._kept)}).messages
+            self._start, self._read = start, [(message, fingerprint(message)) for message in messages]
+        return self._read[start - self._start : end - self._start]
 
-    def messages_from(self, position: int) -> list[Message]:
-        """The messages from a position after those at the start on, with the cache marks that stay."""
-        items = self._items(self._start + position, len(self._given), self._kept)
-        return list(self._wire.decode({"messages": items}).messages)
-
-    def _items(self, start: int, end: int, kept: Set[Place] = frozenset()) -> list[Any]:
-        """The messages between two places with marks only at the places ``kept``."""
-        given = self._given
-        return [
-            unmarked(given[at], place=(at,), kept=kept) if at in given.bearing else given[at]
-            for at in range(start, end)
-        ]
+    def _open(self, body: Mapping[str, Any], reply: int) -> Opening:
+        given, wire = self._given, self._wire
+        has_field = wire.name == "anthropic"
+        start = 0 if has_field else given.find(lambda role: role not in _SYSTEM)
+        system = {"system": body["system"]} if has_field and body.get("system") is not None else {}
+        leading = wire.decode({"messages": given.select(0, start), **system}).messages
+        first = [known_as for _, known_as in self._decode(start, reply)]
+        head = jsonbytes.digest(jsonbytes.dump([wire.name, str(body.get("model", "")), *first]))
+        digests = given.digests[: (2 + reply) * DIGEST_BYTES] if reply < len(given) else b""
+        return Opening([(message, fingerprint(message)) for message in leading], start, reply, head, digests)
 
 
 class Asked:
     """A request whose conversation is looked for."""
 
-    def __init__(self, body: Mapping[str, Any], wire: Wire, name: str) -> None:
+    def __init__(self, body: Mapping[str, Any], wire: Wire, name: str, *, openings: Iterable[Opening] = ()) -> None:
         """Raises WireError when the messages at the start cannot be read."""
         self.model, self.wire, self.name = str(body.get("model", "")), wire, name
-        self.history = History(body, wire)
-        self.wanted = name or f"c-{self.history.head[:16]}"
-        self.may_be_stored = bool(name) or self.history.has_replies
+        self.history = History(body, wire, openings=openings)
+        self.wanted = name or f"c-{self.history.opening.head[:16]}"
+        self.may_be_stored = bool(name) or self.history.has_reply_before(len(self.history))
         """Whether it may go on with what another process has begun."""
         self.held: set[str] = set()
         """Sessions that others hold, and for longer than can be waited."""
@@ -150,33 +180,3 @@ def forces(body: Mapping[str, Any]) -> bool:
     kind = choice.get("type") if isinstance(choice, dict) else choice
     forced = kind in _FORCING or (isinstance(choice, dict) and kind not in ("auto", "none"))
     return forced or body.get("n") not in (None, 1)
-
-
-def _bear_mark(items: Sequence[Any], *, levels: int) -> bool:
-    """Whether one of these or a block in them bears a cache mark."""
-    for item in items:
-        if isinstance(item, dict):
-            if MARK in item:
-                return True
-            content = item.get("content")
-            if isinstance(content, list) and levels > 1 and _bear_mark(content, levels=levels - 1):
-                return True
-    return False
-
-
-def _systems(given: Iterable[Any]) -> int:
-    """How many system messages stand at the start."""
-    is_system = (isinstance(item, dict) and item.get("role") in ("system", "developer") for item in given)
-    return sum(1 for _ in takewhile(bool, is_system))
-
-
-def _leading(body: Mapping[str, Any], systems: list[Any], wire: Wire) -> list[Message]:
-    """The system messages at the start, which one wire has in a field of their own."""
-    system = {"system": body["system"]} if wire.name == "anthropic" and body.get("system") is not None else {}
-    return list(wire.decode({"messages": systems, **system}).messages)
-
-
-def _head(model: str, wire: Wire, items: list[Any]) -> str:
-    """The digest of what a conversation starts with: model, wire, and the messages before the first reply."""
-    first = wire.decode({"messages": items}).messages
-    return jsonbytes.digest(jsonbytes.dump([wire.name, model, *map(essence, first)]))

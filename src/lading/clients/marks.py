@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.session.coercion import MARK, unmarked
-from lading.session.matching import essence
+from lading.session.matching import fingerprint_entry
 from lading.session.session import Session
 from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
 from lading.wire.anthropic.decoding import NAME
@@ -30,12 +30,10 @@ def marks_in(messages: Sequence[Any], bearing: Iterable[int]) -> Marks:
     return dict(found for at in sorted(bearing) for found in _marks(messages[at], (at,)))
 
 
-def kept_places(messages: Sequence[Any], marks: Marks, *, wire: str) -> Set[Place]:
-    """Where marks stay: in the head, except on the last block of the request. Other wires keep none."""
+def kept_places(messages: Sequence[Any], marks: Marks, *, head: int, wire: str) -> Set[Place]:
+    """Where marks stay: in the first ``head`` messages, not on the last block of all; other wires keep none."""
     if wire != NAME or not marks:
         return frozenset()
-    roles = (message.get("role") if isinstance(message, dict) else None for message in messages)
-    head = next((at for at, role in enumerate(roles) if role == "assistant"), len(messages))
     last = len(messages) - 1, len(_blocks(messages[-1])) - 1
     return {
         place
@@ -48,14 +46,11 @@ def head_of(session: Session, leading: Sequence[Message]) -> list[Message]:
     """The messages before the first reply as the session sends them; ``leading``: the system messages as the caller
     writes them now."""
     head: list[Message] = []
-    for position in range(len(session.told)):
-        entry = session.told.entry(position)
-        assert entry is not None
-        message = session.entries[entry].message
-        if message.role == "assistant":
+    for position, entry in enumerate(session.known_entries):
+        if entry.message.role == "assistant":
             break
-        is_restated = position < len(leading) and essence(message) != essence(leading[position])
-        head.append(leading[position] if is_restated else message)
+        is_restated = position < len(leading) and session.known[position] != fingerprint_entry(entry)
+        head.append(leading[position] if is_restated else entry.message)
     return head
 
 

@@ -21,7 +21,7 @@ from lading.compaction.identifiers import leaves
 from lading.evaluate.quoting import Quotes
 from lading.evaluate.value_recall import Places, Texts, identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
-from lading.session.matching import essence
+from lading.session.matching import fingerprint
 from lading.shrink.shrinking import decoded
 
 _MOST_LONG_LINES = 100
@@ -81,7 +81,7 @@ class Guards:
         self._arguments: dict[str, list[str]] = {}
         self._shown: dict[int, _Shown] = {}
         for position, message in enumerate(messages):
-            self._positions.setdefault(essence(message), []).append(position)
+            self._positions.setdefault(fingerprint(message), []).append(position)
             for result in message.results:
                 self._results.setdefault(result.call_id, []).append(result)
             for call in message.calls:
@@ -123,7 +123,7 @@ class Guards:
         return read
 
     def _where(self, message: Message) -> tuple[int, ...]:
-        return self._known.get(id(message)) or tuple(self._positions.get(essence(message), ()))
+        return self._known.get(id(message)) or tuple(self._positions.get(fingerprint(message), ()))
 
     def _compared(self, message: Message) -> _Shown:
         positions = self._where(message)

@@ -53,7 +53,7 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     usage: Reported | None = None
     """Reported usage of the call that this message answers, if any."""
     known_as: str | None = None
-    """Digest (``matching.essence``) by which the caller knows the message, if it came from a client; empty: the
+    """Digest (``matching.fingerprint``) by which the caller knows the message, if it came from a client; empty: the
     caller never saw it."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Set
-from copy import deepcopy
 from itertools import groupby, takewhile
 from typing import Any, cast
 
@@ -54,26 +53,6 @@ def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner, levels=levels - 1) for inner in value]
     return value
-
-
-class Handed:
-    """The list handed in last, as it was then: to find it at the start of the next costs a comparison."""
-
-    def __init__(self) -> None:
-        self._items: list[Any] = []
-
-    def split(self, given: object) -> tuple[int, object]:
-        """How many items at the start of a list are the whole of the last one, and what comes after them."""
-        length = len(self._items)
-        # One message alone may well be said twice.
-        if length > 1 and isinstance(given, list) and given[:length] == self._items:
-            return length, given[length:]
-        return 0, given
-
-    def keep(self, given: object) -> None:
-        """Remember a list; what is new in it is copied, since callers may change what they handed in."""
-        known, rest = self.split(given)
-        self._items = [*self._items[:known], *deepcopy(rest)] if isinstance(rest, list) else []
 
 
 def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Message]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from itertools import takewhile
+from copy import deepcopy
+from itertools import islice, takewhile
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
@@ -31,9 +32,9 @@ from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import Handed, error_text, is_stream, messages_from, reply_from, tools_from
+from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import LoopWatch
-from lading.session.matching import Changed, Told, essence, known_entries, roles
+from lading.session.matching import Changed, count_repeated, fingerprint, fingerprint_entry, match, read_roles
 from lading.session.options import DEFAULTS, SessionOptions
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
@@ -106,16 +107,18 @@ class Session:
             self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
-        self.told = Told(known_entries(self.entries, withdrawn=self._engine.history.withdrawn))
+        self.known = list(map(fingerprint_entry, self.known_entries))
+        """The fingerprints of the messages that the caller knows."""
         for edit in self._engine.history.edits:
             # Only system messages are restated, and nothing unknown stands among them.
             if edit.kind == "restated" and not edit.withdraws:
-                self.told.restate(edit.first, essence(edit.replacement[0]))
+                self.known[edit.first] = fingerprint(edit.replacement[0])
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools
         """Whether the last request offered the tool ``restore``."""
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
-        self._handed = Handed()
+        self._given: list[Any] = []
+        """The list that was given last and is all that is known, as it was then."""
         self._last: Pack | None = None
         self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
         self._retried = False
@@ -133,6 +136,12 @@ class Session:
         """The log: everything that happened, raw."""
         return self._engine.history.entries
 
+    @property
+    def known_entries(self) -> Iterator[Entry]:
+        """The entries of the log that the caller knows."""
+        withdrawn = self._engine.history.withdrawn
+        return (entry for entry in self.entries if entry.known_as != "" and entry.index not in withdrawn)
+
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Take in what happened: the whole history again, or only what is new; what is known is recognised.
 
@@ -142,20 +151,22 @@ class Session:
         from what is known, else PastChanged is raised. Raises InputError, WireError, IllegalRequest, StoreError.
         """
         with self._lock:
-            again, rest = self._handed.split(messages)
-            given = messages_from(rest, wire=self.wire, leads=not again)
-            known_as = [*self.told.after(0)[:again], *map(essence, given)]
-            try:
-                start = self.told.new_from(known_as, roles=roles(given, self.entries))
-            except PastChanged:
-                if changed != "fork":
-                    raise
-                return self.fork(messages)
-            if pin and start == len(known_as):
+            start = count_repeated(messages, self._given)
+            rest = messages[start:] if start and isinstance(messages, list) else messages
+            given = messages_from(rest, wire=self.wire, leads=not start)
+            known_as = list(map(fingerprint, given))
+            matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
+            new = matched.position - start
+            if matched.kind == "differs":
+                if changed == "fork":
+                    return self.fork(messages)
+                raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
+            if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
-            self.extend(given[start - again :], known_as=known_as[start:], pin=pin)
-            if self.told.shared(known_as) == len(known_as):
-                self._handed.keep(messages)
+            self.extend(given[new:], known_as=known_as[new:], pin=pin)
+            if matched.kind == "continues":
+                # A copy, since callers may change what they gave.
+                self._given[start:] = deepcopy(rest) if isinstance(rest, list) else []
         return self
 
     def extend(
@@ -167,13 +178,12 @@ class Session:
         pin: bool = False,
         stored: bool = True,
     ) -> None:
-        """Take in messages that are known to be new, each under the essence by which the caller knows it
+        """Take in messages that are known to be new, each under the fingerprint by which the caller knows it
         (empty: it never sees it). ``pin``: to stay verbatim. ``stored`` at once, or with the next request."""
         with self._lock:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
-                if known:
-                    self.told.add(known, len(self.entries) - 1)
+                self.known += [known] if known else []
                 if pin:
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
@@ -192,29 +202,27 @@ class Session:
         with self._lock:
             systems = list(takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != len(systems):
-                raise PastChanged(position=min(len(given), len(systems)), known=len(self.told), given=len(given))
+                raise PastChanged(position=min(len(given), len(systems)), known=len(self.known), given=len(given))
             for position, message in enumerate(given):
-                if self.told.restate(position, essence(message)):
-                    self._handed = Handed()
+                if self.known[position] != (known_as := fingerprint(message)):
+                    self.known[position], self._given = known_as, []
                     self._engine.restate(position, message)
             self._engine.save()
 
     @property
     def shown(self) -> int:
         """How many messages that the caller knows the last request could show."""
-        return self.told.before(self._engine.shown)
+        return sum(1 for entry in self.known_entries if entry.index < self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
         """Go on from the first so many messages that the caller knows: what came after stays in the log, and no
         request shows it. Stored with the next message or request. False where one edit shows both sides."""
         with self._lock:
-            entry = self.told.entry(position)
-            if entry is not None:
-                if self._engine.history.splits(entry):
+            if (entry := next(islice(self.known_entries, position, None), None)) is not None:
+                if self._engine.history.splits(entry.index):
                     return False
-                self._engine.withdraw(entry)
-                self.told.forget(position)
-                self._handed = Handed()
+                self._engine.withdraw(entry.index)
+                self._given, self.known = [], self.known[:position]
             return True
 
     def fork(self, messages: object) -> Session:
@@ -320,9 +328,9 @@ class Session:
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
-            known_as = essence(answered.message)
+            known_as = fingerprint(answered.message)
             named = answered.id, known_as  # An id alone says little: some servers number from 0 to 998, at random.
-            is_known = self.told.ends_with(known_as) or (answered.id and named in self._replies)
+            is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
                 if answered.usage is None and response is not answered:
