@@ -1,7 +1,7 @@
-"""Request bodies, told apart by conversation: the requests of one become one recording.
+"""Sort request bodies by conversation: the requests of one become one recording.
 
-A request goes on with a conversation when it begins with all messages of that conversation's last request and
-has more; as many system messages at the start may say something else. In a conversation that has grown so, a
+A request continues a conversation when it begins with all messages of that conversation's last request and
+has more; as many system messages at the start may differ. In a conversation that has grown so, a
 request may also be rewritten, by a compaction say: it belongs there when it still holds one of the assistant's
 messages. A ``session`` that the file names decides alone. Fields beside what is said, such as marks for the cache,
 make no difference.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +31,7 @@ from lading.messages import (
     ToolCall,
     ToolResult,
 )
+from lading.session.matching import count_shared, match
 from lading.sources.agents import own_words
 from lading.sources.billing import read_usage
 from lading.sources.bodies import Exchange, exchange, reply_message
@@ -116,7 +116,7 @@ def _read(call: Exchange, wire: Wire, report: Report, *, line: int) -> _Asked:
 
 
 def _continued(opened: Sequence[_Thread], asked: _Asked) -> _Thread | None:
-    """The conversation that the request goes on with: of several the one that went on last."""
+    """Find the conversation that the request continues: of several the one that was continued last."""
     newest_first = opened[::-1]
     growing = (thread for thread in newest_first if thread.is_grown_by(asked))
     instructed = (thread for thread in newest_first if thread.is_grown_by(asked, instructed=True))
@@ -141,15 +141,15 @@ class _Thread:
         self._take(asked, kept=0, first_new=0, changed_index=None, grows=True)
 
     def is_grown_by(self, asked: _Asked, *, instructed: bool = False) -> bool:
-        """Whether the request begins with all of the last one and has more; ``instructed``: with all behind the
+        """Whether the request begins with all of the last one and has more; ``instructed``: with all after the
         system messages, and with the reply where that is recorded."""
         known = self._last.plain
         if asked.call.session != self._last.call.session or not 0 < len(known) < len(asked.plain):
             return False
         if not instructed:
-            return asked.plain[: len(known)] == known
+            return count_shared(known, asked.plain) == len(known)
         reply = tuple(map(_plain, self._last.replied))
-        return _goes_on(known, asked.plain) and asked.plain[len(known) :][: len(reply)] == reply
+        return _continues(known, asked.plain) and asked.plain[len(known) :][: len(reply)] == reply
 
     def is_rewritten_by(self, asked: _Asked) -> bool:
         """Whether the request is one of this conversation, though not all of the last one is in it."""
@@ -163,8 +163,8 @@ class _Thread:
     def add(self, asked: _Asked, report: Report) -> None:
         """Takes in the next request."""
         before = self._last
-        kept = _shared(before.plain, asked.plain)
-        grows = _goes_on(before.plain, asked.plain)
+        kept = count_shared(before.plain, asked.plain)
+        grows = _continues(before.plain, asked.plain)
         first_new = len(before.plain) if grows else self._first_new(asked)
         if before.replied and not any(map(_is_reply, asked.plain[first_new:])):
             report(before.line, "The reply was left out: the next request does not hold it.")
@@ -241,18 +241,12 @@ def _answers(message: Message) -> list[str]:
     return [result.call_id for result in message.results]
 
 
-def _shared(before: Sequence[Any], after: Sequence[Any]) -> int:
-    """How many messages two requests share from the first on."""
-    pairs = zip(before, after, strict=False)
-    return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(before), len(after)))
-
-
-def _goes_on(before: Sequence[Message | None], after: Sequence[Message | None]) -> bool:
-    """Whether the second list begins with the first, but for what as many system messages at its start say."""
-    leading = sum(1 for _ in takewhile(_is_system, before))
-    alike = leading == sum(1 for _ in takewhile(_is_system, after[: len(before)]))
-    start = leading if alike and leading < len(before) else 0
-    return after[start : len(before)] == before[start:]
+def _continues(known: Sequence[Message | None], given: Sequence[Message | None]) -> bool:
+    """Whether a request starts with the last one, whatever as many system messages at the start say."""
+    leading = sum(1 for _ in takewhile(_is_system, known))
+    is_alike = leading == sum(1 for _ in takewhile(_is_system, given[: len(known)]))
+    start = leading if is_alike and leading < len(known) else 0
+    return match(known, given[start:], start=start).kind == "continues"
 
 
 def _says(messages: Iterable[Message]) -> list[Message]:
