@@ -14,11 +14,14 @@ from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import Event, Forked
 from lading.history.log import Entry
+from lading.session.matching import fingerprint
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
+from lading.wire.openai_chat import decoding
 from tests.clients.agents import openai_client
 from tests.clients.talks import TOOLS, Talk, shown, stepping
+from tests.counting import count_calls
 from tests.waiting import together
 
 
@@ -266,3 +269,20 @@ def test_tasks_share_a_client_and_nothing_is_mixed() -> None:
         asyncio.run(everybody())
         assert (len(sessions), mixed(sessions)) == (20, [])
         assert provider.violations == []
+
+
+def test_of_a_request_only_what_is_new_is_decoded_and_once() -> None:
+    with StrictProvider(stepping) as provider:
+        client = wrap(openai_client(provider))
+        talk, other = Talk(client, "anna", "Be brief."), Talk(client, "bert", "Be brief.")
+        counted = []
+        for _ in range(5):
+            other.step()
+            counted.append(count_calls(talk.step, fingerprint, decoding._message))
+        # The reply; and the reply as the caller gives it again, with a result.
+        new = {"fingerprint": 3, "_message": 3}
+        # The opening is decoded for the last time when its first reply is there.
+        first = {"fingerprint": 3, "_message": 3}
+        second = {"fingerprint": 5, "_message": 5}
+        assert counted == [first, second, new, new, new]
+        client.close()

@@ -53,6 +53,29 @@ def test_messages_that_are_known_are_not_decoded() -> None:
     assert [message.text for message, _ in told.read(3)] == ["I look.", "Go on."]
 
 
+@given(st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=6), st.data())
+def test_an_opening_that_is_known_is_the_one_that_is_decoded(roles: list[str], data: st.DataObject) -> None:
+    wire = find_wire("openai_chat")
+    messages = [{"role": role, "content": f"{at}"} for at, role in enumerate(roles)]
+    earlier = History(read_body(bodied(messages[: data.draw(st.integers(1, len(messages)))])), wire)
+    messages[data.draw(st.integers(0, len(messages) - 1))]["content"] = data.draw(st.sampled_from("0123456"))
+    plain = History(read_body(bodied(messages)), wire)
+    found = History(read_body(bodied(messages)), wire, openings=[earlier.opening])
+    assert found.opening == plain.opening
+    for position in range(len(plain.opening.leading), len(plain) + 1):
+        assert found.read(position) == plain.read(position)
+        assert found.has_reply_before(position) == plain.has_reply_before(position)
+
+
+def test_another_model_or_system_text_is_another_opening() -> None:
+    first = history(SAID).opening
+    assert first.digests
+    for other in ({"model": "claude-opus-4-5"}, {"system": "Be brief."}):
+        body = {"model": "claude-sonnet-5", "messages": SAID} | other
+        found = History(read_body(jsonbytes.dump(body)), find_wire("anthropic"), openings=[first])
+        assert found.opening is not first
+
+
 def test_a_cache_mark_that_moves_leaves_the_digests_of_what_was_known() -> None:
     def marked(text: str) -> dict[str, Any]:
         return {"role": "user", "content": [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]}

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from lading.errors import InputError
 from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import Matched, fingerprint, match
+from lading.session.session import Session
 from lading.wire import find_wire
+from lading.wire.openai_chat import decoding
+from tests.counting import count_calls
 from tests.histories import histories
 
 
@@ -97,6 +100,30 @@ def test_any_history_told_again_adds_only_what_is_new(history: list[Message], da
     assert match(known[:cut], known, roles=roles) == match(known[:cut], known) == Matched("continues", cut)
     start = data.draw(st.integers(0, cut))
     assert match(known[:cut], known[start:], start=start) == Matched("continues", cut)
+
+
+@given(st.text("suvabtr", max_size=8), st.text("suvabtr", max_size=8), st.integers(0, 8))
+def test_where_a_history_differs_does_not_depend_on_what_is_known_to_be_equal(
+    known: str, given_: str, start: int
+) -> None:
+    found = match(known, given_)
+    is_whole = given_.startswith(known)
+    assert found.kind == ("continues" if is_whole else "differs")
+    assert known[: found.position] == given_[: found.position]
+    assert is_whole or known[found.position : found.position + 1] != given_[found.position : found.position + 1]
+    start = min(start, found.position)
+    assert match(known, given_[start:], start=start) == found
+
+
+@pytest.mark.parametrize("rounds", [2, 20])
+def test_of_a_list_that_starts_with_the_last_one_only_what_is_new_is_decoded_once(rounds: int) -> None:
+    with Session("gpt-4o") as session:
+        history = [{"role": "user", "content": f"{number}"} for number in range(rounds)]
+        session.add(history)
+        history += [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "go on"}]
+        counted = count_calls(lambda: session.add(history), fingerprint, decoding._message)
+        assert counted == {"fingerprint": 2, "_message": 2}
+        assert len(session.entries) == rounds + 2
 
 
 def test_nothing_handed_in_adds_nothing() -> None:

@@ -66,7 +66,7 @@ class GivenMessages(Sequence[Any]):
             raws[1 + at] = jsonbytes.dump(bare)
         return b"".join([sha256(raw).digest()[:DIGEST_BYTES] for raw in raws])
 
-    def select(self, start: int, end: int, kept: Set[Place] = frozenset()) -> list[Any]:
+    def select(self, start: int, end: int, *, kept: Set[Place] = frozenset()) -> list[Any]:
         """Return the messages between two indices with marks only at the places ``kept``."""
         marked = self.unmarked
         return [
@@ -121,8 +121,7 @@ class History:
         reply = known.reply if known else given.find(lambda role: role == "assistant")
         self._kept = kept_places(given, self.marks, head=reply, wire=wire.name)
         self.opening = known or self._open(body, reply)
-        self._leading = len(self.opening.leading)
-        self._offset = self.opening.start - self._leading
+        self._offset = self.opening.start - len(self.opening.leading)
 
     def __len__(self) -> int:
         return len(self._given) - self._offset
@@ -144,7 +143,7 @@ class History:
     def _decode(self, start: int, end: int) -> list[Read]:
         """Decode the messages between two indices at most once, with the cache marks that stay."""
         if not self._start <= start <= end <= self._start + len(self._read):
-            messages = self._wire.decode({"messages": self._given.select(start, end, self._kept)}).messages
+            messages = self._wire.decode({"messages": self._given.select(start, end, kept=self._kept)}).messages
             self._start, self._read = start, [(message, fingerprint(message)) for message in messages]
         return self._read[start - self._start : end - self._start]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
+from lading.clients.sharing import SharedSession
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.session.coercion import MARK, unmarked
 from lading.session.matching import fingerprint_entry
-from lading.session.session import Session
 from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
 from lading.wire.anthropic.decoding import NAME
 from lading.wire.anthropic.walking import ttl_of
@@ -42,7 +42,7 @@ def kept_places(messages: Sequence[Any], marks: Marks, *, head: int, wire: str) 
     }
 
 
-def head_of(session: Session, leading: Sequence[Message]) -> list[Message]:
+def head_of(session: SharedSession, leading: Sequence[Message]) -> list[Message]:
     """The messages before the first reply as the session sends them; ``leading``: the system messages as the caller
     writes them now."""
     head: list[Message] = []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from lading.history.log import Entry
 from lading.session.options import narrowed
 from lading.session.session import Session
 
@@ -26,6 +29,11 @@ class SharedSession(Session):
     def narrow(self, window_tokens: int | None) -> None:
         """Keep to the window that the provider named to another session of the same model, if it did."""
         self.settings = narrowed(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
+
+    @property
+    def known_entries(self) -> Iterator[Entry]:
+        """The entries of the log that the caller knows."""
+        return self._engine.history.known
 
     @property
     def is_behind(self) -> bool:

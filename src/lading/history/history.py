@@ -6,7 +6,7 @@ be with them, and are made by ``commit``; a plan that is dropped has changed not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -55,6 +55,11 @@ class History:
     def is_recounted(self) -> bool:
         """Whether the log holds counts of another counter; the view has none."""
         return bool(self._recounted[0])
+
+    @property
+    def known(self) -> Iterator[Entry]:
+        """The entries that the caller knows."""
+        return (entry for entry in self.entries if entry.known_as != "" and entry.index not in self.withdrawn)
 
     def rebuilt(self, entries: int, edits: int) -> View:
         """The view of the first so many entries and edits."""

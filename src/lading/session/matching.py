@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.errors import InputError
+from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
@@ -77,11 +78,14 @@ def _count_overlap(known: Sequence[Any], given: Sequence[Any], roles: Sequence[s
     return sum(1 for _ in takewhile(lambda pair: pair[0] == "tool" and pair[1] in known[-64:], pairs))
 
 
-def count_repeated(given: object, last: list[Any]) -> int:
-    """Count the items at the start of a given list that are the whole of the last one: a comparison, which is
-    cheaper than a fingerprint of each. A single message may have been sent twice."""
+def split(given: object, last: list[Any]) -> tuple[int, object]:
+    """Count the items at the start of a given list that are the whole of the last one, and return those after them.
+    A comparison is cheaper than a fingerprint of each."""
     length = len(last)
-    return length if length > 1 and isinstance(given, list) and given[:length] == last else 0
+    # A single message may have been sent twice.
+    if length > 1 and isinstance(given, list) and given[:length] == last:
+        return length, given[length:]
+    return 0, given
 
 
 def fingerprint(message: Message) -> str:
@@ -96,6 +100,16 @@ def fingerprint(message: Message) -> str:
 def fingerprint_entry(entry: Entry) -> str:
     """Return the fingerprint by which the caller knows an entry; empty where it never saw it."""
     return fingerprint(entry.message) if entry.known_as is None else entry.known_as
+
+
+def list_known(history: History) -> list[str]:
+    """List the fingerprints of the messages that the caller knows; system messages as it wrote them last."""
+    known = list(map(fingerprint_entry, history.known))
+    for edit in history.edits:
+        # Only system messages are restated, and there is nothing unknown among them.
+        if edit.kind == "restated" and not edit.withdraws:
+            known[edit.first] = fingerprint(edit.replacement[0])
+    return known
 
 
 def read_roles(given: Iterable[Message], known: Sequence[Entry]) -> Iterator[str]:

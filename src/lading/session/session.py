@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from itertools import islice, takewhile
@@ -34,7 +34,7 @@ from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import LoopWatch
-from lading.session.matching import Changed, count_repeated, fingerprint, fingerprint_entry, match, read_roles
+from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.session.options import DEFAULTS, SessionOptions
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
@@ -107,18 +107,13 @@ class Session:
             self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
-        self.known = list(map(fingerprint_entry, self.known_entries))
+        self.known = list_known(self._engine.history)
         """The fingerprints of the messages that the caller knows."""
-        for edit in self._engine.history.edits:
-            # Only system messages are restated, and nothing unknown stands among them.
-            if edit.kind == "restated" and not edit.withdraws:
-                self.known[edit.first] = fingerprint(edit.replacement[0])
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools
         """Whether the last request offered the tool ``restore``."""
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
-        self._given: list[Any] = []
-        """The list that was given last and is all that is known, as it was then."""
+        self._given: list[Any] = []  # The list that the caller gave last, as it was then.
         self._last: Pack | None = None
         self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
         self._retried = False
@@ -136,12 +131,6 @@ class Session:
         """The log: everything that happened, raw."""
         return self._engine.history.entries
 
-    @property
-    def known_entries(self) -> Iterator[Entry]:
-        """The entries of the log that the caller knows."""
-        withdrawn = self._engine.history.withdrawn
-        return (entry for entry in self.entries if entry.known_as != "" and entry.index not in withdrawn)
-
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Take in what happened: the whole history again, or only what is new; what is known is recognised.
 
@@ -151,8 +140,7 @@ class Session:
         from what is known, else PastChanged is raised. Raises InputError, WireError, IllegalRequest, StoreError.
         """
         with self._lock:
-            start = count_repeated(messages, self._given)
-            rest = messages[start:] if start and isinstance(messages, list) else messages
+            start, rest = split(messages, self._given)
             given = messages_from(rest, wire=self.wire, leads=not start)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
@@ -212,13 +200,13 @@ class Session:
     @property
     def shown(self) -> int:
         """How many messages that the caller knows the last request could show."""
-        return sum(1 for entry in self.known_entries if entry.index < self._engine.shown)
+        return sum(1 for entry in self._engine.history.known if entry.index < self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
         """Go on from the first so many messages that the caller knows: what came after stays in the log, and no
         request shows it. Stored with the next message or request. False where one edit shows both sides."""
         with self._lock:
-            if (entry := next(islice(self.known_entries, position, None), None)) is not None:
+            if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if self._engine.history.splits(entry.index):
                     return False
                 self._engine.withdraw(entry.index)
