@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from lading import jsonbytes
-from lading.clients.call import Call, begin
-from lading.clients.conversations import Conversations
-from lading.clients.unpacked import wire_of
+from lading.exchange.call import Call, begin
+from lading.exchange.conversations import Conversations
+from lading.exchange.unpacked import wire_of
 from lading.session.async_session import in_thread
 from lading.wire.sse import event_of
 

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.audit.restore import address_asked
-from lading.clients.conversations import Conversations
-from lading.clients.history import GivenMessages, read_body
-from lading.clients.sharing import SharedSession
-from lading.clients.unpacked import is_kept
-from lading.clients.wrapping import Given, guarded, words
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
+from lading.exchange.conversations import Conversations
+from lading.exchange.history import GivenMessages, read_body
+from lading.exchange.sharing import SharedSession
+from lading.exchange.unpacked import is_kept
+from lading.exchange.wrapping import Given, guarded, words
 from lading.messages import Message, Text, ToolResult
 from lading.request.pack import Pack
 from lading.session.matching import essence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lading.clients.conversations import Conversations
 from lading.events import Unpacked
+from lading.exchange.conversations import Conversations
 from lading.wire import Wire, find_wire
 
 _PACKED = {"/chat/completions": "openai_chat", "/messages": "anthropic"}
