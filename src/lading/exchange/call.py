@@ -1,14 +1,12 @@
-"""One call of a client on its way: packed, sent, answered, asked again where the model wants something back.
+"""A packed call: the body to send, and its answer taken into the session.
 
-Nothing here knows of HTTP: a body goes out, a response body or the events of a stream come in. What fails on
-the way never reaches the caller unless it asked for that.
+What fails on the way never reaches the caller, unless it asked for errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any, TypeAlias
 
 from lading import jsonbytes
@@ -22,273 +20,157 @@ from lading.exchange.sharing import SharedSession
 from lading.exchange.unpacked import is_kept
 from lading.exchange.wrapping import Given, guarded, words
 from lading.messages import Message, Text, ToolResult
-from lading.request.pack import Pack
 from lading.session.matching import essence
 from lading.stores.leases import Lease
 from lading.wire import Wire
-from lading.wire.replies import Reply, SseEvent, summed
-from lading.wire.sse import SseReader
+from lading.wire.replies import Reply, summed
+from lading.wire.streams import object_at
 
 Answered: TypeAlias = tuple[bytes, bytes | None]
-"""What goes to the caller, and the next body to send, if any."""
+"""Bytes for the caller, and the next body to send, if any."""
 
 MOST_RESTORES = 8
-"""How often one call of the caller is answered for the model before it has to do with what it has."""
+"""How often ``restore`` is answered within one call before the model has to go on with what it has."""
 _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 
 class Call:
-    """A call that was packed. ``begin`` makes it."""
+    """A packed call. ``begin`` makes it."""
 
-    def __init__(self, conversations: Conversations, session: SharedSession, *, pack: Pack, lease: Lease) -> None:
-        self._conversations = conversations
-        self._session = session
+    def __init__(self, conversations: Conversations, session: SharedSession, *, body: bytes, lease: Lease) -> None:
+        self.conversations, self.session, self.body = conversations, session, body
         self._lease = lease
-        self._replies = session.wire.replies
-        self._restores = 0
-        self._spent: dict[str, Any] = {}
-        """What the requests before this one took, of a response that is made of several."""
-        held = RESTORE if self._session.offers_restore else ""
-        self._stream = self._replies.stream(held)
-        self._parser = SseReader()
-        self._streams = False
-        """Whether a stream began whose end has not been seen."""
-        self._unread = bytearray()
-        """What came of the stream and is no event yet."""
-        self._splits = True
-        """Whether what comes is split into events."""
-        self._is_broken = False
-        """Whether the answer is not recorded, because it could not be taken in."""
+        self.restores = 0
+        """How many answers that asked for ``restore`` were answered unseen by the caller."""
+        self.is_broken = False
+        """Whether the answer is not recorded, because taking it in failed."""
         self._is_unsure = False
-        """Whether something failed that no error is known for: what the session holds may be half of a step."""
-        self.body = pack.body
-        """What is sent."""
+        """Whether an unknown error may have left the session half changed."""
+        self._spent: dict[str, Any] = {}
+        """Usage of the earlier requests of an answer that takes several."""
 
-    def retry(self, status: int, text: str) -> bytes | None:
-        """A smaller request, when the provider refused this one as too long and it can be made smaller."""
-        if not 400 <= status < 500:
-            return None
-        return self._guarded(lambda: self._smaller(text), lambda: None)
+    def retry(self, error: bytes) -> bytes | None:
+        """Make a smaller request, where the provider refused this one as too long and it can be made smaller."""
+        return self.guard(lambda: self._shrink(error.decode("utf-8", "replace")), lambda: None)
 
     def take(self, data: bytes) -> Answered:
-        """Take in a whole response: what the caller gets of it, and the next body to send in its place, if the
-        model only wanted something restored."""
-        return self._guarded(lambda: self._taken(data), lambda: (self._without_restore(data), None))
+        """Take in a whole response. Return its bytes for the caller, and the next body to send in its place where
+        the model only asked for ``restore``."""
 
-    def stream(self) -> None:
-        """A streamed response begins."""
-        self._streams = True
+        def without_restore() -> Answered:
+            return guarded(lambda: self._remove_restore(data), lambda _: data, fail_open=True), None
 
-    def feed(self, chunk: bytes) -> bytes:
-        """Take in a piece of a streamed response; what goes on to the caller now."""
-        self._unread += chunk
-        return self._read(partial(self._parser.feed, chunk))
+        return self.guard(lambda: self._take(data), without_restore)
 
-    def end(self) -> Answered:
-        """The stream ended: what goes to the caller still, and the next body to send, whose stream goes on
-        with the same answer."""
-        self._streams = False
-        out = self._read(self._parser.end)
-        again = None if self._is_broken else self._guarded(self._asked_again, lambda: None)
-        if again is not None:
-            self.stream()
-            return out, again
-        out += self._released()
-        if not self._is_broken:
-            self._guarded(self._ended, lambda: None)
-        return out, None
+    def lose(self) -> None:
+        """Report that a stream broke before the reply was whole."""
+        self.conversations.tell(ReplyLost(self.session.name, "the stream ended before the reply did"))
 
-    def lost(self) -> None:
-        """The stream broke before the reply was whole."""
-        self._streams = False
-        self._conversations.tell(ReplyLost(self._session.name, "the stream ended before the reply did"))
-
-    def done(self) -> None:
-        """The caller has its answer, or an error, or went away, maybe in the middle of a stream."""
-        if self._streams and not self._is_broken:
-            # A client may go once it has read all that matters to it.
-            self._streams = False
-            self._guarded(self._left, lambda: None)
+    def release(self) -> None:
+        """Let the next call of the conversation begin. Releasing twice is harmless."""
         if self._is_unsure:
-            self._conversations.drop(self._session)
-        self._guarded(self._lease.release, lambda: None)
+            self.conversations.drop(self.session)
+        self.guard(self._lease.release, lambda: None)
 
-    def _smaller(self, text: str) -> bytes | None:
+    def guard(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
+        """Run a step. Where it fails, report that the reply is lost and return ``otherwise()``."""
+
+        def failed(error: Exception) -> Given:
+            self._is_unsure = self._is_unsure or not isinstance(error, LadingError)
+            if not self.is_broken:
+                self.is_broken = True
+                self.conversations.tell(ReplyLost(self.session.name, words(error)))
+            return otherwise()
+
+        return guarded(step, failed, fail_open=self.conversations.wrapping.fail_open)
+
+    def count_restores(self, reply: Reply) -> tuple[int, int]:
+        """Count the calls for the session to answer, and those for the caller."""
+        ours = sum(call.name == RESTORE for call in reply.message.calls) if self.session.offers_restore else 0
+        return ours, len(reply.message.calls) - ours
+
+    def restore(self, reply: Reply) -> bytes:
+        """Answer a reply that the caller does not see; return the body of the request that continues it."""
+        self.record(reply, "")
+        self.answer(reply)
+        self.restores += 1
+        return self.session.request(at_s=self.conversations.clock(), cause="restore").body
+
+    def record(self, reply: Reply, known_as: str) -> None:
+        """Add a reply to the log, unless it is there; ``known_as``: the essence of the message the caller sees."""
+        if not known_as or not self.session.told.ends_with(known_as):
+            self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
+
+    def answer(self, reply: Reply) -> None:
+        """Add the results of a reply's calls of ``restore`` to the log."""
+        calls = [call for call in reply.message.calls if call.name == RESTORE]
+        if self.restores < MOST_RESTORES:
+            results: Sequence[Message] = self.session.handle(reply)
+        else:
+            refused = [ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=RESTORE) for call in calls]
+            results = [Message("tool", (result,)) for result in refused]
+        self.session.extend(results, known_as=[""] * len(results))
+        addresses = [address_asked(call, self.session.settings.owner) for call in calls]
+        for message, asked in zip(results, addresses, strict=True):
+            self.conversations.tell(Restored(self.session.name, asked, message.results[0].is_error))
+
+    def _shrink(self, error: str) -> bytes | None:
         try:
-            body, budget = self._session.retry(text).body, self._session.settings.budget
+            body, budget = self.session.retry(error).body, self.session.settings.budget
         except LadingError:
             # No overflow, or nothing left to take out: the provider's own error says it best.
             return None
         if budget.is_learned:
-            self._conversations.windows[self._session.model] = budget.window_tokens
+            self.conversations.windows[self.session.model] = budget.window_tokens
         return body
 
-    def _taken(self, data: bytes) -> Answered:
+    def _take(self, data: bytes) -> Answered:
         try:
             value = jsonbytes.load(data)
         except ValueError as error:
             raise WireError(f"The response is no JSON: {error}") from error
         if not isinstance(value, dict):
             raise WireError("The response is no JSON object.")
-        reply = self._replies.read(value)
-        restores, others = self._restoring(reply)
+        replies = self.session.wire.replies
+        reply = replies.read(value)
+        restores, others = self.count_restores(reply)
         if reply.choices > 1:
             return data, None
         if not restores:
-            self._record(reply, essence(reply.message))
-            return self._billed(value) or data, None
-        if not others and self._restores <= MOST_RESTORES:
-            self._spent = summed(self._spent, _usage_of(value))
-            return b"", self._restored(reply)
-        shown = self._replies.without(value, RESTORE)
-        self._record(reply, essence(self._replies.read(shown).message))
-        self._answer(reply)
-        return self._billed(shown) or jsonbytes.dump(shown), None
+            self.record(reply, essence(reply.message))
+            return self._bill(value) or data, None
+        if not others and self.restores <= MOST_RESTORES:
+            self._spent = summed(self._spent, object_at(value, "usage"))
+            return b"", self.restore(reply)
+        shown = replies.without(value, RESTORE)
+        self.record(reply, essence(replies.read(shown).message))
+        self.answer(reply)
+        return self._bill(shown) or jsonbytes.dump(shown), None
 
-    def _billed(self, value: dict[str, Any]) -> bytes:
-        """The response with the usage of all requests that it took; empty where it took one."""
-        if not self._spent or not _usage_of(value):
+    def _bill(self, value: dict[str, Any]) -> bytes:
+        """Write a response with the usage of all requests that it took; empty where it took one."""
+        if not self._spent or not (usage := object_at(value, "usage")):
             return b""
-        return jsonbytes.dump(value | {"usage": summed(self._spent, _usage_of(value))})
+        return jsonbytes.dump(value | {"usage": summed(self._spent, usage)})
 
-    def _read(self, events: Callable[[], list[SseEvent]]) -> bytes:
-        """What goes on to the caller now. Bytes that cannot be split into events go on as they came."""
-        found = self._guarded(events, lambda: None) if self._splits else None
-        if found is None:
-            self._splits, found = False, [SseEvent(bytes(self._unread), "", "")]
-        out = b"".join(map(self._fed, found))
-        del self._unread[: sum(len(event.raw) for event in found)]
-        return out
-
-    def _fed(self, event: SseEvent) -> bytes:
-        """What goes on of an event. Where one cannot be taken in, all that follows goes on as it came. In what
-        continues an answer each is tried: its parts have to be renumbered."""
-        if self._is_broken and not self._restores:
-            return event.raw
-        return self._guarded(lambda: b"".join(self._stream.feed(event)), lambda: self._as_it_came() + event.raw)
-
-    def _asked_again(self) -> bytes | None:
-        """The request that goes on, where the stream that ended only wanted something restored."""
-        reply = self._heard()
-        restores, others = self._restoring(reply)
-        if others or not restores or not reply.complete or reply.choices > 1 or self._restores > MOST_RESTORES:
-            return None
-        stream, parser = self._stream.again(), SseReader()
-        body = self._restored(reply)
-        self._stream, self._parser = stream, parser
-        return body
-
-    def _left(self) -> None:
-        """Take in the reply of a stream that the caller left."""
-        if self._restoring(self._stream.reply())[0]:
-            self.lost()
-        else:
-            self._ended()
-
-    def _ended(self) -> None:
-        """Take in the reply of a stream of which no more is read."""
-        reply = self._heard()
-        if reply.choices > 1:
-            return
-        if not reply.complete:
-            self.lost()
-            return
-        self._record(reply, essence(self._stream.shown()))
-        if self._restoring(reply)[0]:
-            self._answer(reply)
-
-    def _heard(self) -> Reply:
-        """The reply of a stream that ended; a whole one that does not say what it took is told of, once."""
-        reply = self._stream.reply()
-        if reply.complete and reply.usage is None and (missing := self._session.untold_usage()):
-            self._conversations.tell(missing)
-        return reply
-
-    def _released(self) -> bytes:
-        """The end of what was held back; as it came, where the calls of ``restore`` cannot be taken out."""
-        held, release = self._stream.held, self._stream.release
-        released = self._guarded(
-            lambda: b"".join(piece for one in held for piece in release(one)), self._as_it_came
-        )
-        self._stream.held = []
-        return released
-
-    def _as_it_came(self) -> bytes:
-        """What was held back, as it came."""
-        held, self._stream.held = self._stream.held, []
-        return b"".join([one.event.raw for one in held])
-
-    def _without_restore(self, data: bytes) -> bytes:
-        """A response that could not be taken in, as the caller may see it."""
-
-        def without() -> bytes:
-            value = jsonbytes.load(data)
-            restores, _ = self._restoring(self._replies.read(value))
-            return jsonbytes.dump(self._replies.without(value, RESTORE)) if restores else data
-
-        return guarded(without, lambda _: data, fail_open=True)
-
-    def _restoring(self, reply: Reply) -> tuple[int, int]:
-        """How many calls are for the session to answer, and how many for the caller."""
-        ours = sum(call.name == RESTORE for call in reply.message.calls) if self._session.offers_restore else 0
-        return ours, len(reply.message.calls) - ours
-
-    def _restored(self, reply: Reply) -> bytes:
-        """Answer what the model asked for, unseen by the caller; the request that goes on from there."""
-        self._record(reply, "")
-        self._answer(reply)
-        self._restores += 1
-        return self._session.request(at_s=self._conversations.clock(), cause="restore").body
-
-    def _record(self, reply: Reply, known_as: str) -> None:
-        if known_as and self._session.told.ends_with(known_as):
-            return
-        self._session.extend([reply.message], known_as=[known_as], usage=reply.usage)
-
-    def _answer(self, reply: Reply) -> None:
-        if self._restores < MOST_RESTORES:
-            results: Sequence[Message] = self._session.handle(reply)
-        else:
-            calls = [call for call in reply.message.calls if call.name == RESTORE]
-            results = [
-                Message("tool", (ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=RESTORE),))
-                for call in calls
-            ]
-        self._session.extend(results, known_as=[""] * len(results))
-        addresses = [
-            address_asked(call, self._session.settings.owner)
-            for call in reply.message.calls
-            if call.name == RESTORE
-        ]
-        for message, asked in zip(results, addresses, strict=True):
-            self._conversations.tell(Restored(self._session.name, asked, message.results[0].is_error))
-
-    def _guarded(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
-        """What a step gives; where it fails the provider's answer goes on as it is, and an event says so."""
-
-        def failed(error: Exception) -> Given:
-            self._is_unsure = self._is_unsure or not isinstance(error, LadingError)
-            if not self._is_broken:
-                self._is_broken = True
-                self._conversations.tell(ReplyLost(self._session.name, words(error)))
-            return otherwise()
-
-        return guarded(step, failed, fail_open=self._conversations.wrapping.fail_open)
+    def _remove_restore(self, data: bytes) -> bytes:
+        """Remove the calls of ``restore`` from a response."""
+        replies, value = self.session.wire.replies, jsonbytes.load(data)
+        restores, _ = self.count_restores(replies.read(value))
+        return jsonbytes.dump(replies.without(value, RESTORE)) if restores else data
 
 
 def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str = "") -> Call | None:
-    """Pack a client's request; None when it has to go out as it is, because it is no conversation or (where
-    that is wanted) because packing failed."""
-
-    def failed(error: Exception) -> None:
-        conversations.tell(PackingFailed(name, words(error)))
-
+    """Pack a client's request. None when it has to go out as it is: it is no conversation, or packing failed and
+    that is no error."""
     return guarded(
-        lambda: _packed(conversations, body, wire, name), failed, fail_open=conversations.wrapping.fail_open
+        lambda: _pack(conversations, body, wire, name),
+        lambda error: conversations.tell(PackingFailed(name, words(error))),
+        fail_open=conversations.wrapping.fail_open,
     )
 
 
-def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) -> Call | None:
+def _pack(conversations: Conversations, body: bytes, wire: Wire, name: str) -> Call | None:
     value = read_body(body)
     if not isinstance(value, dict) or not isinstance(value.get("messages"), GivenMessages) or not value["messages"]:
         return None
@@ -307,9 +189,4 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
         for event in pack.events:
             conversations.tell(event)
         undo.pop_all()
-    return Call(conversations, session, pack=pack, lease=lease)
-
-
-def _usage_of(value: dict[str, Any]) -> dict[str, Any]:
-    usage = value.get("usage")
-    return usage if isinstance(usage, dict) else {}
+    return Call(conversations, session, body=pack.body, lease=lease)
