@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, closing
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -22,25 +22,6 @@ SESSION_HEADER = "x-lading-session"
 """Names the session of a request; removed before the request is sent."""
 _REPLACED = frozenset({"content-length", "transfer-encoding"})
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
-
-
-def carried_by(inner: Any, conversations: Conversations) -> Any:
-    """Make an HTTP client that packs conversation calls and sends everything by ``inner``."""
-    http, is_async = _library(inner)
-    # What a client adds when a request is made is not added again when it is sent.
-    made = {"headers": inner.headers, "cookies": inner.cookies, "params": inner.params, "timeout": inner.timeout}
-    if is_async:
-        return http.AsyncClient(transport=AsyncTransport(inner, http, conversations), **made)
-    return http.Client(transport=Transport(inner, http, conversations), **made)
-
-
-def _library(client: Any) -> tuple[Any, bool]:
-    """Find the HTTP library of a client, and whether the client is asynchronous."""
-    for kind in type(client).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if package.startswith("httpx") and kind.__name__ in ("Client", "AsyncClient"):
-            return importlib.import_module(package), kind.__name__ == "AsyncClient"
-    raise TypeError(f"{type(client).__name__} is no client of httpx")
 
 
 class Transport:
@@ -128,8 +109,8 @@ class AsyncTransport:
         pieces = self._relay(flight, effect)
 
         async def aclose(_: Any) -> None:
-            async with aclosing(flight):
-                await pieces.aclose()
+            await pieces.aclose()
+            await flight.aclose()
 
         methods = {"__aiter__": lambda _: pieces, "aclose": aclose}
         return flight.answer(stream=type("Answer", (self._http.AsyncByteStream,), methods)())
@@ -212,3 +193,17 @@ class _Flight:
         """End the exchange and close its newest response."""
         with closing(self.steps):
             await self.response.aclose()
+
+
+_TRANSPORTS = {"Client": Transport, "AsyncClient": AsyncTransport}
+
+
+def carried_by(inner: Any, conversations: Conversations) -> Any:
+    """Make an HTTP client that packs conversation calls and sends everything by ``inner``."""
+    # What a client adds when a request is made is not added again when it is sent.
+    made = {"headers": inner.headers, "cookies": inner.cookies, "params": inner.params, "timeout": inner.timeout}
+    for kind in type(inner).__mro__:
+        package, transport = kind.__module__.partition(".")[0], _TRANSPORTS.get(kind.__name__)
+        if package.startswith("httpx") and transport:
+            return kind(transport=transport(inner, importlib.import_module(package), conversations), **made)
+    raise TypeError(f"{type(inner).__name__} is no client of httpx")

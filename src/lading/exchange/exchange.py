@@ -66,24 +66,18 @@ def exchange(conversations: Conversations, body: bytes, *, wire: Wire, name: str
     if call is None:
         return
     try:
-        response: Response = yield Send(call.body)
-        if 400 <= response.status < 500:
-            error: bytes = yield Read()
-            smaller = call.retry(error)
-            if smaller is None:
-                yield Deliver(error)
+        packed: bytes | None = call.body
+        while packed is not None:
+            response: Response = yield Send(packed)
+            if response.is_success and response.is_stream:
+                yield from _forward(call)
                 return
-            response = yield Send(smaller)
-        if response.is_success and response.is_stream:
-            yield from _forward(call)
-            return
-        content: bytes = yield Read()
-        while response.is_success:
-            content, again = call.take(content)
-            if again is None:
-                break
-            response = yield Send(again)
-            content = yield Read()
+            content: bytes = yield Read()
+            if response.is_success:
+                content, packed = call.take(content)
+            else:
+                may_retry = packed is call.body and 400 <= response.status < 500
+                packed = call.retry(content) if may_retry else None
         yield Deliver(content)
     finally:
         call.release()

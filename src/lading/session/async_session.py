@@ -113,6 +113,7 @@ async def in_thread(step: Callable[[], Result]) -> Result:
         while not running.done():
             with suppress(CancelledError):
                 await wait({running})
+        # An error that is asked for is not reported as one that nobody saw.
         running.exception()
         raise
     finally:
