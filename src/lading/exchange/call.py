@@ -14,9 +14,8 @@ from lading.addresses import RESTORE
 from lading.audit.restore import address_asked
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
-from lading.exchange.conversations import Conversations
+from lading.exchange.conversations import Conversation, Conversations
 from lading.exchange.history import GivenMessages, read_body
-from lading.exchange.sharing import SharedSession
 from lading.exchange.unpacked import is_kept
 from lading.exchange.wrapping import Given, guarded, words
 from lading.messages import Message, Text, ToolResult
@@ -37,9 +36,9 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 class Call:
     """A packed call. ``begin`` makes it."""
 
-    def __init__(self, conversations: Conversations, session: SharedSession, *, body: bytes, lease: Lease) -> None:
-        self.conversations, self.session, self.body = conversations, session, body
-        self._lease = lease
+    def __init__(self, conversations: Conversations, held: Conversation, *, body: bytes, lease: Lease) -> None:
+        self.conversations, self.conversation, self.session = conversations, held, held.session
+        self.body, self._lease = body, lease
         self.restores = 0
         """How many answers that asked for ``restore`` were answered unseen by the caller."""
         self.is_broken = False
@@ -61,10 +60,6 @@ class Call:
             return guarded(lambda: self._remove_restore(data), lambda _: data, fail_open=True), None
 
         return self.guard(lambda: self._take(data), without_restore)
-
-    def lose(self) -> None:
-        """Report that a stream broke before the reply was whole."""
-        self.conversations.tell(ReplyLost(self.session.name, "the stream ended before the reply did"))
 
     def release(self) -> None:
         """Let the next call of the conversation begin. Releasing twice is harmless."""
@@ -189,4 +184,4 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, name: str) -> C
         for event in pack.events:
             conversations.tell(event)
         undo.pop_all()
-    return Call(conversations, session, body=pack.body, lease=lease)
+    return Call(conversations, conversation, body=pack.body, lease=lease)

@@ -86,14 +86,13 @@ def exchange(conversations: Conversations, body: bytes, *, wire: Wire, name: str
 def _forward(call: Call) -> Exchange:
     """Forward a streamed answer, which several responses may make up."""
     stream = call.guard(lambda: StreamedAnswer(call), lambda: None)
-    is_open = True
     try:
-        while is_open:
+        again: bytes | None = call.body
+        while again is not None:
             chunk: bytes | None
             while (chunk := (yield Chunk())) is not None:
                 yield Deliver(stream.feed(chunk) if stream else chunk)
             rest, again = stream.end() if stream else (b"", None)
-            is_open = again is not None
             yield Deliver(rest)
             if again is not None:
                 response: Response = yield Send(again)
@@ -101,11 +100,11 @@ def _forward(call: Call) -> Exchange:
                     yield Deliver(_error_event((yield Read())))
                     return
     except Exception:
-        is_open = False
-        call.lose()
+        if stream:
+            stream.lose()
         raise
     finally:
-        if is_open and stream:
+        if stream:
             stream.leave()
 
 

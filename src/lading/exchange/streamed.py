@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from weakref import WeakMethod
 
 from lading.addresses import RESTORE
+from lading.events import ReplyLost
 from lading.exchange.call import MOST_RESTORES, Answered, Call
 from lading.session.matching import essence
 from lading.wire.replies import Reply, SseEvent
@@ -26,6 +28,9 @@ class StreamedAnswer:
         """Bytes that complete no event yet."""
         self._splits = True
         """Whether bytes are split into events."""
+        self._is_open = True
+        """Whether the end of the answer is still to come."""
+        call.conversation.leave = WeakMethod(self.leave)
 
     def feed(self, chunk: bytes) -> bytes:
         """Take in the next bytes; return those for the caller."""
@@ -35,19 +40,29 @@ class StreamedAnswer:
     def end(self) -> Answered:
         """End a response. Return the last bytes for the caller, and the next body to send, whose stream continues
         the answer."""
-        call = self._call
+        call, self._is_open = self._call, False
         out = self._read(self._parser.end)
         again = None if call.is_broken else call.guard(self._ask_again, lambda: None)
         if again is None:
             out += self._release()
             if not call.is_broken:
                 call.guard(self._finish, lambda: None)
+        self._is_open = again is not None
         return out, again
 
+    def lose(self) -> None:
+        """Report that the stream broke before the reply was whole."""
+        self._is_open = False
+        self._call.conversations.tell(ReplyLost(self._call.session.name, "the stream ended before the reply did"))
+
     def leave(self) -> None:
-        """Take in what came of a stream that the caller left: it may have read all that matters to it."""
-        if not self._call.is_broken:
+        """End the call of a caller that left, which may have read all that matters to it: take in what came. What
+        still comes goes on unread."""
+        if self._is_open and not self._call.is_broken:
+            self._is_open = False
             self._call.guard(self._leave, lambda: None)
+        self._call.release()
+        self._call.is_broken = True
 
     def _read(self, events: Callable[[], list[SseEvent]]) -> bytes:
         """Pass events on. Bytes that cannot be split into events go on as they came."""
@@ -78,7 +93,7 @@ class StreamedAnswer:
 
     def _leave(self) -> None:
         if self._call.count_restores(self._stream.reply())[0]:
-            self._call.lose()
+            self.lose()
         else:
             self._finish()
 
@@ -88,7 +103,7 @@ class StreamedAnswer:
         if reply.choices > 1:
             return
         if not reply.complete:
-            self._call.lose()
+            self.lose()
             return
         self._call.record(reply, essence(self._stream.shown()))
         if self._call.count_restores(reply)[0]:
