@@ -23,6 +23,10 @@ from lading.wire import find_wire
 from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
 
 
+LATE = streamed("pl", "um")._replace(is_cut=True)
+"""A stream that is cut once its reply was whole."""
+
+
 class Cut(Exception):
     """The connection broke."""
 
@@ -163,11 +167,11 @@ def test_a_continuation_that_is_refused_is_the_caller_s(ask: Answer) -> None:
     assert (side.log, side.lost, side.is_free()) == (["user", "assistant", "tool"], ask.is_stream, True)
 
 
-@pytest.mark.parametrize("texts", [(), ("pl",), ("pl", "um")])
-def test_a_stream_that_is_cut_is_reported_and_not_recorded(texts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("cut", [*(streamed(*texts, is_cut=True) for texts in ((), ("pl",), ("pl", "um"))), LATE])
+def test_a_stream_that_is_cut_is_reported_and_not_recorded(cut: Answer) -> None:
     side = Side()
     with pytest.raises(Cut):
-        play(side.begin(), [streamed(*texts, is_cut=True)])
+        play(side.begin(), [cut])
     assert (side.log, side.lost, side.is_free()) == (["user"], 1, True)
 
 
