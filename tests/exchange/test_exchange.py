@@ -22,7 +22,6 @@ from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
 
-
 LATE = streamed("pl", "um")._replace(is_cut=True)
 """A stream that is cut once its reply was whole."""
 
