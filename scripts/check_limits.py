@@ -67,12 +67,12 @@ BANNED_NAMES = frozenset(
     for plural in ("", "s")
 )
 UPPER_ROOMS = frozenset(
-    {"adapters", "agent", "cli", "clients", "evaluate", "gateway", "report", "sources", "testing"}
+    {"adapters", "agent", "cli", "clients", "evaluate", "exchange", "gateway", "report", "sources", "testing"}
 )
 """Rooms above floor 6."""
 IMPORTING_ROOMS = frozenset({"adapters", "cli", "gateway", "wire"})
 """Rooms that may import inside a function."""
-RIM_ROOMS = frozenset({"adapters", "cli", "clients", "gateway"})
+RIM_ROOMS = frozenset({"adapters", "cli", "clients", "exchange", "gateway"})
 """Rooms at the rim, which may catch everything: an agent must not stop because Lading does."""
 OPTIONAL_PACKAGES = frozenset(
     {"aiohttp", "numpy", "obstore", "opentelemetry", "psycopg", "rapidfuzz", "redis", "selectolax", "starlette"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from lading.clients.sharing import SharedSession
+from lading.exchange.sharing import SharedSession
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.session.coercion import MARK, unmarked
 from lading.session.matching import fingerprint_entry
