@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,3 +143,34 @@ def test_no_text_is_too_odd(kind: str, text: str, most_tokens: int, terms: list[
     found = reduce(text, wish, count=count, kind=kind)
     assert found is None or count(found.text) <= min(most_tokens, count(text) - 1)
     assert found is None or found.lossless or WHOLE in found.text
+
+
+KEPT = """
+import hashlib
+from lading.shrink import Wish
+from lading.shrink.shrinking import reduce, shrink
+from tests.shrink.samples import PLANTED, SAMPLES, sample
+from tests.shrink.test_contract import count
+
+for kind in sorted(SAMPLES):
+    text = sample(kind, 90, planted=True)
+    wishes = [Wish(most_tokens, terms) for most_tokens in range(80, 1200, 70) for terms in ((), (PLANTED, "amber"))]
+    found = [shrink(text, count=count), *(reduce(text, wish, count=count) for wish in wishes)]
+    print(kind, hashlib.sha256(repr(found).encode()).hexdigest())
+"""
+
+
+def test_the_order_of_sets_changes_nothing() -> None:
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", KEPT],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for seed in ("1", "3", "4")
+    ]
+    assert len(printed[0]) == len(SAMPLES)
+    assert printed[0] == printed[1] == printed[2]

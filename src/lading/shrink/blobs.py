@@ -8,7 +8,7 @@ from base64 import b64decode
 from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import END, ERROR, Line, Lines, keep, rank_lines, split_lines
+from lading.shrink.keeping import END, ERROR, Line, Lines, keep, make_lines, rank_lines, split_lines
 
 _LEAST_CHARS = 300
 _ANY_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_LEAST_CHARS},}}")
@@ -80,7 +80,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
         for line, rank in zip(texts, rank_lines(texts, wish.terms), strict=True)
     ]
     lines: list[Line] = []
-    for is_lost, run in groupby(map(Line, texts, ranks), key=_is_lost):
+    for is_lost, run in groupby(make_lines(texts, ranks), key=_is_lost):
         group = list(run)
         note = _describe_bytes("\n".join([line.text for line in group])) if is_lost else ""
         lines += [Line(note, ERROR, len(group))] if is_lost else group

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 
 from msgspec import Struct
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import verify
-from lading.shrink.keeping import EDGE, ERROR, RARE, REST, Line, Lines, keep, merge_rank, rank_terms, split_lines
+from lading.shrink.keeping import (
+    EDGE,
+    ERROR,
+    RARE,
+    REST,
+    Line,
+    Lines,
+    keep,
+    make_lines,
+    merge_rank,
+    rank_terms,
+    split_lines,
+)
 from lading.shrink.terms import plural
 
 _START = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
@@ -88,7 +99,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
         Line(f"{file.name} +{file.added} -{file.removed}", _FILE_LIST if place < _FIRST_FILES else EDGE, 0)
         for place, file in enumerate(files[:first])
     ]
-    changes = map(Line, texts, ranks, repeat(1), under)
+    changes = make_lines(texts, ranks, under=under)
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
     lines = Lines(
         merge_rank([*listed, *changes], _GENERATED_LINE, about="generated content", note_rank=_NOTE),
@@ -161,6 +172,5 @@ def _rank_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
     """Lower the ranks of what surrounds a term in its hunk."""
     hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < ERROR and place >= 0}
     return [
-        min(rank, _WITH_TERM[rank]) if place in hunks and rank in _WITH_TERM else rank
-        for rank, place in zip(ranks, under, strict=True)
+        _WITH_TERM.get(rank, rank) if place in hunks else rank for rank, place in zip(ranks, under, strict=True)
     ]

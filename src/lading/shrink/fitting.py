@@ -161,7 +161,8 @@ def _chars_per_token(text: str, wish: Wish, count: Count) -> float | None:
 def _fill(room: _Room, clip_chars: int) -> Fitted | None:
     """Draw as many units as fit: guess by characters, and correct by the count of each drawing."""
     units, most_tokens = room.units, room.wish.most_tokens
-    chars = [0, *accumulate(min(len(units.texts[place]), clip_chars) + 1 for place in units.order)]
+    lengths = map(len, map(units.texts.__getitem__, units.order))
+    chars = [0, *accumulate(length + 1 if length < clip_chars else clip_chars + 1 for length in lengths)]
     fit, too_many, best = 0, len(chars), None
     number = bisect_right(chars, room.chars * 0.9) - 1
     for turn in range(_TRIES):

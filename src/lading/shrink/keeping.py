@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import accumulate, groupby
+from functools import partial
+from itertools import accumulate, groupby, repeat
+from operator import attrgetter, mul
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -60,6 +62,18 @@ class Line(NamedTuple):
     """Place of the earlier line without which it is never kept; -1 for none."""
 
 
+def make_lines(
+    texts: Iterable[str],
+    ranks: Iterable[int],
+    *,
+    sizes: Iterable[int] = repeat(1),
+    under: Iterable[int] = repeat(-1),
+) -> list[Line]:
+    """Make lines of their columns."""
+    # Their own constructor takes a fifth of the time of a diff.
+    return [*map(partial(tuple.__new__, Line), zip(texts, ranks, sizes, under, strict=False))]
+
+
 class Lines(Struct, frozen=True):
     """Lines in their order, and how to write what is kept of them."""
 
@@ -79,14 +93,16 @@ class Lines(Struct, frozen=True):
 def keep(text: str, found: Lines, *, wish: Wish, count: Count) -> Shrunk | None:
     """Keep as many of the lines as fit, in their order, below a line that says how many are left out and where the
     original is. None as of ``fitting.fit_units``; ``text`` is the original."""
-    lines = found.lines
-    sizes_before = [0, *accumulate(line.size for line in lines)]
-    noted_before = [0, *accumulate(line.size * (line.rank < found.unnoted_from) for line in lines)]
-    entries_before = [0, *accumulate(line.size == 0 for line in lines)]
+    texts, ranks = [line.text for line in found.lines], [line.rank for line in found.lines]
+    sizes, under = [line.size for line in found.lines], [line.under for line in found.lines]
+    is_noted = [rank < found.unnoted_from for rank in ranks]
+    sizes_before = [0, *accumulate(sizes)]
+    noted_before = [0, *accumulate(map(mul, sizes, is_noted))]
+    entries_before = [0, *accumulate(size == 0 for size in sizes)]
 
     def draw(kept: Kept) -> str:
         shown, after = [""], 0
-        for place, line in (*kept.items(), (len(lines), "")):
+        for place, line in (*kept.items(), (len(sizes), "")):
             if left := entries_before[place] - entries_before[after]:
                 shown.append(f"[{left:,} more of the {found.entries} left out]")
             if noted_before[place] > noted_before[after]:
@@ -94,17 +110,12 @@ def keep(text: str, found: Lines, *, wish: Wish, count: Count) -> Shrunk | None:
             shown.append(line)
             after = place + 1
         total = sizes_before[-1]
-        left = total - sum(lines[place].size == 1 for place in kept)
+        left = total - sum(sizes[place] == 1 for place in kept)
         shown[0] = heading(ratio(left, total, of="lines"), wish=wish, title=found.title)
         return "\n".join(shown[:-1])
 
-    units = Units(
-        [line.text for line in lines],
-        _order([line.rank for line in lines]),
-        under=[line.under for line in lines],
-        most_chars=found.most_chars,
-        gap_chars=_WORTH_A_NOTE_CHARS if found.unnoted_from else 0,
-    )
+    gap_chars = _WORTH_A_NOTE_CHARS if found.unnoted_from else 0
+    units = Units(texts, _order(ranks), under, found.most_chars, gap_chars)
     fitted = fit_units(text, units, draw=draw, wish=wish, count=count)
     return Shrunk(fitted.text, found.form) if fitted else None
 
@@ -151,6 +162,8 @@ def rank_terms(lines: Sequence[str], ranks: Sequence[int], *, terms: Iterable[st
 def merge_rank(lines: Sequence[Line], rank: int, *, about: str, note_rank: int) -> Sequence[Line]:
     """Merge neighbours of that rank into one note of how many lines about something were left out. A line alone of
     that rank stays."""
+    if rank not in map(attrgetter("rank"), lines):
+        return lines
     merged: list[Line] = []
     moved: list[int] = []
     for is_merged, run in groupby(lines, key=lambda line: line.rank == rank):
@@ -168,10 +181,12 @@ def merge_rank(lines: Sequence[Line], rank: int, *, about: str, note_rank: int) 
 
 def _order(ranks: Sequence[int]) -> list[int]:
     """Order places by rank; those of one rank in turn from the first and from the last."""
+    of_rank: dict[int, list[int]] = {}
+    for place, rank in enumerate(ranks):
+        of_rank.setdefault(rank, []).append(place)
+    of_rank.pop(EVERY, None)
     order: list[int] = []
-    ranked_places = sorted((place for place, rank in enumerate(ranks) if rank < EVERY), key=ranks.__getitem__)
-    for _, group in groupby(ranked_places, key=ranks.__getitem__):
-        places = list(group)
+    for _, places in sorted(of_rank.items()):
         middle = (len(places) + 1) // 2
         turns = places.copy()
         turns[::2], turns[1::2] = places[:middle], places[middle:][::-1]

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby, repeat
+from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import count_shared, fold, unfold, verify
-from lading.shrink.keeping import EVERY, RARE, REST, Line, Lines, keep, rank_terms, split_lines
+from lading.shrink.keeping import EVERY, RARE, REST, Line, Lines, keep, make_lines, rank_terms, split_lines
 from lading.shrink.terms import plural
 
 GROUPED = "listing.grouped"
@@ -157,7 +157,7 @@ def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
         for place, (depth, name) in enumerate(depths)
     ]
     ranks = rank_terms([name for _, name in depths], ranks, terms=wish.terms)
-    lines = [*map(Line, shown, ranks, repeat(1), under)]
+    lines = make_lines(shown, ranks, under=under)
     return Lines(lines, _FORM, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
 
 

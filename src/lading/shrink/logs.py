@@ -22,6 +22,7 @@ from lading.shrink.keeping import (
     Line,
     Lines,
     keep,
+    make_lines,
     rank_by_words,
     rank_terms,
     split_lines,
@@ -78,7 +79,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     found = Lines(
         [
             *(_entry(kind) for kind in kinds if kind.count >= _LEAST_OF_A_KIND),
-            *map(Line, (f"{number}: {line}" for number, line in enumerate(lines, 1)), ranks),
+            *make_lines((f"{number}: {line}" for number, line in enumerate(lines, 1)), ranks),
         ],
         "log.kinds",
         entries="kinds",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import isqrt, log2
+from math import fsum, isqrt, log2
 
 from msgspec import Struct
 
@@ -150,7 +150,7 @@ def _scores(every: Sequence[Unit]) -> list[float]:
     seen: set[str] = set()
     for at, (unit, said) in enumerate(zip(every, spoken, strict=True)):
         # Words that are nearly everywhere say nothing, and those that stand once share nothing.
-        shared = sum(log2(in_units[word]) for word in said if in_units[word] <= common)
+        shared = fsum(log2(in_units[word]) for word in said if in_units[word] <= common)
         score = shared / (isqrt(len(said)) + 1) + min(len(_TELLING.findall(unit.text)), 3)
         score += 2 * unit.opens + 3 * (at == 0) + 1 * (at == len(every) - 1)
         score += max(5 - unit.level, 1) if unit.level else 0

@@ -14,6 +14,7 @@ from lading.shrink.keeping import (
     Line,
     Lines,
     keep,
+    make_lines,
     merge_rank,
     rank_by_words,
     rank_terms,
@@ -77,7 +78,7 @@ def _is_trace(sample: Sample) -> bool:
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     texts = split_lines(text)
-    lines = [*map(Line, texts, rank_terms(texts, _ranks(texts), terms=wish.terms))]
+    lines = make_lines(texts, rank_terms(texts, _ranks(texts), terms=wish.terms))
     failures = merge_rank(lines, _PASSED, about="passed tests", note_rank=_PASSED_NOTE)
     return keep(text, Lines(_merge_repeats(failures), "trace.failures"), wish=wish, count=count)
 
