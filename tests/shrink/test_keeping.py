@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 
 from lading.shrink import Count, Wish, keeping
 from lading.shrink.keeping import (
-    EDGE,
-    END,
-    ERROR,
-    RARE,
-    REST,
-    TERM,
-    WARNING,
     Line,
     Lines,
+    Rank,
     keep,
     merge_rank,
     rank_by_words,
@@ -56,12 +50,12 @@ def kept(lines: Lines, most_tokens: int, *, whole: str = "", terms: tuple[str, .
 
 
 def test_what_fits_is_left_as_it_is() -> None:
-    assert kept(lines_of(numbered(4), [REST] * 4), 20) is None
+    assert kept(lines_of(numbered(4), [Rank.REST] * 4), 20) is None
 
 
 def test_low_ranks_stay_in_their_order_with_notes_of_what_is_left_out() -> None:
-    ranks = [REST] * 20
-    ranks[14], ranks[4] = TERM, ERROR
+    ranks = [Rank.REST] * 20
+    ranks[14], ranks[4] = Rank.TERM, Rank.ERROR
     assert kept(lines_of(numbered(20), ranks), 33, whole=WHOLE) == (
         f"[18 of 20 lines left out. Original: {WHOLE}]\n[4 lines left out]\nthe line of number 5\n"
         "[9 lines left out]\nthe line of number 15\n[5 lines left out]"
@@ -69,7 +63,7 @@ def test_low_ranks_stay_in_their_order_with_notes_of_what_is_left_out() -> None:
 
 
 def test_of_one_rank_first_and_last_lines_stay() -> None:
-    assert kept(lines_of(numbered(50), [REST] * 50), 25) == (
+    assert kept(lines_of(numbered(50), [Rank.REST] * 50), 25) == (
         "[47 of 50 lines left out]\nthe line of number 1\nthe line of number 2\n[47 lines left out]\n"
         "the line of number 50"
     )
@@ -77,20 +71,24 @@ def test_of_one_rank_first_and_last_lines_stay() -> None:
 
 def test_a_gap_as_short_as_its_note_is_shown() -> None:
     texts = [*numbered(4), "}", *numbered(30)]
-    shown = kept(lines_of(texts, [ERROR] * 4 + [REST] + [ERROR] * 3 + [REST] * 27), 60)
+    shown = kept(lines_of(texts, [Rank.ERROR] * 4 + [Rank.REST] + [Rank.ERROR] * 3 + [Rank.REST] * 27), 60)
     assert shown is not None
     assert "number 4\n}\nthe line of number 1" in shown
 
 
 def test_what_a_line_stands_under_stays_with_it() -> None:
-    lines = lines_of(numbered(30), [EDGE] * 29 + [TERM], under=[-1] * 10 + [3] * 10 + [12] * 10, unnoted_from=0)
+    lines = lines_of(
+        numbered(30), [Rank.EDGE] * 29 + [Rank.TERM], under=[-1] * 10 + [3] * 10 + [12] * 10, unnoted_from=0
+    )
     assert kept(lines, 24) == (
         "[27 of 30 lines left out]\nthe line of number 4\nthe line of number 13\nthe line of number 30"
     )
 
 
 def test_notes_are_counted_as_what_they_stand_for() -> None:
-    lines = lines_of([*numbered(10), "[90 quiet ones]"], [REST] * 10 + [TERM], sizes=[1] * 10 + [90], title="Shop")
+    lines = lines_of(
+        [*numbered(10), "[90 quiet ones]"], [Rank.REST] * 10 + [Rank.TERM], sizes=[1] * 10 + [90], title="Shop"
+    )
     text = "\n".join(numbered(100))
     assert text_of(text, lines, wish=Wish(23), count=count) == (
         "[Shop; 99 of 100 lines left out]\nthe line of number 1\n[9 lines left out]\n[90 quiet ones]"
@@ -98,7 +96,7 @@ def test_notes_are_counted_as_what_they_stand_for() -> None:
 
 
 def test_entries_of_a_list_are_no_lines_of_the_original() -> None:
-    lines = lines_of(numbered(20), [REST] * 20, sizes=[0] * 10 + [1] * 10, entries="kinds", unnoted_from=0)
+    lines = lines_of(numbered(20), [Rank.REST] * 20, sizes=[0] * 10 + [1] * 10, entries="kinds", unnoted_from=0)
     text = "\n".join(numbered(30))
     assert text_of(text, lines, wish=Wish(28), count=count) == (
         "[9 of 10 lines left out]\nthe line of number 1\nthe line of number 2\n[8 more of the kinds left out]\n"
@@ -107,8 +105,8 @@ def test_entries_of_a_list_are_no_lines_of_the_original() -> None:
 
 
 def test_lines_that_need_no_note_go_without_one() -> None:
-    ranks = [ERROR, REST, REST, ERROR, EDGE, EDGE, ERROR]
-    shown = kept(lines_of([f"{text} with words" for text in numbered(7)], ranks, unnoted_from=REST), 33)
+    ranks = [Rank.ERROR, Rank.REST, Rank.REST, Rank.ERROR, Rank.EDGE, Rank.EDGE, Rank.ERROR]
+    shown = kept(lines_of([f"{text} with words" for text in numbered(7)], ranks, unnoted_from=Rank.REST), 33)
     assert shown is not None
     assert shown.split("\n")[1:] == [
         "the line of number 1 with words",
@@ -119,13 +117,15 @@ def test_lines_that_need_no_note_go_without_one() -> None:
 
 
 def test_nothing_is_kept_where_not_even_one_line_fits() -> None:
-    assert kept(lines_of(numbered(50), [REST] * 50), 6) is None
+    assert kept(lines_of(numbered(50), [Rank.REST] * 50), 6) is None
     assert kept(lines_of((), ()), -1) is None
 
 
 def test_a_long_line_is_clipped_around_its_term() -> None:
     line = f"{'a' * 3000} zebra {'b' * 3000}"
-    shown = text_of(f"{line}\n{line}", lines_of([line], [TERM]), wish=Wish(900, ("zebra",)), count=ESTIMATE.count)
+    shown = text_of(
+        f"{line}\n{line}", lines_of([line], [Rank.TERM]), wish=Wish(900, ("zebra",)), count=ESTIMATE.count
+    )
     assert shown is not None
     assert "characters left out]" in shown
     assert "zebra" in shown
@@ -133,22 +133,22 @@ def test_a_long_line_is_clipped_around_its_term() -> None:
 
 def test_the_rarer_a_term_the_lower_its_rank() -> None:
     lines = ["tea", *["cup"] * 5, *["pot"] * 40, *["other"] * 40]
-    ranks = rank_terms(lines, [REST] * 86, terms=("TEA".casefold(), "cup", "pot", "", "sugar"))
-    assert ranks[0] < ranks[1] < ranks[2] < ranks[5] < ERROR
-    assert set(ranks[6:]) == {REST}
+    ranks = rank_terms(lines, [Rank.REST] * 86, terms=("TEA".casefold(), "cup", "pot", "", "sugar"))
+    assert ranks[0] < ranks[1] < ranks[2] < ranks[5] < Rank.ERROR
+    assert set(ranks[6:]) == {Rank.REST}
 
 
 def test_ranks_by_words_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "_EDGE_LINES", 1)
     lines = ["start", *["fine"] * 30, "connection REFUSED", "a Warning", "has tea", *["fine"] * 30, "end"]
     ranks = rank_lines(lines, ("tea",))
-    assert ranks[0] == ranks[-1] == END
-    assert [rank_by_words(line) for line in lines[31:33]] == ranks[31:33] == [ERROR, WARNING]
-    assert ranks[33] < ERROR
-    assert set(ranks[1:31]) == {REST}
+    assert ranks[0] == ranks[-1] == Rank.END
+    assert [rank_by_words(line) for line in lines[31:33]] == ranks[31:33] == [Rank.ERROR, Rank.WARNING]
+    assert ranks[33] < Rank.ERROR
+    assert set(ranks[1:31]) == {Rank.REST}
     monkeypatch.setattr(keeping, "_EDGE_LINES", 0)
-    assert rank_lines(["tea", "cup", "pot"]) == [END, REST, END]
-    assert rank_lines(["tea", "cup", "pot"], odd={1}) == [END, RARE, END]
+    assert rank_lines(["tea", "cup", "pot"]) == [Rank.END, Rank.REST, Rank.END]
+    assert rank_lines(["tea", "cup", "pot"], odd={1}) == [Rank.END, Rank.RARE, Rank.END]
 
 
 def test_plain_lines_have_no_colours_and_no_line_ends() -> None:
@@ -157,13 +157,13 @@ def test_plain_lines_have_no_colours_and_no_line_ends() -> None:
 
 
 def test_neighbours_of_a_rank_become_one_note() -> None:
-    lines = lines_of(list("abcdef"), [REST, 7, 7, REST, 7, REST], under=[-1, 0, 0, 0, 3, 2]).lines
+    lines = lines_of(list("abcdef"), [Rank.REST, 7, 7, Rank.REST, 7, Rank.REST], under=[-1, 0, 0, 0, 3, 2]).lines
     assert merge_rank(lines, 7, about="tea", note_rank=5) == [
-        Line("a", REST),
+        Line("a", Rank.REST),
         Line("[2 lines about tea left out]", 5, 2, 0),
-        Line("d", REST, 1, 0),
+        Line("d", Rank.REST, 1, 0),
         Line("e", 7, 1, 2),
-        Line("f", REST, 1, 1),
+        Line("f", Rank.REST, 1, 1),
     ]
 
 
@@ -183,7 +183,7 @@ def test_never_more_than_wished_and_of_equal_lines_no_rank_before_a_lower_one(
 
 def test_a_line_that_is_too_long_leaves_its_room_to_others() -> None:
     texts = ["first", "second " * 50, *["other"] * 30]
-    shown = kept(lines_of(texts, [TERM, ERROR, *[REST] * 30], unnoted_from=0), 20)
+    shown = kept(lines_of(texts, [Rank.TERM, Rank.ERROR, *[Rank.REST] * 30], unnoted_from=0), 20)
     assert shown is not None
     assert set(shown.split("\n")[1:]) == {"first", "other"}
 
@@ -197,7 +197,7 @@ def test_little_is_counted_and_the_room_is_used(most_tokens: int) -> None:
         return counted[-1]
 
     lines = [f"{number}: {'word ' * (number % 40)}" for number in range(5_000)]
-    shown = text_of("\n".join(lines), lines_of(lines, [REST] * 5_000), wish=Wish(most_tokens), count=watched)
+    shown = text_of("\n".join(lines), lines_of(lines, [Rank.REST] * 5_000), wish=Wish(most_tokens), count=watched)
     assert shown is not None
     assert ESTIMATE.count(shown) >= 0.8 * most_tokens
     assert len(counted) <= 21

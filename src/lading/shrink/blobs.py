@@ -8,7 +8,7 @@ from base64 import b64decode
 from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import END, ERROR, Line, Lines, keep, make_lines, rank_lines, split_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_lines, split_lines
 
 _LEAST_CHARS = 300
 _ANY_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_LEAST_CHARS},}}")
@@ -76,14 +76,14 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     bare = _RUN.sub(_describe_run, text)
     texts = split_lines(bare)
     ranks = [
-        ERROR if _NOTE in line and rank > ERROR else rank
+        Rank.ERROR if _NOTE in line and rank > Rank.ERROR else rank
         for line, rank in zip(texts, rank_lines(texts, wish.terms), strict=True)
     ]
     lines: list[Line] = []
     for is_lost, run in groupby(make_lines(texts, ranks), key=_is_lost):
         group = list(run)
         note = _describe_bytes("\n".join([line.text for line in group])) if is_lost else ""
-        lines += [Line(note, ERROR, len(group))] if is_lost else group
+        lines += [Line(note, Rank.ERROR, len(group))] if is_lost else group
     if bare == text and [line.text for line in lines] == texts:
         return None
     return keep(text, Lines(lines, "blob.notes"), wish=wish, count=count)
@@ -93,7 +93,7 @@ SHRINKER = Shrinker("blob", _is_blob, _reduce)
 
 
 def _is_lost(line: Line) -> bool:
-    return line.rank >= END and _is_unreadable(line.text, share=_LOST_SHARE)
+    return line.rank >= Rank.END and _is_unreadable(line.text, share=_LOST_SHARE)
 
 
 def describe_file(data: bytes) -> str:

@@ -9,19 +9,7 @@ from msgspec import Struct
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import verify
-from lading.shrink.keeping import (
-    EDGE,
-    ERROR,
-    RARE,
-    REST,
-    Line,
-    Lines,
-    keep,
-    make_lines,
-    merge_rank,
-    rank_terms,
-    split_lines,
-)
+from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, merge_rank, rank_terms, split_lines
 from lading.shrink.terms import plural
 
 _START = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
@@ -38,16 +26,16 @@ _HEADER_LINE = re.compile(
     r"index |[-+]{3} |(?:new|deleted|old) (?:file )?mode |(?:dis)?similarity |Binary |GIT binary"
 )
 
-_FILE_LIST = ERROR
-_NOTE = ERROR + 20
-_WORDS = ERROR + 30
+_FILE_LIST = Rank.ERROR
+_NOTE = Rank.ERROR + 20
+_WORDS = Rank.ERROR + 30
 """What stands above the first file, such as the message of a commit."""
-_CHANGE = RARE
-_CONTEXT = REST
-_WITH_TERM = {_CHANGE: ERROR + 10, _CONTEXT: EDGE}
+_CHANGE = Rank.RARE
+_CONTEXT = Rank.REST
+_WITH_TERM = {_CHANGE: Rank.ERROR + 10, _CONTEXT: Rank.EDGE}
 """What becomes of ranks in a hunk that holds a term."""
-_HEADER = REST + 50
-_GENERATED_LINE = REST + 60
+_HEADER = Rank.REST + 50
+_GENERATED_LINE = Rank.REST + 60
 _FIRST_FILES = 100
 
 
@@ -96,7 +84,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     first = len(files) if len(files) > 1 else 0
     under = [place + first if place >= 0 else -1 for place in walk.under]
     listed = [
-        Line(f"{file.name} +{file.added} -{file.removed}", _FILE_LIST if place < _FIRST_FILES else EDGE, 0)
+        Line(f"{file.name} +{file.added} -{file.removed}", _FILE_LIST if place < _FIRST_FILES else Rank.EDGE, 0)
         for place, file in enumerate(files[:first])
     ]
     changes = make_lines(texts, ranks, under=under)
@@ -138,7 +126,7 @@ def _read_hunk_line(walk: _Walk, line: str) -> None:
 
 def _read_outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
     line = lines[place]
-    rank, under = EDGE if walk.files else _WORDS, -1
+    rank, under = Rank.EDGE if walk.files else _WORDS, -1
     if line.startswith("diff "):
         walk.file_place = place
         walk.files.append(_File(line.rpartition(" ")[2].removeprefix("b/")))
@@ -165,12 +153,12 @@ def _read_names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int
         return _HEADER, walk.file_place
     walk.file_place = place
     walk.files.append(_File(name))
-    return EDGE, -1
+    return Rank.EDGE, -1
 
 
 def _rank_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
     """Lower the ranks of what surrounds a term in its hunk."""
-    hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < ERROR and place >= 0}
+    hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < Rank.ERROR and place >= 0}
     return [
         _WITH_TERM.get(rank, rank) if place in hunks else rank for rank, place in zip(ranks, under, strict=True)
     ]

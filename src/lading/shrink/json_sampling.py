@@ -10,7 +10,7 @@ from typing import Any
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.json_columns import Block, make_document, write_document, write_json
 from lading.shrink.json_reading import read, read_document, read_lines, read_rows
-from lading.shrink.keeping import END, Line, rank_terms
+from lading.shrink.keeping import Line, Rank, rank_terms
 from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
 _START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true|false|null))')
@@ -92,7 +92,7 @@ def _write(value: Any, is_lines: bool) -> str:
 def _rows(block: Block, wish: Wish) -> list[Line]:
     """Give the head of a block, a summary of its columns, and its rows with their numbers."""
     if not block.rows:
-        [rank] = rank_terms([block.head], [END], terms=wish.terms)
+        [rank] = rank_terms([block.head], [Rank.END], terms=wish.terms)
         return [Line(block.head, rank)]
     columns = [read_column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
     return rank_rows(block.head, columns, texts=block.rows, terms=wish.terms, fewest=_FEWEST_SUMMED_UP)

@@ -20,19 +20,24 @@ from lading.shrink import Count, Shrunk, Wish
 from lading.shrink.fitting import Kept, Units, fit_units, gap_note, heading, ratio
 from lading.shrink.terms import find_units
 
-TERM = 0
-"""Ranks below TERM + 60 are those of terms: of each term the best line first."""
-HEAD = 80
-END = 90
-ERROR = 100
-WARNING = 150
-RARE = 200
-EDGE = 300
-REST = 400
-EVERY = 1_000
-"""Higher than every rank: what has it never stays by itself."""
 
-_OTHERS = TERM + 30
+class Rank:
+    """The ranks of lines: the lowest are kept first."""
+
+    TERM = 0
+    """Ranks below TERM + 60 are those of terms: of each term the best line first."""
+    HEAD = 80
+    END = 90
+    ERROR = 100
+    WARNING = 150
+    RARE = 200
+    EDGE = 300
+    REST = 400
+    EVERY = 1_000
+    """Higher than every rank: what has it never stays by itself."""
+
+
+_OTHERS = Rank.TERM + 30
 _EDGE_LINES = 10
 _WORTH_A_NOTE_CHARS = 24
 """A gap that is no longer than its note is no gap."""
@@ -81,7 +86,7 @@ class Lines(Struct, frozen=True):
     form: str
     entries: str = "entries"
     """Plural noun for the lines of size 0, for the notes where some were left out."""
-    unnoted_from: int = EVERY
+    unnoted_from: int = Rank.EVERY
     """Write no note where only lines of this rank or higher ones were left out. 0, no notes at all, is for lines
     that are numbered or counted."""
     most_chars: int = 2_000
@@ -133,11 +138,11 @@ def rank_lines(lines: Sequence[str], terms: Iterable[str] = (), *, odd: Collecti
     ranks = [rank_by_words(line) for line in lines]
     places = range(len(lines))
     for place in (*places[:_EDGE_LINES], *places[max(len(lines) - _EDGE_LINES, 0) :]):
-        ranks[place] = min(ranks[place], EDGE)
+        ranks[place] = min(ranks[place], Rank.EDGE)
     for place in odd:
-        ranks[place] = min(ranks[place], RARE)
+        ranks[place] = min(ranks[place], Rank.RARE)
     for place in (*places[:1], *places[-1:]):
-        ranks[place] = END
+        ranks[place] = Rank.END
     return rank_terms(lines, ranks, terms=terms)
 
 
@@ -145,17 +150,17 @@ def rank_by_words(line: str) -> int:
     """Give ERROR, WARNING or REST, by the words of the line."""
     folded = line[:_LOOKED_AT_CHARS].lower()
     if _ALARM.search(folded) is None:
-        return REST
-    return ERROR if _ERROR.search(folded) else WARNING
+        return Rank.REST
+    return Rank.ERROR if _ERROR.search(folded) else Rank.WARNING
 
 
 def rank_terms(lines: Sequence[str], ranks: Sequence[int], *, terms: Iterable[str]) -> list[int]:
     """Lower the ranks of lines that hold words of the request: the best line of each word, then the others."""
     lowered = list(ranks)
     found = find_units(lines, terms)
-    for base, places in ((TERM, found.first), (_OTHERS, found.others)):
+    for base, places in ((Rank.TERM, found.first), (_OTHERS, found.others)):
         for worse, place in enumerate(places):
-            lowered[place] = min(lowered[place], base + min(worse, _OTHERS - TERM - 1))
+            lowered[place] = min(lowered[place], base + min(worse, _OTHERS - Rank.TERM - 1))
     return lowered
 
 
@@ -184,7 +189,7 @@ def _order(ranks: Sequence[int]) -> list[int]:
     of_rank: dict[int, list[int]] = {}
     for place, rank in enumerate(ranks):
         of_rank.setdefault(rank, []).append(place)
-    of_rank.pop(EVERY, None)
+    of_rank.pop(Rank.EVERY, None)
     order: list[int] = []
     for _, places in sorted(of_rank.items()):
         middle = (len(places) + 1) // 2

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import count_shared, fold, unfold, verify
-from lading.shrink.keeping import EVERY, RARE, REST, Line, Lines, keep, make_lines, rank_terms, split_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_terms, split_lines
 from lading.shrink.terms import plural
 
 GROUPED = "listing.grouped"
@@ -163,7 +163,7 @@ def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
 
 def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
     """List the folders, and what is in each below it."""
-    found = rank_terms(texts, [EVERY] * len(texts), terms=wish.terms)
+    found = rank_terms(texts, [Rank.EVERY] * len(texts), terms=wish.terms)
     folders: dict[str, list[tuple[str, int]]] = {}
     current = ""
     for line, below, rank in zip(texts, [*texts[1:], "/"], found, strict=True):
@@ -194,12 +194,12 @@ def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
 
 
 def _rank_of_folder(depth: int) -> int:
-    return RARE + min(depth, 50)
+    return Rank.RARE + min(depth, 50)
 
 
 def _rank_of_name(position: int, names: int) -> int:
     """Rank names near the ends of their folder first, so that each folder shows some."""
-    return REST + min(position, names - 1 - position).bit_length()
+    return Rank.REST + min(position, names - 1 - position).bit_length()
 
 
 def _kinds(names: Sequence[str]) -> str:

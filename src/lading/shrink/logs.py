@@ -13,20 +13,7 @@ from msgspec import Struct
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import fold, unfold, verify
-from lading.shrink.keeping import (
-    EDGE,
-    ERROR,
-    RARE,
-    REST,
-    WARNING,
-    Line,
-    Lines,
-    keep,
-    make_lines,
-    rank_by_words,
-    rank_terms,
-    split_lines,
-)
+from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_by_words, rank_terms, split_lines
 
 _DECODERS = {"log.folded": unfold}
 _LOG_LINE = re.compile(
@@ -100,10 +87,10 @@ def _mine(lines: Sequence[str]) -> tuple[list[_Kind], list[_Kind]]:
     kind_of: list[_Kind] = []
     exact: dict[tuple[int, str], _Kind] = {}
     near: dict[tuple[object, ...], list[_Kind]] = {}
-    rank = REST
+    rank = Rank.REST
     for place, (line, masked) in enumerate(zip(lines, _mask(lines), strict=True)):
         # What is indented below an error goes on with it, as a stack trace does.
-        rank = min(_severity(line), WARNING if line[:1] in (" ", "\t") and rank < REST else REST)
+        rank = min(_severity(line), Rank.WARNING if line[:1] in (" ", "\t") and rank < Rank.REST else Rank.REST)
         kind = exact.get((rank, masked))
         if kind is None:
             words = masked.split(None, _MOST_WORDS)
@@ -140,8 +127,8 @@ def _severity(line: str) -> int:
     if level is None:
         return rank_by_words(line)
     if level[1]:
-        return REST if rank_by_words(line) == REST else WARNING
-    return WARNING if level[2] else ERROR
+        return Rank.REST if rank_by_words(line) == Rank.REST else Rank.WARNING
+    return Rank.WARNING if level[2] else Rank.ERROR
 
 
 def _ranks(kinds: Sequence[_Kind], kind_of: Sequence[_Kind]) -> list[int]:
@@ -149,15 +136,15 @@ def _ranks(kinds: Sequence[_Kind], kind_of: Sequence[_Kind]) -> list[int]:
     ranks = []
     for kind in kind_of:
         much = kind.count.bit_length() - 1
-        rare = RARE + much if kind.count < _RARE_LINES else REST
-        ranks.append(rare if kind.rank == REST else kind.rank + 10 + much)
+        rare = Rank.RARE + much if kind.count < _RARE_LINES else Rank.REST
+        ranks.append(rare if kind.rank == Rank.REST else kind.rank + 10 + much)
     for kind in kinds:
         for place in (kind.first, kind.last):
-            ranks[place] = min(ranks[place], EDGE if kind.rank == REST else kind.rank)
+            ranks[place] = min(ranks[place], Rank.EDGE if kind.rank == Rank.REST else kind.rank)
     return ranks
 
 
 def _entry(kind: _Kind) -> Line:
     """List the kind before rare lines; the kinds of most lines first."""
     text = f"{kind.count:,}x from line {kind.first + 1}: {' '.join(kind.words)[:_MOST_KIND_CHARS]}"
-    return Line(text, min(kind.rank, RARE) - min(kind.count.bit_length(), 40), 0)
+    return Line(text, min(kind.rank, Rank.RARE) - min(kind.count.bit_length(), 40), 0)

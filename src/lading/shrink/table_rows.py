@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.shrink import Count, Shrunk, Wish
-from lading.shrink.keeping import HEAD, Line, Lines, keep, make_lines, rank_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_lines
 
 _NUMBER = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?")
 _FEWEST_ROWS = 8
@@ -58,7 +58,7 @@ def rank_rows(
     ranked by what is asked for, tells of errors, or is odd."""
     numbered = [f"{number}: {text}" for number, text in enumerate(texts, 1)]
     summary = summarize(columns) if len(texts) >= fewest else ""
-    heads = [Line(text, HEAD, 0) for text in (head, summary) if text]
+    heads = [Line(text, Rank.HEAD, 0) for text in (head, summary) if text]
     return [*heads, *make_lines(numbered, rank_lines(numbered, terms, odd=odd_rows(columns)))]
 
 

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import find_repeats, fold, repeat_note, unfold, verify
 from lading.shrink.keeping import (
-    ERROR,
-    RARE,
-    REST,
     Line,
     Lines,
+    Rank,
     keep,
     make_lines,
     merge_rank,
@@ -27,14 +25,14 @@ _FRAME = re.compile(
 )
 _PYTHON_TRACE = "Traceback (most recent call last)"
 _PANIC = re.compile(r"^thread '.*' panicked at|^panic: ", re.MULTILINE)
-_EXCEPTION = ERROR - 20
-_SUMMARY = ERROR - 10
+_EXCEPTION = Rank.ERROR - 20
+_SUMMARY = Rank.ERROR - 10
 """Below the ranks of terms, above those of lines that only sound like an error."""
-_END_FRAME = RARE
-_OWN_FRAME = RARE + 10
-_LIBRARY_FRAME = REST
-_PASSED = REST + 50
-_PASSED_NOTE = ERROR - 1
+_END_FRAME = Rank.RARE
+_OWN_FRAME = Rank.RARE + 10
+_LIBRARY_FRAME = Rank.REST
+_PASSED = Rank.REST + 50
+_PASSED_NOTE = Rank.ERROR - 1
 _MOST_CHARS = 1_000
 """Characters of a line that are looked at."""
 _FRAME_LINES = 5
@@ -100,7 +98,7 @@ def _ranks(lines: Sequence[str]) -> list[int]:
     for start, end in frames:
         ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) : start])
         rank = _frame_rank([line[:_MOST_CHARS] for line in lines[start:end]])
-        if rank != ERROR and (start not in ends or end not in starts):
+        if rank != Rank.ERROR and (start not in ends or end not in starts):
             rank = _END_FRAME
         ranks += [rank] * (end - start)
     ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) :])
@@ -111,8 +109,8 @@ def _frame_rank(frame: Sequence[str]) -> int:
     """Rank by whose code it is; an own frame of Python ranks as its source does where that tells of an error."""
     if _LIBRARY.search("\n".join(frame)):
         return _LIBRARY_FRAME
-    tells = _PYTHON_FRAME.match(frame[0]) and any(rank_by_words(line) == ERROR for line in frame[1:])
-    return ERROR if tells else _OWN_FRAME
+    tells = _PYTHON_FRAME.match(frame[0]) and any(rank_by_words(line) == Rank.ERROR for line in frame[1:])
+    return Rank.ERROR if tells else _OWN_FRAME
 
 
 def _rank(line: str) -> int:
