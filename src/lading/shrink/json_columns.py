@@ -82,23 +82,9 @@ def write_document(document: Iterable[Block]) -> str:
     return "\n".join(line for block in document for line in (block.head, *block.rows))
 
 
-def _cell(value: Any, strings_only: bool = False) -> str:
-    """Write a value in a cell; with ``strings_only`` it has no numbers, and what looks like one is bare."""
-    kind = type(value)
-    if kind is str:
-        return _string(value, strings_only)
-    if kind is Number:
-        literal: str = value.literal
-        return literal
-    if kind is dict:
-        return "{" + ",".join([f"{_key(key)}:{_cell(item, strings_only)}" for key, item in value.items()]) + "}"
-    if kind is list:
-        return "[" + ",".join([_cell(item, strings_only) for item in value]) + "]"
-    return scalar_name(value)
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else as_string(key)
+def write_json(value: Any) -> str:
+    """Write a value that ``json_reading.read`` gave, as JSON without spaces."""
+    return _write(value, as_string, as_string)
 
 
 def as_string(text: str) -> str:
@@ -106,28 +92,36 @@ def as_string(text: str) -> str:
     return json.dumps(text) if SURROGATE.search(text) else _encode(text)
 
 
-def write_json(value: Any) -> str:
-    """Write a value that ``json_reading.read`` gave, as JSON without spaces."""
-    if type(value) is str:
-        return as_string(value)
-    if type(value) is Number:
-        return value.literal
-    if type(value) is dict:
-        return "{" + ",".join([f"{as_string(key)}:{write_json(item)}" for key, item in value.items()]) + "}"
-    if type(value) is list:
-        return "[" + ",".join(map(write_json, value)) + "]"
-    return scalar_name(value)
-
-
-def scalar_name(value: bool | None) -> str:
-    """Name true, false and null as JSON does."""
+def _write(value: Any, string: Callable[[str], str], key: Callable[[str], str]) -> str:
+    kind = type(value)
+    if kind is str:
+        return string(value)
+    if kind is Number:
+        literal: str = value.literal
+        return literal
+    if kind is dict:
+        return "{" + ",".join([f"{key(name)}:{_write(item, string, key)}" for name, item in value.items()]) + "}"
+    if kind is list:
+        return "[" + ",".join([_write(item, string, key) for item in value]) + "]"
     return "null" if value is None else "true" if value else "false"
 
 
-def _string(text: str, strings_only: bool) -> str:
-    if not text or not _BARE.fullmatch(text) or text in _NAMES:
-        return as_string(text)
-    return text if strings_only or not NUMBER.fullmatch(text) else f'"{text}"'
+def _cell(value: Any, strings_only: bool = False) -> str:
+    """Write a value in a cell; with ``strings_only`` it has no numbers, and what looks like one is bare."""
+    return _write(value, _string_alone if strings_only else _string, _key)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else as_string(key)
+
+
+def _string_alone(text: str) -> str:
+    """Write a string where there are no numbers."""
+    return as_string(text) if not text or not _BARE.fullmatch(text) or text in _NAMES else text
+
+
+def _string(text: str) -> str:
+    return f'"{text}"' if NUMBER.fullmatch(text) else _string_alone(text)
 
 
 def _document(path: str, value: Any, holding: Collection[int]) -> Iterable[Block]:
@@ -173,7 +167,7 @@ def _make_columns(
     rows: Sequence[Any], keys: list[str] | None, order: Sequence[str]
 ) -> tuple[list[Leaf], list[str]]:
     """Make the columns of a table, the keys of a map's entries first, and write its rows."""
-    leaves = [] if keys is None else [Leaf("*", [_string(key, True) for key in keys])]
+    leaves = [] if keys is None else [Leaf("*", [_string_alone(key) for key in keys])]
     leaves += _object("", rows, order, keys)
     if sum(not leaf.constant for leaf in leaves) > 1:
         leaves = [_without_nulls(leaf) for leaf in leaves]
