@@ -34,8 +34,7 @@ def numbered(size: int) -> list[str]:
 
 
 def lines_of(texts: Sequence[str], ranks: Sequence[int], **options: Any) -> Lines:
-    sizes, under = options.pop("sizes", [1] * len(texts)), options.pop("under", [-1] * len(texts))
-    return Lines([*map(Line, texts, ranks, sizes, under)], "text.lines", **options)
+    return Lines(texts, ranks, "text.lines", **options)
 
 
 def text_of(text: str, lines: Lines, *, wish: Wish, count: Count) -> str | None:
@@ -45,8 +44,7 @@ def text_of(text: str, lines: Lines, *, wish: Wish, count: Count) -> str | None:
 
 
 def kept(lines: Lines, most_tokens: int, *, whole: str = "", terms: tuple[str, ...] = ()) -> str | None:
-    text = "\n".join(line.text for line in lines.lines)
-    return text_of(text, lines, wish=Wish(most_tokens, terms, whole), count=count)
+    return text_of("\n".join(lines.texts), lines, wish=Wish(most_tokens, terms, whole), count=count)
 
 
 def test_what_fits_is_left_as_it_is() -> None:
@@ -157,8 +155,8 @@ def test_plain_lines_have_no_colours_and_no_line_ends() -> None:
 
 
 def test_neighbours_of_a_rank_become_one_note() -> None:
-    lines = lines_of(list("abcdef"), [Rank.REST, 7, 7, Rank.REST, 7, Rank.REST], under=[-1, 0, 0, 0, 3, 2]).lines
-    assert merge_rank(lines, 7, about="tea", note_rank=5) == [
+    lines = lines_of(list("abcdef"), [Rank.REST, 7, 7, Rank.REST, 7, Rank.REST], under=[-1, 0, 0, 0, 3, 2])
+    assert merge_rank(lines, 7, about="tea", note_rank=5).rows() == [
         Line("a", Rank.REST),
         Line("[2 lines about tea left out]", 5, 2, 0),
         Line("d", Rank.REST, 1, 0),

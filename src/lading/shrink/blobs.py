@@ -8,7 +8,7 @@ from base64 import b64decode
 from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_lines, split_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, rank_lines, split_lines
 
 _LEAST_CHARS = 300
 _ANY_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_LEAST_CHARS},}}")
@@ -79,14 +79,15 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
         Rank.ERROR if _NOTE in line and rank > Rank.ERROR else rank
         for line, rank in zip(texts, rank_lines(texts, wish.terms), strict=True)
     ]
-    lines: list[Line] = []
-    for is_lost, run in groupby(make_lines(texts, ranks), key=_is_lost):
+    lines = Lines(texts, ranks, "blob.notes")
+    rows: list[Line] = []
+    for is_lost, run in groupby(lines.rows(), key=_is_lost):
         group = list(run)
         note = _describe_bytes("\n".join([line.text for line in group])) if is_lost else ""
-        lines += [Line(note, Rank.ERROR, len(group))] if is_lost else group
-    if bare == text and [line.text for line in lines] == texts:
+        rows += [Line(note, Rank.ERROR, len(group))] if is_lost else group
+    if bare == text and [row.text for row in rows] == texts:
         return None
-    return keep(text, Lines(lines, "blob.notes"), wish=wish, count=count)
+    return keep(text, lines.with_rows(rows), wish=wish, count=count)
 
 
 SHRINKER = Shrinker("blob", _is_blob, _reduce)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import verify
-from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, merge_rank, rank_terms, split_lines
+from lading.shrink.keeping import Lines, Rank, keep, merge_rank, rank_terms, split_lines
 from lading.shrink.terms import plural
 
 _START = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
@@ -81,23 +81,22 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     if not files:
         return None
     ranks = _rank_neighbours(rank_terms(texts, walk.ranks, terms=wish.terms), walk.under)
-    first = len(files) if len(files) > 1 else 0
-    under = [place + first if place >= 0 else -1 for place in walk.under]
-    listed = [
-        Line(f"{file.name} +{file.added} -{file.removed}", _FILE_LIST if place < _FIRST_FILES else Rank.EDGE, 0)
-        for place, file in enumerate(files[:first])
-    ]
-    changes = make_lines(texts, ranks, under=under)
+    listed = files if len(files) > 1 else []
+    first = len(listed)
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
     lines = Lines(
-        merge_rank([*listed, *changes], _GENERATED_LINE, about="generated content", note_rank=_NOTE),
+        [*(f"{file.name} +{file.added} -{file.removed}" for file in listed), *texts],
+        [*(_FILE_LIST if place < _FIRST_FILES else Rank.EDGE for place in range(first)), *ranks],
         "diff.changes",
+        sizes=[0] * first + [1] * len(texts),
+        under=[-1] * first + [place + first if place >= 0 else -1 for place in walk.under],
         entries="files",
         unnoted_from=_CONTEXT,
         title=f"Diff of {plural(len(files), 'file')}, +{added:,} -{removed:,}; "
         "no note stands where only lines around changes are left out",
     )
-    return keep(text, lines, wish=wish, count=count)
+    changes = merge_rank(lines, _GENERATED_LINE, about="generated content", note_rank=_NOTE)
+    return keep(text, changes, wish=wish, count=count)
 
 
 SHRINKER = Shrinker("diff", _is_diff, _reduce, _reshape, {"diff.headers": _restore_names})

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from itertools import accumulate, groupby, repeat
-from operator import attrgetter, mul
+from operator import mul
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.shrink import Count, Shrunk, Wish
 from lading.shrink.fitting import Kept, Units, fit_units, gap_note, heading, ratio
@@ -59,31 +59,22 @@ class Line(NamedTuple):
 
     text: str
     rank: int
-    """The lowest are kept first; of equals, those nearest to the first or the last of them."""
     size: int = 1
-    """How many lines of the original it stands for. One for many is a note about them, and they count as left out;
-    one for none is an entry of a list."""
     under: int = -1
-    """Place of the earlier line without which it is never kept; -1 for none."""
-
-
-def make_lines(
-    texts: Iterable[str],
-    ranks: Iterable[int],
-    *,
-    sizes: Iterable[int] = repeat(1),
-    under: Iterable[int] = repeat(-1),
-) -> list[Line]:
-    """Make lines of their columns."""
-    # Their own constructor takes a fifth of the time of a diff.
-    return [*map(partial(tuple.__new__, Line), zip(texts, ranks, sizes, under, strict=False))]
 
 
 class Lines(Struct, frozen=True):
-    """Lines in their order, and how to write what is kept of them."""
+    """Lines in their order, as columns, and how to write what is kept of them."""
 
-    lines: Sequence[Line]
+    texts: Sequence[str]
+    ranks: Sequence[int]
+    """The lowest are kept first; of equals, those nearest to the first or the last of them."""
     form: str
+    sizes: Sequence[int] = ()
+    """How many lines of the original each is for; 1 when empty. One for many is a note about them, and they count
+    as left out; one for none is an entry of a list."""
+    under: Sequence[int] = ()
+    """Place of the earlier line without which each is never kept; -1 for none, as when empty."""
     entries: str = "entries"
     """Plural noun for the lines of size 0, for the notes where some were left out."""
     unnoted_from: int = Rank.EVERY
@@ -94,13 +85,22 @@ class Lines(Struct, frozen=True):
     title: str = ""
     """Begins the first line, before how much was left out."""
 
+    def rows(self) -> list[Line]:
+        """List the lines one by one."""
+        return [*map(Line, self.texts, self.ranks, self.sizes or repeat(1), self.under or repeat(-1))]
 
-def keep(text: str, found: Lines, *, wish: Wish, count: Count) -> Shrunk | None:
+    def with_rows(self, rows: Sequence[Line]) -> Lines:
+        """Replace the lines."""
+        texts, ranks = [row.text for row in rows], [row.rank for row in rows]
+        sizes, under = [row.size for row in rows], [row.under for row in rows]
+        return replace(self, texts=texts, ranks=ranks, sizes=sizes, under=under)
+
+
+def keep(text: str, lines: Lines, *, wish: Wish, count: Count) -> Shrunk | None:
     """Keep as many of the lines as fit, in their order, below a line that says how many are left out and where the
     original is. None as of ``fitting.fit_units``; ``text`` is the original."""
-    texts, ranks = [line.text for line in found.lines], [line.rank for line in found.lines]
-    sizes, under = [line.size for line in found.lines], [line.under for line in found.lines]
-    is_noted = [rank < found.unnoted_from for rank in ranks]
+    sizes = lines.sizes or [1] * len(lines.texts)
+    is_noted = [rank < lines.unnoted_from for rank in lines.ranks]
     sizes_before = [0, *accumulate(sizes)]
     noted_before = [0, *accumulate(map(mul, sizes, is_noted))]
     entries_before = [0, *accumulate(size == 0 for size in sizes)]
@@ -109,20 +109,20 @@ def keep(text: str, found: Lines, *, wish: Wish, count: Count) -> Shrunk | None:
         shown, after = [""], 0
         for place, line in (*kept.items(), (len(sizes), "")):
             if left := entries_before[place] - entries_before[after]:
-                shown.append(f"[{left:,} more of the {found.entries} left out]")
+                shown.append(f"[{left:,} more of the {lines.entries} left out]")
             if noted_before[place] > noted_before[after]:
                 shown.append(gap_note(sizes_before[place] - sizes_before[after], "line"))
             shown.append(line)
             after = place + 1
         total = sizes_before[-1]
         left = total - sum(sizes[place] == 1 for place in kept)
-        shown[0] = heading(ratio(left, total, of="lines"), wish=wish, title=found.title)
+        shown[0] = heading(ratio(left, total, of="lines"), wish=wish, title=lines.title)
         return "\n".join(shown[:-1])
 
-    gap_chars = _WORTH_A_NOTE_CHARS if found.unnoted_from else 0
-    units = Units(texts, _order(ranks), under, found.most_chars, gap_chars)
+    gap_chars = _WORTH_A_NOTE_CHARS if lines.unnoted_from else 0
+    units = Units(lines.texts, _order(lines.ranks), lines.under, lines.most_chars, gap_chars)
     fitted = fit_units(text, units, draw=draw, wish=wish, count=count)
-    return Shrunk(fitted.text, found.form) if fitted else None
+    return Shrunk(fitted.text, lines.form) if fitted else None
 
 
 def split_lines(text: str) -> list[str]:
@@ -164,24 +164,23 @@ def rank_terms(lines: Sequence[str], ranks: Sequence[int], *, terms: Iterable[st
     return lowered
 
 
-def merge_rank(lines: Sequence[Line], rank: int, *, about: str, note_rank: int) -> Sequence[Line]:
+def merge_rank(lines: Lines, rank: int, *, about: str, note_rank: int) -> Lines:
     """Merge neighbours of that rank into one note of how many lines about something were left out. A line alone of
     that rank stays."""
-    if rank not in map(attrgetter("rank"), lines):
+    if rank not in lines.ranks:
         return lines
     merged: list[Line] = []
     moved: list[int] = []
-    for is_merged, run in groupby(lines, key=lambda line: line.rank == rank):
+    for is_merged, run in groupby(lines.rows(), key=lambda line: line.rank == rank):
         group, start = list(run), len(merged)
         if is_merged and len(group) > 1:
-            merged.append(
-                Line(f"[{len(group):,} lines about {about} left out]", note_rank, len(group), group[0].under)
-            )
+            note = f"[{len(group):,} lines about {about} left out]"
+            merged.append(Line(note, note_rank, len(group), group[0].under))
             moved += [start] * len(group)
         else:
             merged += group
             moved += range(start, len(merged))
-    return [Line(*line[:3], moved[line.under]) if line.under >= 0 else line for line in merged]
+    return lines.with_rows([Line(*line[:3], moved[line.under] if line.under >= 0 else -1) for line in merged])
 
 
 def _order(ranks: Sequence[int]) -> list[int]:

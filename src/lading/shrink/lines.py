@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.fitting import gap_note
-from lading.shrink.keeping import ALARMS, Lines, Rank, keep, make_lines, rank_lines, split_lines
+from lading.shrink.keeping import ALARMS, Lines, Rank, keep, rank_lines, split_lines
 from lading.shrink.terms import select_slices
 
 MOST_CHARS = 2_000_000
@@ -37,7 +37,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     ranks = [
         rank if size == 1 else Rank.EVERY for rank, size in zip(rank_lines(texts, wish.terms), sizes, strict=True)
     ]
-    lines = Lines(make_lines(texts, ranks, sizes=sizes), "text.lines", most_chars=MOST_CHARS)
+    lines = Lines(texts, ranks, "text.lines", sizes, most_chars=MOST_CHARS)
     return keep(text, lines, wish=wish, count=count)
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import count_shared, fold, unfold, verify
-from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_terms, split_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, rank_terms, split_lines
 from lading.shrink.terms import plural
 
 GROUPED = "listing.grouped"
@@ -157,8 +157,7 @@ def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
         for place, (depth, name) in enumerate(depths)
     ]
     ranks = rank_terms([name for _, name in depths], ranks, terms=wish.terms)
-    lines = make_lines(shown, ranks, under=under)
-    return Lines(lines, _FORM, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
+    return Lines(shown, ranks, _FORM, under=under, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
 
 
 def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
@@ -183,14 +182,16 @@ def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
             Line(name, min(rank, _rank_of_name(position, len(names))), 1, head)
             for position, (name, rank) in enumerate(names)
         )
-    return Lines(
-        rows,
+    lines = Lines(
+        (),
+        (),
         _FORM,
         entries="folders",
         unnoted_from=0,
         most_chars=_MOST_CHARS,
         title=f"{sum(map(len, folders.values())):,} names in {len(folders):,} folders",
     )
+    return lines.with_rows(rows)
 
 
 def _rank_of_folder(depth: int) -> int:

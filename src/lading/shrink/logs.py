@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.folding import fold, unfold, verify
-from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_by_words, rank_terms, split_lines
+from lading.shrink.keeping import Lines, Rank, keep, rank_by_words, rank_terms, split_lines
 
 _DECODERS = {"log.folded": unfold}
 _LOG_LINE = re.compile(
@@ -63,12 +63,12 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     lines = split_lines(text)
     kinds, kind_of = _mine(lines)
     ranks = rank_terms(lines, _ranks(kinds, kind_of), terms=wish.terms)
+    listed = [kind for kind in kinds if kind.count >= _LEAST_OF_A_KIND]
     found = Lines(
-        [
-            *(_entry(kind) for kind in kinds if kind.count >= _LEAST_OF_A_KIND),
-            *make_lines((f"{number}: {line}" for number, line in enumerate(lines, 1)), ranks),
-        ],
+        [*map(_list, listed), *(f"{number}: {line}" for number, line in enumerate(lines, 1))],
+        [*map(_rank_of_list, listed), *ranks],
         "log.kinds",
+        sizes=[0] * len(listed) + [1] * len(lines),
         entries="kinds",
         unnoted_from=0,
         title=f"Log of {len(lines):,} lines: their kinds ({_MASK} is what varies), then lines with their numbers",
@@ -144,7 +144,10 @@ def _ranks(kinds: Sequence[_Kind], kind_of: Sequence[_Kind]) -> list[int]:
     return ranks
 
 
-def _entry(kind: _Kind) -> Line:
-    """List the kind before rare lines; the kinds of most lines first."""
-    text = f"{kind.count:,}x from line {kind.first + 1}: {' '.join(kind.words)[:_MOST_KIND_CHARS]}"
-    return Line(text, min(kind.rank, Rank.RARE) - min(kind.count.bit_length(), 40), 0)
+def _list(kind: _Kind) -> str:
+    return f"{kind.count:,}x from line {kind.first + 1}: {' '.join(kind.words)[:_MOST_KIND_CHARS]}"
+
+
+def _rank_of_list(kind: _Kind) -> int:
+    """Rank before rare lines; the kinds of most lines first."""
+    return min(kind.rank, Rank.RARE) - min(kind.count.bit_length(), 40)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.shrink import Count, Shrunk, Wish
-from lading.shrink.keeping import Line, Lines, Rank, keep, make_lines, rank_lines
+from lading.shrink.keeping import Line, Lines, Rank, keep, rank_lines
 
 _NUMBER = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?")
 _FEWEST_ROWS = 8
@@ -59,15 +59,14 @@ def rank_rows(
     numbered = [f"{number}: {text}" for number, text in enumerate(texts, 1)]
     summary = summarize(columns) if len(texts) >= fewest else ""
     heads = [Line(text, Rank.HEAD, 0) for text in (head, summary) if text]
-    return [*heads, *make_lines(numbered, rank_lines(numbered, terms, odd=odd_rows(columns)))]
+    return [*heads, *map(Line, numbered, rank_lines(numbered, terms, odd=odd_rows(columns)))]
 
 
 def sample_rows(text: str, rows: Sequence[Line], *, form: str, wish: Wish, count: Count) -> Shrunk | None:
     """Keep as much of the rows as fits."""
-    lines = Lines(
-        rows, form, entries="headers", unnoted_from=0, most_chars=len(text), title="Rows with their numbers"
-    )
-    return keep(text, lines, wish=wish, count=count)
+    title = "Rows with their numbers"
+    lines = Lines((), (), form, entries="headers", unnoted_from=0, most_chars=len(text), title=title)
+    return keep(text, lines.with_rows(rows), wish=wish, count=count)
 
 
 def _find_odd(column: Column) -> Iterable[int]:

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Final
 
 from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import make_lines, rank_lines
+from lading.shrink.keeping import Line, rank_lines
 from lading.shrink.padding import pad, unpad
 from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
@@ -82,7 +82,7 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
         read_column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)
     ]
     above = [mark.join(cells) for cells in records[:start]]
-    rows = make_lines(above, rank_lines(above, wish.terms), sizes=repeat(0))
+    rows = [*map(Line, above, rank_lines(above, wish.terms), repeat(0))]
     rows += rank_rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=wish.terms)
     return sample_rows(text, rows, form="table.sampled", wish=wish, count=count)
 

@@ -12,7 +12,6 @@ from lading.shrink.keeping import (
     Lines,
     Rank,
     keep,
-    make_lines,
     merge_rank,
     rank_by_words,
     rank_terms,
@@ -76,9 +75,9 @@ def _is_trace(sample: Sample) -> bool:
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     texts = split_lines(text)
-    lines = make_lines(texts, rank_terms(texts, _ranks(texts), terms=wish.terms))
+    lines = Lines(texts, rank_terms(texts, _ranks(texts), terms=wish.terms), "trace.failures")
     failures = merge_rank(lines, _PASSED, about="passed tests", note_rank=_PASSED_NOTE)
-    return keep(text, Lines(_merge_repeats(failures), "trace.failures"), wish=wish, count=count)
+    return keep(text, _merge_repeats(failures), wish=wish, count=count)
 
 
 SHRINKER = Shrinker(
@@ -148,14 +147,15 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _merge_repeats(lines: Sequence[Line]) -> list[Line]:
+def _merge_repeats(lines: Lines) -> Lines:
     """Merge repeated lines, as those of deep recursion, into a note of how often they repeat, which is never kept
     without them."""
     merged: list[Line] = []
     start = 0
-    for group, times in find_repeats([line.text for line in lines]):
+    rows = lines.rows()
+    for group, times in find_repeats(lines.texts):
         end = start + len(group)
-        once, repeated = lines[start:end], lines[end : start + len(group) * times]
+        once, repeated = rows[start:end], rows[end : start + len(group) * times]
         start += len(group) * times
         if times == 1:
             merged += once
@@ -166,4 +166,4 @@ def _merge_repeats(lines: Sequence[Line]) -> list[Line]:
         merged.append(
             Line(note, min(line.rank for line in once), sum(line.size for line in repeated), len(merged) - 1)
         )
-    return merged
+    return lines.with_rows(merged)
