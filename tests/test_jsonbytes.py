@@ -26,6 +26,11 @@ def test_what_is_written_is_read_again_and_gives_the_same_bytes(value: Any) -> N
     assert jsonbytes.load(data) == json.loads(json.dumps(value))
 
 
+@given(VALUES)
+def test_values_without_numbers_are_written_as_those_with_them(value: Any) -> None:
+    assert jsonbytes.dump([value, 0]) == jsonbytes.dump([value])[:-1] + b",0]"
+
+
 def test_the_form_is_compact_and_keeps_key_order() -> None:
     assert jsonbytes.dump({"b": [1, 2.5], "a": "é"}) == '{"b":[1,2.5],"a":"é"}'.encode()
 

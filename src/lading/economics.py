@@ -87,13 +87,6 @@ class Usage(Struct, frozen=True):
     def __add__(self, other: Usage) -> Usage:
         return fieldwise(self, other)
 
-    def __sub__(self, other: Usage) -> Usage:
-        return Usage(
-            self.read_tokens - other.read_tokens,
-            self.written_tokens - other.written_tokens,
-            self.fresh_tokens - other.fresh_tokens,
-        )
-
 
 class OwnCalls(Struct, frozen=True, omit_defaults=True):
     """Tokens and cost of compaction's own model calls."""

@@ -136,7 +136,7 @@ def test_a_store_lists_the_records_of_the_newest_requests(compacted: Path) -> No
     assert short["records"] == []
     assert said == [
         f"default/long since call {record['call']}: record of messages {record['first']}-{record['last']}, "
-        f"{record['tokens_before']:,} tokens shortened to {record['tokens_after']:,}: "
+        f"in the log {record['tokens_before']:,} tokens shortened to {record['tokens_after']:,}: "
         + "".join(f"{who} {share(record[who])}, " for who in ("user", "assistant") if record[who]["total"])
         + f"{record['calls']['total']} calls in {record['calls']['lines']} lines"
         for record in long["records"]

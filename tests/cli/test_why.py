@@ -176,7 +176,7 @@ def test_names_of_requests(text: str, name: RequestName | None) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(store: Path) -> None:
-    hidden = "import lading.audit.why; lading.audit.why.available = lambda: False; "
+    hidden = "import lading.audit.why; lading.audit.text_search.available = lambda: False; "
     ended = elsewhere("why", str(store), "Look arround.", before=hidden)
     assert ended.code == 1
     assert "pip install 'lading[fuzzy]'" in ended.out

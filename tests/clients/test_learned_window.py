@@ -138,3 +138,68 @@ def test_a_session_learns_it_beside_an_answer_of_any_size(most: int) -> None:
             assert pack.tokens <= 8_000
             assert json.loads(pack.body)["max_tokens"] == most
             assert window(line) == (8_000, True)
+
+
+def test_a_request_is_made_smaller_where_its_answer_does_not_fit_beside_it() -> None:
+    with asked(MemoryStore()) as line:
+        tokens = line.pack(fields={"max_tokens": 4_000}).tokens
+        pack = line.retry(
+            "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's maximum context length is"
+            f" {tokens + 1_000} tokens and your request has {tokens} input tokens"
+        )
+        assert pack.tokens + 4_000 <= tokens + 1_000
+        assert window(line) == (tokens + 1_000, True)
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize(
+    ("accepted", "limit"), [(9_000, 8_000), (8_000, 9_000), (13_000, 12_999), (500_000, 8_000)]
+)
+def test_what_was_accepted_is_no_more_than_the_window(accepted: int, limit: int, is_reopened: bool) -> None:
+    store = MemoryStore()
+    with asked(store) as line:
+        line.pack()
+        line.reply(chat_reply("Yes.", number=30, input_tokens=accepted))
+        line.add("And now?")
+        line.pack()
+        line.reply(chat_reply("Still.", number=31, input_tokens=7_500))
+        line.add("And now?")
+        again, before = line, line.pack()
+        if is_reopened:
+            line.close()
+            again = Session("gpt-4o", store=store, wire="openai_chat")
+            before = again.pack()
+        card = again.settings.budget.window_tokens
+        retried = again.retry(TOO_LONG.format(limit))
+        least = accepted if accepted <= card else 0
+        assert window(again) == (max(limit, least), True)
+        assert retried.tokens < before.tokens
+        again.close()
+    with Session("gpt-4o", store=store, wire="openai_chat") as later:
+        assert window(later) == (max(limit, least), True)
+
+
+def test_what_another_model_accepted_says_nothing_of_the_window() -> None:
+    store = MemoryStore()
+    with asked(store, "gpt-5-mini") as line:
+        line.pack()
+        line.reply(chat_reply("Yes.", number=30, input_tokens=13_000))
+        line.add("And now?")
+        line.pack()
+    with Session("gpt-4o", store=store, wire="openai_chat") as other:
+        other.pack()
+        other.retry(TOO_LONG.format(8_000))
+        assert window(other) == (8_000, True)
+
+
+def test_a_window_learned_elsewhere_is_no_smaller_than_what_was_accepted_here() -> None:
+    with StrictProvider(stepping) as provider:
+        client: Any = wrap(openai_client(provider))
+        talk = Talk(client.lading.session("anna"), "anna")
+        for _ in range(4):
+            grown(talk)
+        [session] = client.lading.sessions
+        accepted = max(answer.issue.usage.tokens for answer in provider.answers if answer.issue)
+        session.narrow(accepted - 1_000)
+        assert window(session) == (accepted, True)
+        client.close()

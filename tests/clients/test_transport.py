@@ -201,6 +201,72 @@ def test_a_stream_that_is_left_gives_the_conversation_back_to_tasks_too() -> Non
     assert all(body.is_closed for body in bodies)
 
 
+TALK = [*HI["messages"], {"role": "assistant", "content": "Hello."}, {"role": "user", "content": "What is new?"}]
+GONE_ON = {
+    "answered": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "go on"}],
+    "unanswered": [{"role": "user", "content": "go on"}],
+}
+
+
+@pytest.mark.parametrize("goes_on", GONE_ON.values(), ids=GONE_ON)
+@pytest.mark.parametrize("read", [0, 1, 2])
+def test_a_stream_that_is_kept_gives_the_conversation_to_the_request_after_it(
+    goes_on: list[Any], read: int
+) -> None:
+    events: list[Event] = []
+    pieces = (chunks("a", done=False), chunks("b", done=False), chunks("c"))
+    replies = iter([Streamed(*pieces), Streamed(chunks("d"))])
+    client: Any = wrap(over(lambda _: events_of(next(replies))), on_event=events.append)
+    fields: dict[str, Any] = {"stream": True, "model": "gpt-4o"}
+    kept = client.chat.completions.create(messages=TALK, **fields)
+    said = [next(kept) for _ in range(read)]
+    list(client.chat.completions.create(messages=[*TALK, *goes_on], **fields))
+    assert len(said + list(kept)) == 4
+    (session,) = client.lading.sessions
+    assert [entry.message.role for entry in session.entries[3:]] == [
+        *(message["role"] for message in goes_on),
+        "assistant",
+    ]
+    assert [type(event) for event in events if isinstance(event, ReplyLost)] == [ReplyLost]
+
+
+def test_a_stream_that_is_kept_gives_the_conversation_to_tasks_too() -> None:
+    replies = iter([Streamed(chunks("a", done=False), chunks("b")), Streamed(chunks("c"))])
+    http = DefaultAsyncHttpxClient(transport=httpx2.MockTransport(lambda _: events_of(next(replies))))
+    client: Any = wrap(AsyncOpenAI(base_url="http://here/v1", api_key="test", http_client=http))
+    fields: dict[str, Any] = {"stream": True, "model": "gpt-4o"}
+
+    async def talk() -> None:
+        kept = await client.chat.completions.create(messages=TALK, **fields)
+        after = [*TALK, *GONE_ON["unanswered"]]
+        async for _ in await client.chat.completions.create(messages=after, **fields):
+            pass
+        assert len([chunk async for chunk in kept]) == 3
+
+    asyncio.run(talk())
+    (session,) = client.lading.sessions
+    assert [entry.message.role for entry in session.entries[3:]] == ["user", "assistant"]
+
+
+def test_a_whole_reply_in_a_stream_that_is_kept_is_taken_in() -> None:
+    replies = iter([Streamed(chunks("a")), Streamed(chunks("c"))])
+    client: Any = wrap(over(lambda _: events_of(next(replies))))
+    fields: dict[str, Any] = {"stream": True, "model": "gpt-4o"}
+    kept = client.chat.completions.create(messages=TALK, **fields)
+    next(kept)
+    list(client.chat.completions.create(messages=[*TALK, *GONE_ON["answered"]], **fields))
+    (session,) = client.lading.sessions
+    assert [entry.message.role for entry in session.entries[3:]] == ["assistant", "user", "assistant"]
+
+
+def test_the_same_request_beside_a_stream_is_another_conversation() -> None:
+    replies = iter([Streamed(chunks("a")), Streamed(chunks("b"))])
+    client: Any = wrap(over(lambda _: events_of(next(replies))))
+    both = [client.chat.completions.create(stream=True, **HI) for _ in range(2)]
+    assert [len(list(stream)) for stream in both] == [2, 2]
+    assert [len(session.entries) for session in client.lading.sessions] == [2, 2]
+
+
 def test_a_task_that_is_cancelled_gives_the_conversation_back() -> None:
     async def answering(_: httpx2.Request) -> httpx2.Response:
         if waits:

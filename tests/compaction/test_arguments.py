@@ -130,6 +130,15 @@ def test_a_call_at_the_cap_is_left() -> None:
     assert clipped(write("a", 500), cap_tokens=tokens - 1) is not None
 
 
+def test_arguments_are_read_once_for_all_caps_of_a_decision() -> None:
+    large, once = write("a", 16_000), pressure()
+    view = shown(user_text("hi"), Message("assistant", (large,)))
+    clip_arguments(view, view.items[1], cap_tokens=0, reason="why", pressure=once)
+    (pieces,) = once.read.values()
+    clip_arguments(view, view.items[1], cap_tokens=300, reason="why", pressure=once)
+    assert once.read[large.arguments] is pieces
+
+
 def test_what_was_clipped_before_is_clipped_from_the_whole() -> None:
     engine, _ = run(settings(8_000, strategy="basic"), [*HEAD, *wrote(write("a", 16_000))])
     view = engine.history.view

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lading
 from lading.addresses import RESTORE
@@ -18,10 +23,11 @@ from lading.models.catalog import find_card
 from lading.report.data import SessionData
 from lading.report.stored import stored
 from lading.stores.memory import MemoryStore
-from lading.testing import FakeModel, Say, StrictProvider, Use
+from lading.testing import FakeModel, Fault, Say, StrictProvider, Use
 from lading.tokens import counter
 from tests.clients.agents import MODELS, openai_client
 from tests.evaluate.restoring_agent import ANEW, FIRST, LOOK, RESTORES, TASK, run, script
+from tests.examples import share_of_examples
 
 
 def usd(usages: list[Usage]) -> float:
@@ -138,6 +144,85 @@ def test_a_request_that_was_refused_is_not_billed() -> None:
     assert costs.billed_calls == costs.reported_calls == len(billed) == len(calls) - len(refused)
     assert costs.simulated.tokens == pytest.approx(sum(usage.tokens for usage in billed), rel=0.03)
     assert costs.simulated_usd == pytest.approx(usd(billed), rel=0.05)
+
+
+def insistent(client: Any) -> Any:
+    """A client whose caller sends each request until it is answered."""
+
+    def create(**fields: Any) -> Any:
+        while True:
+            try:
+                return client.chat.completions.create(**fields)
+            except openai.APIError:
+                pass
+
+    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+
+def of_failures(faults: dict[int, Fault]) -> tuple[Costs, list[Usage], list[Usage]]:
+    """The costs of an agent some of whose requests fail, and its calls in the report."""
+    store = MemoryStore()
+    with StrictProvider(script(12, restores=2, at=10), window_tokens=10_000, faults=faults) as provider:
+        run(insistent(wrap(openai_client(provider), store=store).lading.session("work")), 12)
+    calls = of_report(store, "work").calls
+    return watched(store, "work"), [call.simulated for call in calls], [call.append_only for call in calls]
+
+
+@share_of_examples(0.1)
+@given(st.dictionaries(st.integers(1, 24), st.sampled_from([400, 429, 500, 503]), max_size=12))
+def test_requests_that_fail_and_are_sent_again_are_not_billed(statuses: dict[int, int]) -> None:
+    bare, *_ = of_failures({})
+    costs, simulated, everything = of_failures({call: Fault(status=code) for call, code in statuses.items()})
+    assert costs.simulated == bare.simulated == sum(simulated, Usage())
+    assert costs.append_only == bare.append_only == sum(everything, Usage())
+    assert costs.simulated_usd == pytest.approx(bare.simulated_usd)
+    assert costs.append_only_usd == pytest.approx(bare.append_only_usd)
+    assert costs.billed_calls == costs.reported_calls == bare.billed_calls
+    assert costs.billed_ratio == pytest.approx(bare.billed_ratio)
+
+
+@given(st.lists(st.lists(st.integers(0, 1_000), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_the_cache_cools_while_requests_fail(waits: list[list[int]]) -> None:
+    """Each list is of one call: seconds before each time it is sent, the last one answered."""
+    costs, bare = of_waits(waits), of_waits([[sum(call)] for call in waits])
+    assert (costs.simulated, costs.append_only) == (bare.simulated, bare.append_only)
+    assert costs.simulated_usd == pytest.approx(bare.simulated_usd)
+    assert costs.append_only_usd == pytest.approx(bare.append_only_usd)
+
+
+def of_waits(waits: Sequence[Sequence[int]]) -> Costs:
+    store, now = MemoryStore(), 0
+    fields: dict[str, Any] = {"wire": "openai_chat", "strategy": "append-only"}  # Others compact in a cold cache.
+    with lading.Session("claude-sonnet-4-5", store=store, name="work", **fields) as session:
+        for number, call in enumerate(waits):
+            session.add(f"{number} {TASK}")
+            for wait in call:
+                now += wait
+                session.pack([LOOK], at_s=float(now))
+            session.reply(_response(f"r{number}", "look", {}))
+            session.add([{"role": "tool", "tool_call_id": f"r{number}", "content": "seen " * 2_000}])
+    return watched(store, "work")
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_everything_sent_is_priced_without_a_cache_where_reports_name_none(is_cached: bool) -> None:
+    store, sizes = MemoryStore(), list[int]()
+    with lading.Session("claude-sonnet-4-5", store=store, name="work", wire="openai_chat") as session:
+        for number in range(5):
+            session.add(f"{number} {TASK}")
+            sizes.append(session.pack([LOOK]).tokens)
+            usage = {"prompt_tokens": sizes[-1], "completion_tokens": 1}
+            read = {"prompt_tokens_details": {"cached_tokens": sizes[-2] if is_cached and number else 0}}
+            session.reply({**_response(f"r{number}", "look", {}), "usage": usage | read})
+            session.add([{"role": "tool", "tool_call_id": f"r{number}", "content": "seen " * 2_000}])
+    costs, price = watched(store, "work"), price_of(find_card("claude-sonnet-4-5")[0])
+    assert price is not None
+    assert costs.simulated.read_tokens > 0
+    if is_cached:
+        assert costs.billed_append_only_usd == costs.append_only_usd
+    else:
+        assert costs.billed_append_only_usd == pytest.approx(price.input(Usage(fresh_tokens=sum(sizes))))
+        assert costs.billed_ratio == pytest.approx(1.0)
 
 
 def test_a_field_that_is_no_part_of_the_prompt_misses_no_cache() -> None:

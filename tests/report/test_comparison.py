@@ -56,6 +56,12 @@ def test_the_page_has_a_chart_and_a_table_for_each_window() -> None:
         ElementTree.fromstring(section)
 
 
+def test_the_guards_that_fail_stand_below_the_name() -> None:
+    text = page(standings())
+    assert re.search(r"<small>fails: [^<]*breaks rules[^<]*</small></td><td", text)
+    assert '">fails</th>' not in text
+
+
 def test_points_stand_inside_the_chart() -> None:
     for dearest in (0.01, 1.0, 40.0):
         found = [replace(item, cost=replace(item.cost, ratio=item.cost.ratio * dearest)) for item in standings(170)]

@@ -21,8 +21,11 @@ from tests.report.test_browser import CHROMIUM, PATIENCE_MS, pytestmark
 __all__ = ["pytestmark"]
 
 
-def test_the_saving_is_that_of_the_command_line(tmp_path: Path) -> None:
-    with StrictProvider(agent.script(12, at=12), window_tokens=10_000) as provider:
+@pytest.mark.parametrize("least", [1_024, 1_000_000])
+def test_the_saving_is_that_of_the_command_line(tmp_path: Path, least: int) -> None:
+    """A provider that caches nothing shorter than a million tokens has no cache."""
+    model = agent.script(12, at=12)
+    with StrictProvider(model, window_tokens=10_000, min_prefix_tokens=least) as provider:
         client = wrap(openai_client(provider), store=str(tmp_path / "store"))
         agent.run(client.lading.session("work"), 12)
         client.close()

@@ -55,6 +55,48 @@ TEXTS = [
     ),
     ("This model's maximum context length is 16385 tokens.", None, 16_385),
     (
+        "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 8192"
+        " tokens and your request has 7000 input tokens (4096 > 8192 - 7000).",
+        7000,
+        8192,
+    ),
+    (
+        "litellm.BadRequestError: OpenAIException - 'max_tokens' or 'max_completion_tokens' is too large: 32000."
+        " This model's maximum context length is 40960 tokens and your request has 12000 input tokens (32000 >"
+        " 40960 - 12000).",
+        12_000,
+        40_960,
+    ),
+    (
+        "This model's maximum context length is 128000 tokens. However, you requested 65535 output tokens and your"
+        " prompt contains at least 62466 input tokens, for a total of at least 128001 tokens. Please reduce the"
+        " length of the input prompt or the number of requested output tokens. (parameter=input_tokens,"
+        " value=62466)",
+        None,
+        128_000,
+    ),
+    (
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in 4109 tokens (4046"
+        " in the messages, 63 in the functions). Please reduce the length of the messages or functions.",
+        4109,
+        4096,
+    ),
+    (
+        "This model's maximum context length is 4096 tokens. However, you requested 5109 tokens (4046 in the"
+        " messages, 63 in the functions, and 1000 in the completion). Please reduce the length of the messages,"
+        " functions, or completion.",
+        4109,
+        4096,
+    ),
+    (
+        "This endpoint's maximum context length is 16384 tokens. However, you requested about 94307 tokens (94307"
+        ' of text input). Please reduce the length of either one, or use the "middle-out" transform to compress'
+        " your prompt automatically.",
+        94_307,
+        16_384,
+    ),
+    ("Requested tokens exceed context window of 512", None, 512),
+    (
         "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 509178 tokens. Please"
         " reduce the length of the messages.",
         509_178,
@@ -233,8 +275,9 @@ def test_the_errors_that_the_sdks_raise_are_understood() -> None:
         "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-x",
         "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided"
         " 100000.",
-        "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 8192"
-        " tokens and your request has 7000 input tokens (4096 > 8192 - 7000).",
+        "'max_tokens' or 'max_completion_tokens' is too large: 4096.",
+        "Invalid \"max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length"
+        ' is 8192 tokens and your request has 7000 input tokens"',
         "Range of max_tokens should be [1, 8192]",
         "Could not finish the message because max_tokens or model output limit was reached.",
         "length",

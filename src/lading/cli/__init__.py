@@ -74,7 +74,8 @@ def _one_paragraph(ctx: click.Context) -> Iterator[None]:
             raise
         except click.UsageError as error:
             where = error.ctx.command_path if error.ctx else ctx.command_path
-            terminal.fail(f"{error.format_message().rstrip('.')}. See {where} --help.")
+            text = error.format_message()
+            terminal.fail(f"{text}{'' if text.endswith(('.', '?')) else '.'} See {where} --help.")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

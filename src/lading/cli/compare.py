@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -56,10 +57,6 @@ def _each(parse: Callable[[str], Any], what: str) -> _Option:
     return callback
 
 
-def _window(text: str) -> int:
-    return tokens_of(text, least=_LEAST_TOKENS)
-
-
 def _prices(text: str) -> Prices:
     return Prices(text, rates_of(text))
 
@@ -77,8 +74,8 @@ def _name(text: str) -> str:
     show_default=True, metavar="A,B,C", help="Strategies, reference arms or module:NAME; all: every name.",
 )  # fmt: skip
 @click.option(
-    "--windows", callback=_each(_window, _WINDOWS), default="16k,32k,64k", show_default=True,
-    metavar="N,N", help="Windows in tokens; 16k is 16,000.",
+    "--windows", callback=_each(partial(tokens_of, least=_LEAST_TOKENS), _WINDOWS), default="16k,32k,64k",
+    show_default=True, metavar="N,N", help="Windows in tokens; 16k is 16,000.",
 )  # fmt: skip
 @click.option(
     "--prices", callback=_each(_prices, "prices such as .10/1.25 or none"),

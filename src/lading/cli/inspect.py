@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -94,10 +95,8 @@ def _inspect_files(files: Sequence[str], options: Options, check: bool, top: int
     if not inspected:
         raise SourceError(f"No session was found in {', '.join(files)}. Give files with recorded sessions.")
     items = [item for _, item in inspected]
-    if as_json:
-        terminal.print_json(as_json_value(inspected, problems, top=top))
-    else:
-        print_report(items, top=top)
+    value = partial(as_json_value, inspected, problems, top=top)
+    terminal.print_either(as_json, value, show=lambda: print_report(items, top=top))
     return items
 
 

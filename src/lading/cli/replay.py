@@ -161,10 +161,8 @@ def command(
         if page_file:
             page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
     _note_silent(recordings)
-    if as_json:
-        terminal.print_json({"replays": reports, "bills": as_json_value(bills), "problems": problems})
-    else:
-        print_tables(reports, bills)
+    value = {"replays": reports, "bills": as_json_value(bills), "problems": problems}
+    terminal.print_either(as_json, lambda: value, show=lambda: print_tables(reports, bills))
     sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in reports) else 0)
 
 

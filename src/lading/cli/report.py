@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import click
 
@@ -13,7 +14,7 @@ from lading.cli.output_file import OutputFile
 from lading.cli.plaintables import number
 from lading.cli.recordings import ModelNotes, read_all
 from lading.cli.replaying import plans_for, walked
-from lading.cli.request_names import DAMAGE, end_damaged, open_existing
+from lading.cli.request_names import end_damaged, open_existing, read_each
 from lading.evaluate.plan import Options
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page
@@ -72,14 +73,8 @@ def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[Sessio
     """The sessions that can be read; why the others cannot goes to ``problems``."""
     for folder in folders:
         with open_existing(folder) as store:
-            sessions = store.sessions()
-            with terminal.progress("reading", len(sessions)) as advance:
-                for tenant, session in sessions:
-                    try:
-                        yield stored(store, tenant=tenant, session=session, source=folder)
-                    except DAMAGE as error:
-                        problems.append(str(error))
-                    advance(1)
+            read = partial(stored, store, source=folder)
+            yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 
 def _from_files(files: Sequence[str]) -> Iterator[SessionData]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from lading import addresses
 from lading.addresses import Address
 from lading.audit.snapshots import Snapshot, recorded, snapshot
 from lading.cli import terminal
-from lading.errors import AddressError, InputError, StoreError, StoreFormatError, TamperedError
+from lading.errors import AddressError, InputError, StoreError
 from lading.stores import SessionStore
 from lading.stores.sqlite import SqliteStore, open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
@@ -24,8 +25,7 @@ _SHOWN_SESSIONS = 8
 FORM = "STORE@CALL or STORE@SESSION:CALL"
 _NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
 
-DAMAGE = (TamperedError, StoreFormatError, AddressError)
-"""What one session that is not as it was written raises; the others of its store can be read."""
+T = TypeVar("T")
 
 
 class RequestName(Struct, frozen=True):
@@ -54,6 +54,20 @@ def open_existing(folder: str) -> SqliteStore:
             more = f" and {len(found) - _SHOWN_STORES} more" if len(found) > _SHOWN_STORES else ""
             raise StoreError(f"There is no store in {folder} itself, but in {shown}{more}. Name one of these.")
     return open_sqlite(folder, create=False)
+
+
+def read_each(
+    sessions: Sequence[tuple[str, str]], read: Callable[..., T], *, problems: list[str], doing: str
+) -> Iterator[T]:
+    """Each session as ``read`` gives it, of a tenant and session; why one cannot be read goes to ``problems``."""
+    with terminal.progress(doing, len(sessions)) as advance:
+        for tenant, session in sessions:
+            try:
+                yield read(tenant=tenant, session=session)
+            except (StoreError, AddressError) as error:
+                name, text = f"{tenant}/{session}", str(error)
+                problems.append(text if name in text else f"{name}: {text}")
+            advance(1)
 
 
 def end_damaged(problems: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
@@ -41,17 +42,12 @@ def command(what: str, folder: str, as_json: bool) -> None:
             problems: list[str] = []
             with open_existing(what) as store:
                 sessions = listed(store, problems)
-            if as_json:
-                terminal.print_json({"sessions": sessions})
-            else:
-                print_sessions(sessions)
+            terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
             end_damaged(problems)
         elif not is_address and parse(what):
             request = named_snapshot(what)
-            if as_json:
-                terminal.print_json(request_values(request))
-            else:
-                print_request(request, folder=what.rpartition("@")[0])
+            show = partial(print_request, request, folder=what.rpartition("@")[0])
+            terminal.print_either(as_json, partial(request_values, request), show=show)
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
@@ -60,7 +56,4 @@ def command(what: str, folder: str, as_json: bool) -> None:
         else:
             with open_existing(folder) as store:
                 entries = resolve(store, in_full(store, what))
-            if as_json:
-                terminal.print_json(entries)
-            else:
-                print_entries(entries)
+            terminal.print_either(as_json, lambda: entries, show=lambda: print_entries(entries))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ from lading.audit.snapshots import Shown, Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.plaintables import Column, amount, number, print_items, say
-from lading.cli.request_names import DAMAGE
+from lading.cli.request_names import read_each
 from lading.compaction.record_lines import RecordText, read
 from lading.history.log import Edit, Entry
 from lading.history.view import rebuild
@@ -49,16 +50,7 @@ class Listed(Struct, frozen=True):
 
 def listed(store: SessionStore, problems: list[str]) -> list[Listed]:
     """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
-    found = []
-    sessions = store.sessions()
-    with terminal.progress("reading", len(sessions)) as advance:
-        for tenant, session in sessions:
-            try:
-                found.append(_listed(store, tenant, session))
-            except DAMAGE as error:
-                problems.append(str(error))
-            advance(1)
-    return found
+    return list(read_each(store.sessions(), partial(_listed, store), problems=problems, doing="reading"))
 
 
 def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
@@ -154,7 +146,7 @@ def _summed_up(record: RecordText) -> str:
     if record.calls.total:
         said.append(f"{number(record.calls.total, 'call')} in {number(record.calls.lines, 'line')}")
     return (
-        f"record of messages {record.first}-{record.last}, {record.tokens_before:,} tokens shortened to "
+        f"record of messages {record.first}-{record.last}, in the log {record.tokens_before:,} tokens shortened to "
         f"{record.tokens_after:,}: {', '.join(said)}"
     )
 
@@ -166,7 +158,8 @@ def _print_record(record: RecordText) -> None:
     table.add_column(overflow="fold")
     for line in record.lines:
         end = 0 if line.kind in ("files", "failing") else line.mark
-        mark, words = line.text[:end].rstrip(": "), terminal.printable(line.text[end:].replace("\t", "    "))
+        text = terminal.printable(line.text.replace("\t", "    "))  # As long as before: marks hold no tab.
+        mark, words = text[:end].rstrip(": "), text[end:]
         table.add_row(Text(mark, _MARKS.get(line.kind, "dim")), Text(words, "" if line.kind in _MARKS else "dim"))
     terminal.out.print(table)
 
@@ -183,8 +176,8 @@ def _left(edit: Edit) -> str:
     span = f"entry {edit.first}" if edit.first == edit.last else f"entries {edit.first} to {edit.last}"
     where = f"; whole at {', '.join(edit.pointers)}" if edit.pointers else ""
     return (
-        f"edit {edit.index}: {edit.kind} {span} at call {edit.call}, {edit.tokens_before:,} tokens to "
-        f"{edit.tokens_after:,}: {edit.reason}{where}"
+        f"edit {edit.index}: {edit.kind} {span} at call {edit.call}, in the request "
+        f"{edit.tokens_before:,} tokens to {edit.tokens_after:,}: {edit.reason}{where}"
     )
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
@@ -51,6 +52,8 @@ def clear_errors() -> Iterator[None]:
     """Turn an error of ours, or of the file system, into one paragraph on stderr and exit code 2."""
     if sys.stdout is None:
         fail("stdout is closed, so that nothing can be printed. Give the command an output, such as >/dev/null.")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         yield
     except KeyboardInterrupt:
@@ -58,7 +61,7 @@ def clear_errors() -> Iterator[None]:
     except LadingError as error:
         fail(str(error))
     except UnicodeEncodeError as error:
-        fail(f"An argument or name holds bytes that are no text ({error.reason}). Rename the file and try again.")
+        fail(f"'{error.object}' cannot be written in {error.encoding}. Set LC_ALL=C.UTF-8, or use another name.")
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # Whoever reads our output has read enough; click ends quietly.
@@ -91,6 +94,11 @@ def warn(text: str) -> None:
 def print_json(value: Any) -> None:
     """The value as indented JSON on stdout, and nothing else there."""
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True))
+
+
+def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], object]) -> None:
+    """The value as JSON, or what ``show`` prints."""
+    print_json(value()) if as_json else show()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from functools import partial
 
 import click
 from rich.live import Live
@@ -62,10 +63,10 @@ def _print(glance: Glance, session: str | None, *, store: str, as_json: bool) ->
         terminal.fail(glance.troubles[0])
     if session is not None and selected is None:
         terminal.fail(_missing(glance, session))
-    if as_json:
-        terminal.print_json(as_json_value(glance, selected))
-    else:
-        terminal.out.print(screen(glance, selected, folder=store))
+    shown = partial(screen, glance, selected, folder=store)
+    terminal.print_either(
+        as_json, partial(as_json_value, glance, selected), show=lambda: terminal.out.print(shown())
+    )
 
 
 def _follow(watch: StoreWatch, session: str | None, *, store: str, interval_s: float) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 
 import click
 from rich.text import Text
 
-from lading.audit.replay import Outcome, verify
+from lading.audit.replay import verify
 from lading.cli import terminal
 from lading.cli.plaintables import number
-from lading.cli.request_names import open_existing
+from lading.cli.request_names import end_damaged, open_existing, read_each
 
 
 @click.command("verify")
@@ -25,13 +26,11 @@ def command(folder: str, as_json: bool) -> None:
     Example:
       lading verify ./store
     """
-    outcomes: list[Outcome] = []
+    problems: list[str] = []
     with terminal.clear_errors(), open_existing(folder) as store:
         sessions = store.sessions()
-        with terminal.progress("verifying", len(sessions)) as advance:
-            for tenant, session in sessions:
-                outcomes += verify(store, tenant=tenant, session=session)
-                advance(1)
+        each = read_each(sessions, lambda **of: list(verify(store, **of)), problems=problems, doing="verifying")
+        outcomes = list(chain(*each))
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if as_json:
         terminal.print_json({"manifests": len(outcomes), "wrong": len(wrong), "outcomes": outcomes})
@@ -43,4 +42,5 @@ def command(folder: str, as_json: bool) -> None:
         good = len(outcomes) - len(wrong)
         held = number(len(sessions), "session")
         terminal.out.print(f"{good} of {len(outcomes)} manifests of {held} rebuild byte for byte.")
+    end_damaged(problems)
     sys.exit(terminal.FOUND if wrong else 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import partial
 
 import click
 
@@ -12,7 +14,7 @@ from lading.audit.why import answer as answered
 from lading.cli import terminal
 from lading.cli.explanations import explain_answer
 from lading.cli.plaintables import say, say_answer
-from lading.cli.request_names import matching_sessions, open_existing
+from lading.cli.request_names import end_damaged, matching_sessions, open_existing, read_each
 from lading.errors import InputError
 
 _MOST_BYTES = 1_000_000
@@ -43,27 +45,23 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
     with terminal.clear_errors(), open_existing(folder) as store:
         wanted = _given(text)
         sessions = matching_sessions(store, tenant=tenant, session=session)
-        answers: list[Answer] = []
-        with terminal.progress("searching", len(sessions)) as advance:
-            for of, name in sessions:
-                record = recorded(store, tenant=of, session=name)
-                # Of several sessions, those are asked that have such a call.
-                if len(sessions) == 1 or len(record.manifests) >= (call or 1):
-                    answers.append(answered(record, wanted, call=call))
-                advance(1)
+        problems: list[str] = []
+        records = read_each(sessions, partial(recorded, store), problems=problems, doing="searching")
+        # Of several sessions, those are asked that have such a call.
+        asked = (record for record in records if len(sessions) == 1 or len(record.manifests) >= (call or 1))
+        answers = [answered(record, wanted, call=call) for record in asked]
         if not answers:
+            end_damaged(problems)
             raise InputError(f"No call {call or 1} in any of the {len(sessions)} sessions; ask for another.")
-    if as_json:
-        terminal.print_json({"answers": answers})
-    else:
-        _print(answers)
+    terminal.print_either(as_json, lambda: {"answers": answers}, show=lambda: _print(answers))
+    end_damaged(problems)
     sys.exit(0 if any(given.verdict == "present" for given in answers) else terminal.FOUND)
 
 
 def _given(text: str) -> str:
     """The text asked for, or stdin in its place without the newline that ends it."""
     if text != "-":
-        return text
+        return os.fsencode(text).decode("utf-8", "surrogateescape")  # The locale C leaves it undecoded.
     # Bytes that are no text are found nowhere; they are no reason to fail.
     read = sys.stdin.buffer.read(_MOST_BYTES + 1)
     if len(read) > _MOST_BYTES:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, TypeAlias
+from weakref import WeakMethod
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.audit.restore import address_asked
-from lading.clients.conversations import Conversations
+from lading.clients.conversations import Conversation, Conversations
 from lading.clients.history import GivenMessages, read_body
-from lading.clients.sharing import SharedSession
 from lading.clients.unpacked import is_kept
 from lading.clients.wrapping import Given, guarded, words
 from lading.errors import LadingError, LoopStopped, WireError
@@ -40,16 +40,15 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 class Call:
     """A call that was packed. ``begin`` makes it."""
 
-    def __init__(self, conversations: Conversations, session: SharedSession, *, pack: Pack, lease: Lease) -> None:
+    def __init__(self, conversations: Conversations, held: Conversation, *, pack: Pack, lease: Lease) -> None:
         self._conversations = conversations
-        self._session = session
+        self._conversation, self._session = held, held.session
         self._lease = lease
-        self._replies = session.wire.replies
+        self._replies = self._session.wire.replies
         self._restores = 0
         self._spent: dict[str, Any] = {}
         """What the requests before this one took, of a response that is made of several."""
-        held = RESTORE if self._session.offers_restore else ""
-        self._stream = self._replies.stream(held)
+        self._stream = self._replies.stream(RESTORE if self._session.offers_restore else "")
         self._parser = SseReader()
         self._streams = False
         """Whether a stream began whose end has not been seen."""
@@ -78,6 +77,7 @@ class Call:
     def stream(self) -> None:
         """A streamed response begins."""
         self._streams = True
+        self._conversation.leave = WeakMethod(self.done)
 
     def feed(self, chunk: bytes) -> bytes:
         """Take in a piece of a streamed response; what goes on to the caller now."""
@@ -112,6 +112,7 @@ class Call:
         if self._is_unsure:
             self._conversations.drop(self._session)
         self._guarded(self._lease.release, lambda: None)
+        self._is_broken = True  # What still comes of the stream goes by.
 
     def _smaller(self, text: str) -> bytes | None:
         try:
@@ -307,7 +308,7 @@ def _packed(conversations: Conversations, body: bytes, wire: Wire, name: str) ->
         for event in pack.events:
             conversations.tell(event)
         undo.pop_all()
-    return Call(conversations, session, pack=pack, lease=lease)
+    return Call(conversations, conversation, pack=pack, lease=lease)
 
 
 def _usage_of(value: dict[str, Any]) -> dict[str, Any]:

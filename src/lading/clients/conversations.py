@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import takewhile
 from threading import Lock
 from typing import Any, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakMethod, WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
 from lading.clients.history import DIGEST_BYTES, Asked, History, forces
@@ -44,9 +44,9 @@ class Conversation:
 
     def __init__(self, session: SharedSession, head: str) -> None:
         self.session, self.head = session, head
-        self.busy = False
-        self.is_closed = False
-        """Whether its session was closed, to be opened again when it is wanted."""
+        self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
+        self.busy = self.is_closed = False
+        """Closed: its session was closed, to be opened again when it is wanted."""
         self._given = b""
         """The digests of the messages that the last request told, after those at its start."""
         self._known = len(session.told)
@@ -58,7 +58,7 @@ class Conversation:
 
     def lease(self) -> Lease:
         """The right to make a call. It ends at the latest when nobody refers to it any more."""
-        self.busy = True
+        self.busy, self.leave = True, None
         return Lease(self._free)
 
     def _free(self) -> None:
@@ -66,6 +66,12 @@ class Conversation:
             self.session.let_go()
         finally:
             self.busy = False
+
+    def left(self, history: History) -> bool:
+        """End the call that streams where a history goes beyond it: its caller is gone. Whether it is over."""
+        if self.leave and (end := self.leave()) and self.news(history):
+            end()
+        return not self.busy
 
     def news(self, history: History) -> list[Message] | None:
         """The messages that are new in a history; None when it does not go on from all that is known."""
@@ -175,12 +181,13 @@ class Conversations:
         """The conversation that a request belongs to, with what is new in it taken in, and the right to make
         its call. Raises LadingError when the request cannot be read."""
         asked = Asked(body, wire, name)
-        while True:
+        found: Taken | None = None
+        while found is None:
             # Opening a stored session takes a while: only requests for the same conversation wait for it.
-            with self._group(asked.wanted):
+            with self._lock:
+                group = self._groups.setdefault(asked.wanted, Lock())
+            with group:
                 found = self._find(asked)
-            if found is not None:
-                break
         conversation, news, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
@@ -189,10 +196,6 @@ class Conversations:
                 conversation.take(body, asked.history, news=news)
             undo.pop_all()
         return conversation, lease
-
-    def _group(self, key: str) -> Lock:
-        with self._lock:
-            return self._groups.setdefault(key, Lock())
 
     def _claimed(self, conversation: Conversation, asked: Asked) -> Lease | None:
         """The right to make a call of a conversation; None where another took it or went on, or it was closed."""
@@ -271,7 +274,7 @@ class Conversations:
 
     def _find(self, asked: Asked) -> Taken | None:
         """The conversation that a request goes on with or begins; None where another took it: then look again."""
-        history, name, tried = asked.history, asked.name, self._idle(asked)
+        history, name, tried = asked.history, asked.name, self._alike(asked, busy=False)
         # A conversation that got no answer yet is the start of many.
         for conversation in sorted(tried, key=lambda one: -len(one.session.told)):
             if conversation.news(history) is not None:
@@ -282,8 +285,7 @@ class Conversations:
                 if conversation.news(history) is not None:
                     return self._taken(conversation, asked)
             for at, conversation in enumerate(tried):
-                position = conversation.turning(history, named=bool(name))
-                if position is None:
+                if (position := conversation.turning(history, named=bool(name))) is None:
                     continue
                 tried[at] = self._current(conversation, asked)
                 if taken := self._taken(tried[at], asked, position=position):
@@ -291,7 +293,7 @@ class Conversations:
             behind = [one.session for one in tried if asked.may_be_stored and one.session.is_behind]
             for session in behind:
                 self.drop(session)
-            if behind:
+            if behind or any(one.left(history) for one in self._alike(asked, busy=True)):
                 return None
         finally:
             for conversation in tried:
@@ -352,15 +354,15 @@ class Conversations:
                     return None
         raise SessionBusy()
 
-    def _idle(self, asked: Asked) -> list[Conversation]:
-        """Open conversations that the request may belong to and that make no call now, the one used last first."""
+    def _alike(self, asked: Asked, *, busy: bool) -> list[Conversation]:
+        """Open conversations of which the request may be, that make a call or none, the one used last first."""
         with self._lock:
             conversations = list(reversed(self._open.items()))
         return [
             one
             for own, one in conversations
             if (is_numbered(own, asked.name) if asked.name else one.head == asked.history.head)
-            and not one.busy
+            and one.busy == busy
             and own not in asked.held
             and one.session.wire == asked.wire
         ]
@@ -391,10 +393,8 @@ class Conversations:
         )
 
     def _close_oldest(self) -> None:
-        while len(self._open) > _MOST_OPEN:
-            oldest = next((name for name, one in self._open.items() if not one.busy), None)
-            if oldest is None:
-                return
-            closed = self._open.pop(oldest)
+        idle = [name for name, one in self._open.items() if not one.busy]
+        for name in idle[: max(len(self._open) - _MOST_OPEN, 0)]:
+            closed = self._open.pop(name)
             closed.is_closed = True
             closed.session.close()

@@ -25,7 +25,7 @@ class SharedSession(Session):
 
     def narrow(self, window_tokens: int | None) -> None:
         """Keep to the window that the provider named to another session of the same model, if it did."""
-        self.settings = narrowed(self.settings, window_tokens)
+        self.settings = narrowed(self.settings, window_tokens, taken_tokens=self._engine.history.taken_tokens)
 
     @property
     def is_behind(self) -> bool:

@@ -57,7 +57,7 @@ class Action(Struct, frozen=True):
     """The files that it reads or changes, where it names any."""
     kind: str = ""
     """edit, command, read, or empty: data."""
-    files: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
     """Of a command: the files it names."""
     subject: str = ""
     """Equal where the same is done again: of a command without the filters behind it."""
@@ -138,7 +138,7 @@ def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Act
         media=media,
         paths=paths if kind in ("edit", "read") else (_path(shell.path),) if shell.path else (),
         kind=kind,
-        files=frozenset(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else frozenset(),
+        files=tuple(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else (),
         subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
     )
 
@@ -148,7 +148,7 @@ def covers(passed: Action, failed: Action) -> bool:
     program on the same files or more."""
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
-    if not passed.ended.passed or not failed.files or not failed.files <= passed.files:
+    if not passed.ended.passed or not failed.files or not {*failed.files} <= {*passed.files}:
         return False
     if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
         return False

@@ -49,7 +49,7 @@ def clip_arguments(view: View, item: Item, *, cap_tokens: int, reason: str, pres
     for part in message.parts:
         if isinstance(part, ToolCall):
             count = partial(_tokens_with, message, part, pressure)
-            arguments = _clipped(next(whole).arguments, pointer, cap_tokens=cap_tokens, count=count)
+            arguments = _clipped(next(whole).arguments, pointer, cap_tokens, count, pressure)
             tokens = count(part.arguments)
             part = replace(part, arguments=arguments) if max(cap_tokens, count(arguments)) < tokens else part
         parts.append(part)
@@ -86,10 +86,9 @@ def freed_tokens(view: View, draft: Draft, *, pressure: Pressure) -> int:
 
 def least_tokens(view: View, items: Sequence[Item], *, drafts: Iterable[Draft], pressure: Pressure) -> int:
     """What the items take with these drafts and with the arguments of all calls clipped to a note."""
-    shorter = (*drafts, *_clips(view, items, 0, pressure))
-    return sum(item.tokens for item in items) - sum(
-        freed_tokens(view, draft, pressure=pressure) for draft in shorter
-    )
+    shorter = *drafts, *_clips(view, items, 0, pressure)
+    freed = sum(freed_tokens(view, draft, pressure=pressure) for draft in shorter)
+    return sum(item.tokens for item in items) - freed
 
 
 def call_tokens(message: Message, pressure: Pressure) -> list[int]:
@@ -105,18 +104,18 @@ def _clips(view: View, items: Iterable[Item], cap_tokens: int, pressure: Pressur
             yield draft
 
 
-def _clipped(arguments: str, pointer: str, *, cap_tokens: int, count: Callable[[str], int]) -> str:
+def _clipped(arguments: str, pointer: str, cap_tokens: int, count: Callable[[str], int], pressure: Pressure) -> str:
     """The arguments with the longest heads and tails of their long texts that fit, found by bisection."""
-    *structured, plain = _forms(arguments, pointer)
+    *structured, plain = _forms(arguments, pointer, pressure)
     fitting = (form for form in structured if count(form(0)) <= max(cap_tokens, SKELETON_TOKENS))
     form = next(fitting, plain)
     return form(longest(len(arguments) if cap_tokens else 0, cap_tokens, count=lambda kept: count(form(kept))))
 
 
-def _forms(arguments: str, pointer: str) -> list[Callable[[int], str]]:
+def _forms(arguments: str, pointer: str, pressure: Pressure) -> list[Callable[[int], str]]:
     """How the arguments can be written with so many characters of each long text, the most faithful form first."""
     try:
-        pieces = _pieces(arguments)
+        pieces = pressure.read.get(arguments) or pressure.read.setdefault(arguments, _pieces(arguments))
     except ValueError:
         return [partial(_shorter, arguments, pointer)]
 

@@ -1,7 +1,7 @@
 """The bills of a session's requests, computed from their manifests with a cache that works as the card says.
 
 Requests that Lading made alone are cost of its side only: everything sent is computed over the calls of the caller,
-and over the history that it had without Lading.
+and over the history that it had without Lading. Only the newest request counts without a reply: the others failed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,23 @@ class Simulated(Struct, frozen=True):
     sent: Usage
     everything: Usage
     """Nothing where the caller did not make the call."""
-    is_retry: bool = False
-    """The provider refused the request before as too long, and did not bill it."""
+    is_unanswered: bool = False
+    """The request before has no reply in the log: it failed or was refused, and was not billed."""
+    repeats: int = 0
+    """Number of a call of the caller that got no reply and that this request makes again; 0: none."""
+
+
+class _Last(Struct, frozen=True):
+    """The last of a series of requests. Until it is answered, the cache holds what it shares with those before."""
+
+    tokens: int = 0
+    at_s: float | None = None
+    cached: int = 0
+    cached_s: float | None = None
+
+    def answered(self) -> _Last:
+        """The same once it was answered."""
+        return _Last(self.tokens, self.at_s, self.tokens, later(self.at_s, self.cached_s))
 
 
 class SimulatedBills:
@@ -42,12 +57,10 @@ class SimulatedBills:
         """Entries that no request showed yet."""
         self._tools: dict[str, int] = {}
         """Tokens of each array of tools in full."""
-        self._sent = self._everything = 0
-        self._shared: int | None = None
-        """What the last request found in the cache; None before the first."""
-        self._sent_at_s: float | None = None
-        self._called_at_s: float | None = None
-        """Time of the last call by the caller."""
+        self._request, self._call = _Last(), _Last()
+        """The last request, and everything sent in place of the caller's last call."""
+        self._called = 0
+        """Number of the caller's last call, until it is answered."""
 
     def take(self, entry: Entry) -> None:
         """Take in an entry of the log, before the first request that shows it."""
@@ -59,31 +72,33 @@ class SimulatedBills:
         self._new = self._new[len(shown) :]
         added = lading_added(shown)
         self._added |= {entry.index: entry.tokens for entry in added}
-        cause, at_s = manifest.place.cause, manifest.place.at_s
+        replies = {entry.index for entry in shown if entry.message.role == "assistant"}
+        request = self._request.answered() if replies else self._request
+        if replies - set(self._added):
+            self._call, self._called = self._call.answered(), 0
+        cause, at_s, call, is_first = (
+            manifest.place.cause,
+            manifest.place.at_s,
+            self._call,
+            not manifest.prefix.units,
+        )
         is_own = bool(cause) or (bool(shown) and added == shown and any(entry.known_as != "" for entry in shown))
-        is_retry = cause == "retry" and self._shared is not None
         decided = [edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS]
         self._removed += sum(edit.tokens_before - edit.tokens_after for edit in decided)
         withdrawn = self._withdrawn(manifest)
         sent, cached, tools = totals(manifest.counts), manifest.prefix.tokens, manifest.counts.get("tools", 0)
-        lost = max(self._sent - cached - withdrawn, 0)
+        lost = max(request.tokens - cached - withdrawn, 0)
         if manifest.tool_detail == "full":
             self._tools[frame.tools] = tools
-        if is_retry:
-            cached = min(cached, self._shared or 0)
-        if not manifest.prefix.units or _cold(at_s, self._sent_at_s, frame):
-            cached = 0
-        self._sent, self._shared, self._sent_at_s = sent, cached, _later(at_s, self._sent_at_s)
-        least = frame.card.cache.min_prefix_tokens
-        billed = usage_of(sent, cached, least=least)
+        self._request = _Last(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
+        billed, is_unanswered = _bill(self._request, frame), manifest.place.call > 1 and not replies
         if is_own:
-            return Simulated(billed, Usage(), is_retry)
+            return Simulated(billed, Usage(), is_unanswered)
         everything = sent - tools + self._removed + self._tools.get(frame.tools, tools) - sum(self._added.values())
-        kept = self._everything if decided else max(self._everything - lost, 0)
-        if not manifest.prefix.units or _cold(at_s, self._called_at_s, frame):
-            kept = 0
-        self._everything, self._called_at_s = everything, _later(at_s, self._called_at_s)
-        return Simulated(billed, usage_of(everything, min(kept, everything), least=least))
+        kept = 0 if is_first else call.cached if decided else max(call.cached - lost, 0)
+        repeats, self._called = self._called, manifest.place.call
+        self._call = _Last(everything, at_s, min(kept, everything), call.cached_s)
+        return Simulated(billed, _bill(self._call, frame), is_unanswered, repeats)
 
     def _withdrawn(self, manifest: Manifest) -> int:
         """Forget added entries that the caller withdrew with those around them; their tokens."""
@@ -116,10 +131,12 @@ def _is_restoring(entry: Entry, answered: set[str]) -> bool:
     return bool(ids) and ids <= answered
 
 
-def _cold(at_s: float | None, before_s: float | None, frame: Frame) -> bool:
-    idle_s = None if at_s is None or before_s is None else at_s - before_s
-    return is_cold(idle_s=idle_s, ttl_s=frame.cache_ttl_s)
-
-
-def _later(at_s: float | None, before_s: float | None) -> float | None:
+def later(at_s: float | None, before_s: float | None) -> float | None:
+    """The later of two times, where known."""
     return max((time for time in (at_s, before_s) if time is not None), default=None)
+
+
+def _bill(last: _Last, frame: Frame) -> Usage:
+    idle_s = None if last.at_s is None or last.cached_s is None else last.at_s - last.cached_s
+    cached = 0 if is_cold(idle_s=idle_s, ttl_s=frame.cache_ttl_s) else last.cached
+    return usage_of(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)

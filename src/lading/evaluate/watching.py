@@ -5,12 +5,12 @@ from __future__ import annotations
 from statistics import median
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from lading.economics import Usage
 from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.evaluate.prices import Price, price_of
-from lading.evaluate.simulated import SimulatedBills
+from lading.evaluate.simulated import SimulatedBills, later
 from lading.evaluate.tally import Edits, edits_among
 from lading.history.log import NO_COMPACTIONS, Entry, Reported
 from lading.request.manifest import Cause, Decision, Frame, Manifest, totals, unseal
@@ -49,7 +49,7 @@ class SeenCall(Struct, frozen=True):
 class Costs(Struct, frozen=True):
     """What the calls so far cost. USD are of calls of models with a known price, and None when no call was.
 
-    ``append_only`` is of the caller's calls alone, ``simulated`` of every request that was not refused.
+    ``append_only`` is of the caller's calls alone. Requests without a reply are left out, but the newest.
     """
 
     simulated: Usage = Usage()
@@ -67,7 +67,13 @@ class Costs(Struct, frozen=True):
     own_usd: float = 0.0
     """Of compaction's own model calls."""
     billed_calls: int = 0
-    """Requests that were not refused."""
+    """Requests that were answered, and the newest."""
+    uncached_usd: float | None = None
+    """Everything sent without a prompt cache."""
+
+    def __add__(self, other: Costs) -> Costs:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Costs(*(two if one is None else one if two is None else one + two for one, two in pairs))
 
     @property
     def ratio(self) -> float | None:
@@ -78,10 +84,14 @@ class Costs(Struct, frozen=True):
 
     @property
     def billed_append_only_usd(self) -> float | None:
-        """Everything sent as the provider would count it; None where it did not report every request."""
-        if self.append_only_usd is None or self.reported_calls < self.billed_calls or not self.simulated.tokens:
+        """Everything sent as the provider would count and cache it; None where it did not report every request."""
+        full, uncached = self.append_only_usd, self.uncached_usd
+        if full is None or uncached is None or self.reported_calls < self.billed_calls or not self.simulated.tokens:
             return None
-        return self.append_only_usd * self.reported.tokens / self.simulated.tokens
+        if not (self.reported.read_tokens or self.reported.written_tokens):
+            # Where nothing could have been read either, the reports do not say whether there is a cache.
+            full = uncached if self.simulated.read_tokens else min(full, uncached)
+        return full * self.reported.tokens / self.simulated.tokens
 
     @property
     def billed_ratio(self) -> float | None:
@@ -129,6 +139,8 @@ class SessionWatch:
         self._frame: Frame | None = None
         self._price: Price | None = None
         self._awaits_reply = False
+        self._settled = self._sent = self._everything = Costs()
+        """Of what was answered; of the newest request; of everything sent in the caller's last call."""
         self._errors: list[float] = []
 
     def look(self) -> bool:
@@ -159,8 +171,8 @@ class SessionWatch:
 
     def _take(self, entries: list[Entry]) -> None:
         for entry in entries:
-            times = [time for time in (self.seen.last_at_s, entry.at_s) if time is not None]
-            self.seen = replace(self.seen, entries=self.seen.entries + 1, last_at_s=max(times, default=None))
+            last_at_s = later(self.seen.last_at_s, entry.at_s)
+            self.seen = replace(self.seen, entries=self.seen.entries + 1, last_at_s=last_at_s)
             self._bills.take(entry)
             # The first assistant message after a request is the reply to it.
             if entry.message.role == "assistant" and self._awaits_reply:
@@ -170,20 +182,19 @@ class SessionWatch:
     def _reply(self, entry: Entry) -> None:
         *others, call = self.seen.newest
         call = replace(call, reported=entry.usage, asks=tuple(asked.name for asked in entry.message.calls))
-        costs = self.seen.costs
         if (usage := entry.usage) is not None:
             fresh = max(usage.input_tokens - usage.read_tokens - usage.written_tokens, 0)
             billed = Usage(usage.read_tokens, usage.written_tokens, fresh)
-            costs = replace(
-                costs,
-                reported=costs.reported + billed,
-                reported_calls=costs.reported_calls + 1,
-                output_tokens=costs.output_tokens + usage.output_tokens,
-                reported_usd=_plus(costs.reported_usd, self._usd(billed)),
-                output_usd=_plus(costs.output_usd, self._usd(Usage(), usage.output_tokens)),
+            self._settled += Costs(
+                reported=billed,
+                reported_calls=1,
+                output_tokens=usage.output_tokens,
+                reported_usd=self._usd(billed),
+                output_usd=self._usd(Usage(), usage.output_tokens),
             )
             if usage.input_tokens > 0:
                 self._errors = [*self._errors, abs(call.expected_tokens / usage.input_tokens - 1)][-_ERRORS:]
+        costs = self._settled + self._sent + self._everything
         error = median(self._errors) if self._errors else None
         self.seen = replace(self.seen, costs=costs, count_error=error, newest=(*others, call))
 
@@ -195,8 +206,10 @@ class SessionWatch:
         if frame is None:
             raise TamperedError("The session's first manifest is not a keyframe; run lading verify for details.")
         bill = self._bills.next(manifest, frame)
-        if bill.is_retry and seen.newest:
-            seen = _refused(seen)
+        newest = [replace(call, append_only=Usage()) if call.call == bill.repeats else call for call in seen.newest]
+        if bill.is_unanswered:
+            newest[-1] = replace(newest[-1], simulated=Usage(), simulated_usd=newest[-1].simulated_usd and 0.0)
+            self._sent = Costs()
         simulated, append_only, usd = bill.sent, bill.everything, self._usd(bill.sent)
         decided = tuple(edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS)
         at_s, expected = manifest.place.at_s, manifest.sent.expected
@@ -212,48 +225,25 @@ class SessionWatch:
             expected_tokens=expected.tokens if expected else totals(manifest.counts),
             at_s=at_s,
         )
-        costs = replace(
-            seen.costs,
-            simulated=seen.costs.simulated + simulated,
-            append_only=seen.costs.append_only + append_only,
-            simulated_usd=_plus(seen.costs.simulated_usd, usd),
-            append_only_usd=_plus(seen.costs.append_only_usd, self._usd(append_only)),
-            own_usd=seen.costs.own_usd + (own.cost * price.base_usd if own and price else 0.0),
-            billed_calls=seen.costs.billed_calls + 1,
-        )
-        times = [time for time in (seen.last_at_s, at_s) if time is not None]
+        self._settled += self._sent + Costs(own_usd=own.cost * price.base_usd if own and price else 0.0)
+        self._sent = Costs(simulated=simulated, simulated_usd=usd, billed_calls=1)
+        if append_only.tokens:
+            self._settled += Costs() if bill.repeats else self._everything
+            full_usd, fresh_usd = self._usd(append_only), self._usd(Usage(fresh_tokens=append_only.tokens))
+            self._everything = Costs(append_only=append_only, append_only_usd=full_usd, uncached_usd=fresh_usd)
         self._awaits_reply = True
         self.seen = replace(
             seen,
             calls=seen.calls + 1,
             model=frame.card.name,
             window_tokens=frame.budget.window_tokens,
-            costs=costs,
+            costs=self._settled + self._sent + self._everything,
             edits=seen.edits + edits_among(decided),
             last_edit=(call.call, decided[-1]) if decided else seen.last_edit,
-            last_at_s=max(times, default=None),
-            newest=(*seen.newest, call)[-NEWEST:],
+            last_at_s=later(seen.last_at_s, at_s),
+            newest=(*newest, call)[-NEWEST:],
         )
 
     def _usd(self, billed: Usage, output_tokens: int = 0) -> float | None:
         price = self._price
         return None if price is None else price.input(billed) + price.output(output_tokens)
-
-
-def _refused(seen: Watched) -> Watched:
-    """The provider refused the newest request: it billed nothing for it."""
-    *others, call = seen.newest
-    costs = seen.costs
-    usd = None if costs.simulated_usd is None else costs.simulated_usd - (call.simulated_usd or 0.0)
-    costs = replace(
-        costs,
-        simulated=costs.simulated - call.simulated,
-        simulated_usd=usd,
-        billed_calls=costs.billed_calls - 1,
-    )
-    unbilled = None if call.simulated_usd is None else 0.0
-    return replace(seen, costs=costs, newest=(*others, replace(call, simulated=Usage(), simulated_usd=unbilled)))
-
-
-def _plus(total: float | None, usd: float | None) -> float | None:
-    return total if usd is None else (total or 0.0) + usd

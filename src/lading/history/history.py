@@ -44,6 +44,8 @@ class History:
         """Whether a picture or document was ever taken in: their tokens are no matter of words."""
         self.holds_reasoning = False
         """Whether reasoning was ever taken in, which a provider may leave out of what it is sent."""
+        self.taken_tokens = 0
+        """The most input that the model is known to have taken in one request."""
         self._round = self._turn = 0
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
         """The first entries and edits as this counter counts them, where another one counted them before."""

@@ -41,18 +41,27 @@ def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
 
 
 def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
-    tables = _table("strategy", table) + (_table("evidence of", evidence) if evidence.rows else "")
+    bill, kept = slice(table.bill_columns), slice(table.bill_columns, None)
+    tables = _table("what it costs", table, bill) + _table("what it keeps", table, kept)
+    tables += _table("evidence of", evidence, slice(None)) if evidence.rows else ""
     head = f'<h2>{html.escape(table.title)}</h2><p class="verdict">{html.escape(table.verdict)}</p>'
     return f"<section>{head}{chart}{tables}</section>"
 
 
-def _table(first: str, table: WindowTable) -> str:
+def _table(first: str, table: WindowTable, part: slice) -> str:
+    """Some columns of a table; words stand below the name, where they have room."""
+    columns = table.columns[part]
     heads = "".join(
-        f'<th class="n" title="{html.escape(column.meaning)}">{html.escape(column.title)}</th>'
-        for column in table.columns
+        f'<th class="n{" minor" * of.is_minor}" title="{html.escape(of.meaning)}">{html.escape(of.title)}</th>'
+        for of in columns
+        if not of.is_words
     )
-    rows = (f"<td>{html.escape(name)}</td>{''.join(map(_cell, cells))}" for name, cells in table.rows)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    body = ""
+    for name, cells in table.rows:
+        said = list(zip(columns, map(html.escape, cells[part]), strict=True))
+        words = (f"<small>{of.title}: {cell}</small>" for of, cell in said if of.is_words and cell != "-")
+        figures = (f'<td class="n{" minor" * of.is_minor}">{cell}</td>' for of, cell in said if not of.is_words)
+        body += f"<tr><td>{html.escape(name)}{''.join(words)}</td>{''.join(figures)}</tr>"
     return (
         f'<div class="scroll"><table class="overview"><thead><tr><th>{first}</th>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
@@ -63,10 +72,6 @@ def _meanings(tables: Sequence[WindowTable]) -> str:
     meanings = {column.title: column.meaning for table in tables for column in table.columns}
     terms = (f"<dt>{html.escape(title)}</dt><dd>{html.escape(said)}</dd>" for title, said in meanings.items())
     return f'<section><h2>Columns</h2><dl class="meanings">{"".join(terms)}</dl></section>'
-
-
-def _cell(text: str) -> str:
-    return f'<td class="n">{html.escape(text)}</td>'
 
 
 def _chart(standings: Sequence[Standing]) -> str:

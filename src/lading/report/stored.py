@@ -34,8 +34,10 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
         for entry in entries[calls[-1].shows.entries if calls else 0 : shows.entries]:
             bills.take(entry)
         bill = bills.next(manifest, frame)
-        if bill.is_retry:
+        if bill.is_unanswered:
             calls[-1] = replace(calls[-1], simulated=Usage())
+        if bill.repeats:
+            calls[bill.repeats - 1] = replace(calls[bill.repeats - 1], append_only=Usage())
         calls.append(
             CallData(
                 call=manifest.place.call,

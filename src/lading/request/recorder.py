@@ -124,6 +124,10 @@ class Receipts:
         )
         for entry in history.entries[last.seen.entries :]:
             self.learn(entry.usage, history)
+        is_own = all(same_model(manifest.frame.card, self.settings.card) for manifest in recent if manifest.frame)
+        usages = (entry.usage for entry in history.entries[recent[0].seen.entries :] if is_own and entry.usage)
+        most, reported = self.settings.budget.window_tokens, [usage.input_tokens for usage in usages]
+        history.taken_tokens = max((tokens for tokens in reported if tokens <= most), default=0)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
             self.shortened(len(history.view))
         if self.frame is not None and not (is_same and same_model(self.frame.card, self.settings.card)):
@@ -155,6 +159,7 @@ class Receipts:
         if usage is None or not self._is_open:
             return ()
         is_more = usage.input_tokens > self.settings.budget.window_tokens
+        history.taken_tokens = max(history.taken_tokens, 0 if is_more else usage.input_tokens)
         if is_more or self._showed_media(history) or self._believes(usage.input_tokens, history):
             self._learn(0 if is_more else usage.input_tokens, history)
             return ()

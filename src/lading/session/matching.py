@@ -28,9 +28,8 @@ _DEFAULTS = {"caller": {"type": "direct"}}
 def essence(message: Message) -> str:
     """The digest of what a message says. Raises InputError for a number that is NaN or infinite."""
     try:
-        return jsonbytes.digest(
-            jsonbytes.dump([_role(message), message.name, _said(message, unnamed=_is_old_style(message))])
-        )
+        said = _said(message, unnamed=_is_old_style(message))
+        return jsonbytes.digest(jsonbytes.dump([_role(message), message.name, said]))
     except ValueError as error:
         raise InputError(f"A message holds a number that JSON cannot carry (NaN or infinite): {error}.") from error
 

@@ -148,11 +148,11 @@ def answering(settings: Settings, fields: Template | None, *, is_given: bool) ->
     return replace(settings, budget=asked)
 
 
-def narrowed(settings: Settings, limit_tokens: int | None) -> Settings:
-    """The settings once a provider has said that it takes no more than so many tokens; as they are where that is no
-    less than the window, or is not known, or leaves no room."""
+def narrowed(settings: Settings, limit_tokens: int | None, *, taken_tokens: int = 0) -> Settings:
+    """The settings once a provider has said that it takes no more than so many tokens, or than it took before; as
+    they are where that is no less than the window, or is not known, or leaves no room."""
     budget, window = settings.budget, settings.budget.window_tokens
-    if limit_tokens is None or not 0 < limit_tokens < window:
+    if limit_tokens is None or not 0 < (limit_tokens := max(limit_tokens, taken_tokens)) < window:
         return settings
     shrunk = {key: getattr(budget, key) * limit_tokens // window for key in ("margin_tokens", "unused_tokens")}
     reserve = min(budget.output_reserve_tokens, limit_tokens // 4)

@@ -371,7 +371,7 @@ class Session:
                 raise ContextOverflow() from cause
             known, engaged, most = self.settings, self._engine.settings, found.smaller(self._last.tokens)
             try:
-                self.settings = opening.narrowed(known, found.limit)
+                self.settings = opening.narrowed(known, found.limit, taken_tokens=self._engine.history.taken_tokens)
                 self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
                 return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
             except LadingError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from types import TracebackType
@@ -56,7 +57,7 @@ class MemoryStore:
                 check_continues([call], stored=len(target.manifests), what="Manifest")
             target.entries.extend(entries)
             target.edits.extend(edits)
-            target.manifests.extend([manifest] if manifest is not None else [])
+            target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
             sessions[tenant, session] = target
 
@@ -64,7 +65,7 @@ class MemoryStore:
         """The session as of now; see SessionStore."""
         with self._lock:
             found = self._session(tenant, session)
-            last = found.manifests[-1] if found.manifests else None
+            last = zlib.decompress(found.manifests[-1]) if found.manifests else None
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
@@ -74,7 +75,7 @@ class MemoryStore:
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """The manifests in call order; see SessionStore."""
         with self._lock:
-            return iter(self._session(tenant, session).manifests[max(start, 0) :])
+            return map(zlib.decompress, self._session(tenant, session).manifests[max(start, 0) :])
 
     def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
         """The entries in order; see SessionStore."""

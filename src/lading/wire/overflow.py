@@ -70,6 +70,7 @@ _TEXTS = (
     r"(?:input|prompt|request) exceeds the (?:model's )?context window",
     rf"you passed {_TOKENS} input tokens .{{0,60}}context length is only {_LIMIT} tokens",
     rf"prompt \(length {_TOKENS}\) is longer than the maximum model length of {_LIMIT}",
+    rf"'?max_tokens' or 'max_completion_tokens' is too large: .{{0,70}} {_LIMIT} tokens .{{0,25}} {_TOKENS} input",
     # SGLang, Together
     rf"exceeds the model's maximum context length(?: of {_LIMIT} tokens"
     rf"(?:\. you requested a total of {_NUMBER} tokens: {_TOKENS} tokens from the input)?)?",
@@ -86,7 +87,7 @@ _TEXTS = (
     rf"too many input tokens\. max input tokens: {_LIMIT}, request input token count: {_TOKENS}",
     # llama.cpp, llama-cpp-python, LM Studio, Ollama
     rf"request(?: \({_TOKENS} tokens\))? exceeds the available context size(?: \({_LIMIT} tokens\))?",
-    rf"requested tokens \({_TOKENS}\) exceed context window of {_LIMIT}",
+    rf"requested tokens(?: \({_TOKENS}\))? exceed context window of {_LIMIT}",
     r"context size has been exceeded",
     r"number of tokens to keep from the initial prompt is greater than the context length",
     rf"trying to keep the first {_TOKENS} tokens .{{0,80}}context length of only {_LIMIT} tokens",
@@ -113,7 +114,7 @@ _TEXTS = (
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )
 
-_PARTS = re.compile(rf"\((?P<input>{_NUMBER}) in (?:the|your) (?:messages|prompt)[,;]", re.IGNORECASE)
+_PARTS = re.compile(rf"(?i)\(({_NUMBER}) in (?:the|your) (?:messages|prompt)[,;](?: ({_NUMBER}) in the func)?")
 """How OpenAI and those who follow it split the tokens of a request."""
 _RATE = re.compile(r"\b(?:tokens|requests) per (?:second|min|hour|day)|\bTP[MD]\b|rate.limit", re.IGNORECASE)
 _OTHERS = re.compile(r"""["`“«]|(?<!\w)'|'(?!\w)|max_(?:\w{1,20}_)?tokens""")
@@ -158,7 +159,7 @@ def _gather_text(text: str, heads: list[str], codes: set[str], *, levels: int) -
     except (ValueError, RecursionError):
         # SDKs print the body as Python does.
         if (message := _MESSAGE.search(text, start)) is not None:
-            heads.append(text[message.end() : message.end() + HEAD_CHARS])
+            heads.append(text[message.end() : message.end() + HEAD_CHARS].replace("\\'", "'"))
             codes.update(_CODE.findall(text[-HEAD_CHARS:]))
     else:
         _gather(inner, heads, codes, levels=levels - 1)
@@ -181,7 +182,7 @@ def _read(head: str) -> Overflow | None:
         numbers = match.groupdict()
         tokens, limit = _number(numbers.get("tokens")), _number(numbers.get("limit"))
         if tokens is not None and (parts := _PARTS.search(head, match.end())) is not None:
-            tokens = _number(parts["input"])
+            tokens = sum(_number(part) or 0 for part in parts.groups())
         found.append(Overflow(tokens, limit))
     return max(found, key=_numbers_told, default=None)
 

@@ -36,7 +36,7 @@ function requestHead(session, call, items, { element, messages }) {
   const facts = [
     ["tokens", `${number(call.tokens)} of ${number(call.frame.budget.window_tokens)}${expectedWords(call)}`],
     sent?.cause && ["asked because", CAUSES[sent.cause] ?? sent.cause],
-    !call.isError && ["cost", call.isRefused ? "none: the provider refused the request" : `${money(call.cost.total, session)}, ${call.everything ? `everything sent ${money(call.fullCost.total, session)}` : "not a call of the caller, so no part of everything sent"} (simulated)`],
+    !call.isError && ["cost", call.isRefused ? "none: the provider did not answer the request" : `${money(call.cost.total, session)}, ${call.everything ? `everything sent ${money(call.fullCost.total, session)}` : "not a call of the caller, so no part of everything sent"} (simulated)`],
     call.reportedCost && ["as billed", `${money(call.reportedCost.total, session)} for ${number(call.data.reported.input_tokens)} tokens in, ${number(call.data.reported.output_tokens ?? 0)} out`],
     call.recordedCost && ["recorded run", `${money(call.recordedCost.total, session)} for ${number(call.data.recorded.input_tokens)} tokens in, ${number(call.data.recorded.output_tokens ?? 0)} out; not this request`],
     past && ["the past", past],

@@ -73,6 +73,7 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
     // A call without a request cost nothing, and is compared with nothing.
     cost: costs(data.error ? NO_USAGE : data.simulated, frame, session.isPriced),
     fullCost: costs(data.error ? NO_USAGE : data.append_only, frame, session.isPriced),
+    uncachedCost: costs(data.error ? NO_USAGE : { ...NO_USAGE, fresh_tokens: billedTokens(data.append_only) }, frame, session.isPriced),
     ownCost: (data.sent?.own?.cost ?? 0) * (session.isPriced ? frame.card.prices.input_usd / 1e6 : 1),
     reportedCost: data.reported ? reportedCosts(data.reported, frame, session.isPriced) : null,
     recordedCost: data.recorded ? reportedCosts(data.recorded, frame, session.isPriced) : null,
@@ -141,7 +142,7 @@ function totalsOf(session) {
     ratio: full ? (cost + own) / full : 1,
     ownCalls: total((call) => call.data.sent?.own?.calls ?? 0),
     ownTokens: total((call) => (call.data.sent?.own?.input_tokens ?? 0) + (call.data.sent?.own?.output_tokens ?? 0)),
-    reportedFull: isReported ? (full * reported) / (sum(billable.map((call) => call.tokens)) || 1) : null,
+    reportedFull: isReported ? (reportableFull(calls, full) * reported) / (sum(billable.map((call) => call.tokens)) || 1) : null,
     share: sum(made.map((call) => call.tokens)) / (sum(made.map((call) => call.everything)) || 1),
     read: total((call) => call.cost.read),
     written: total((call) => call.cost.written),
@@ -163,6 +164,14 @@ function totalsOf(session) {
     billed: calls.filter((call) => call.billedCost).length,
     errorsOfCount: calls.map((call) => call.countError).filter((error) => error !== null),
   };
+}
+
+/** Everything sent, without a cache where the provider reports none; it stays unknown where nothing could have been read. */
+function reportableFull(calls, full) {
+  const isCached = calls.some(({ reportedCost }) => reportedCost && reportedCost.usage.read_tokens + reportedCost.usage.written_tokens);
+  const uncached = sum(calls.map((call) => call.uncachedCost.total));
+  if (isCached) return full;
+  return calls.some((call) => call.data.simulated.read_tokens) ? uncached : Math.min(full, uncached);
 }
 
 /** For each entry the edits that cover it, in order. */

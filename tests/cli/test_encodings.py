@@ -1,0 +1,68 @@
+"""A terminal or locale that lacks characters: they are replaced, and nothing fails or is missed for that."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from lading.cli import COMMANDS, terminal
+from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
+from tests.cli.test_rights import RUNS, arguments
+
+LOCALES = {
+    "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"},
+    "output": {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "ascii"},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session and its store, with words that ASCII lacks wherever words may be."""
+    folder = tmp_path_factory.mktemp("Grüße")
+    for name in ("in", "out"):
+        (folder / name).mkdir()
+    messages = [user("Grüße – „Zürich“ 你好 👋 Hello"), *used_tool(1, "ö " * 3_000, name="rün"), reply("Schön ✓")]
+    written(folder / "in" / "session.json", [*messages, user("Weiter."), reply("Fertig.")], model="gpt-4ö")
+    assert lading("replay", folder / "in" / "session.json", "--store", folder / "store").code == 0
+    return folder
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_without_unicode(folder: Path, command: str, locale: str) -> None:
+    assert list(RUNS) == list(COMMANDS)
+    asked = arguments(command, folder)
+    if command == "replay":
+        asked[3] += f"-{locale}"
+    ended = elsewhere(*asked, environment=LOCALES[locale])
+    assert ended.code in (0, 1)
+    assert "error: " not in ended.err
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_text_is_found_in_any_locale(folder: Path, locale: str) -> None:
+    ended = elsewhere("why", folder / "store", "Zürich", "--call", "2", environment=LOCALES[locale])
+    assert (ended.code, ended.out[:4]) == (0, "Yes:")
+
+
+def test_what_the_output_lacks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    with terminal.clear_errors():
+        print("Grüße", flush=True)
+    assert written.getvalue() == b"Gr??e\n"
+
+
+def test_a_name_that_the_system_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), terminal.clear_errors():
+        "Zürich".encode("ascii")
+    assert capsys.readouterr().err == (
+        "error: 'Zürich' cannot be written in ascii. Set LC_ALL=C.UTF-8, or use another name.\n"
+    )
+
+
+def test_a_question_is_followed_by_no_full_stop() -> None:
+    assert "'--verbatim'? See lading replay --help." in lading("replay", "--verbatm", "1").err
