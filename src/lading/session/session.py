@@ -23,7 +23,7 @@ from lading.audit.verdicts import Answer
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, LadingError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.messages import Message, Template, Text, Tool
@@ -272,11 +272,16 @@ class Session:
         given, where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
         """
         with self._lock:
-            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
-            if fields is not None or self._fields is None:
-                self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
-            self.offer(chosen, self._fields)
-            return self.request(at_s=at_s)
+            before, offered = (self._tools, self._fields), self.offers_restore
+            chosen, body_fields = self._tools if tools is None else tools_from(tools, wire=self.wire), self._fields
+            if fields is not None or body_fields is None:
+                body_fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
+            try:
+                self.offer(chosen, body_fields)
+                return self.request(at_s=at_s)
+            except BaseException:
+                self.offer(*before, restore=offered)
+                raise
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
@@ -372,7 +377,7 @@ class Session:
                 self.settings = opening.narrowed(known, found.limit, accepted_tokens=self._engine.accepted_tokens)
                 self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
                 return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
-            except LadingError:
+            except BaseException:  # Also Ctrl-C, and a strategy's own error.
                 self.settings = known
                 self._engine.change(engaged)
                 raise
