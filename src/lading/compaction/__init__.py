@@ -98,8 +98,6 @@ class Pressure(Struct, frozen=True):
     output_price: float | None = None
     """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
     past: Past = Past()
-    read: dict[str, list[tuple[str, str]]] = {}
-    """Arguments of calls that were read for this decision, so that each is read once."""
 
 
 class Compaction(Struct, frozen=True):

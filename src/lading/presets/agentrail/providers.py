@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -107,18 +106,18 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
             "Messages of context providers are added once, with the user's: session.add(transform([...])). "
             "Give transforming(...) only transforms that change or leave out messages."
         )
-    answers: WeakKeyDictionary[View, tuple[int, int, object]] = WeakKeyDictionary()
 
     def asked(view: View, pressure: Pressure) -> object:
         # What arrives is decided message by message, and then all of it: one answer serves for both.
         when = pressure.past.calls, len(view)
-        if view not in answers or answers[view][:2] != when:
-            answers[view] = (*when, transform(_spoken(view, len(view))))
-        return answers[view][2]
+        if asked not in view.readings or view.readings[asked][:2] != when:
+            view.readings[asked] = (*when, transform(_spoken(view, len(view))))
+        answer: object = view.readings[asked][2]
+        return answer
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         answer = asked(view, pressure)
-        del answers[view]
+        del view.readings[asked]
         return _transformed(view, pressure, answer, transform=transform, name=name)
 
     def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
