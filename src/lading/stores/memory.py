@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from lading.addresses import check_name
+from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
@@ -31,6 +33,8 @@ class MemoryStore:
         self._label = label
         self._lock = Lock()
         self._sessions: dict[tuple[str, str], _Session] | None = {}
+        self._names: list[tuple[str, str, int]] = []
+        """The keys of ``_sessions``, sorted, each with its place in time."""
         self._leased: dict[tuple[str, str], object] = {}
 
     def append(
@@ -59,6 +63,8 @@ class MemoryStore:
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
+            if (tenant, session) not in sessions:
+                insort(self._names, (tenant, session, len(sessions)))
             sessions[tenant, session] = target
 
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
@@ -91,10 +97,20 @@ class MemoryStore:
             raise no_blob(tenant, session, digest=digest)
         return found
 
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every (tenant, session), sorted."""
+    def exists(self, tenant: str, session: str) -> bool:
+        """Whether the session is stored; see SessionStore."""
         with self._lock:
-            return tuple(sorted(self._open()))
+            return (tenant, session) in self._open()
+
+    def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+        """The (tenant, session) that are asked for, sorted; see SessionStore."""
+        with self._lock:
+            self._open()
+            ends = (tenant, prefix), (tenant or LAST, prefix + LAST)
+            start, end = (bisect_left(self._names, at) for at in ends)
+            found = [name for name in self._names[start:end] if name[1].startswith(prefix)]
+        newest = sorted(found, key=itemgetter(2), reverse=True)[:limit]
+        return tuple(sorted((of, name) for of, name, _ in newest))
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """How much of a session is stored; see SessionStore."""
@@ -120,6 +136,7 @@ class MemoryStore:
         """Forget everything."""
         with self._lock:
             self._sessions = None
+            self._names.clear()
 
     def __enter__(self) -> Self:
         return self

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.addresses import Address
+from lading.addresses import LAST, Address, Names
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
@@ -135,10 +135,15 @@ class SqliteStore:
         with self._reading(tenant, session) as found:
             return found.blob(digest)
 
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every (tenant, session), sorted."""
+    def exists(self, tenant: str, session: str) -> bool:
+        """Whether the session is stored; see SessionStore."""
         with self._transaction("BEGIN") as sql:
-            return _sessions(sql)
+            return _record(sql, tenant, session) is not None
+
+    def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+        """The (tenant, session) that are asked for, sorted; see SessionStore."""
+        with self._transaction("BEGIN") as sql:
+            return _sessions(sql, tenant, prefix=prefix, limit=limit)
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """How much of a session is stored; see SessionStore."""
@@ -325,9 +330,12 @@ def _new_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int
     return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
 
 
-def _sessions(sql: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
-    rows = sql.execute("SELECT tenant, name FROM session ORDER BY tenant, name").fetchall()
-    return tuple((str(tenant), str(name)) for tenant, name in rows)
+def _sessions(sql: sqlite3.Connection, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+    given = {"tenant = ?": tenant, "name >= ?": prefix, "name < ?": prefix and prefix + LAST}
+    wanted = {condition: value for condition, value in given.items() if value}
+    query = f"SELECT tenant, name FROM session WHERE {' AND '.join(wanted) or '1'} ORDER BY id DESC LIMIT ?"
+    rows = sql.execute(query, (*wanted.values(), -1 if limit is None else limit)).fetchall()
+    return tuple(sorted((str(tenant), str(name)) for tenant, name in rows))
 
 
 def _placed(body: bytes, artifacts: FilesystemArtifacts) -> tuple[str | None, bytes | None]:
