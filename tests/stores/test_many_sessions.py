@@ -69,7 +69,7 @@ def test_sessions_are_found_by_tenant_start_and_age(
     limit = data.draw(st.none() | st.integers(0, 12))
     with open_store(kind, str(tmp_path_factory.mktemp("stores") / "store")) as store:
         for name in names:
-            store.append(*name)
+            store.append(*name, manifest=b"{}")
         wanted = [name for name in reversed(names) if tenant in ("", name[0]) and name[1].startswith(prefix)]
         assert store.sessions(tenant, prefix=prefix, limit=limit) == tuple(sorted(wanted[:limit]))
         assert all(store.exists(*name) for name in names)

@@ -156,9 +156,7 @@ def strategy(name: str | Strategy) -> Strategy:
     if isinstance(name, Strategy):
         return name
     check(name, str, advice=_NO_STRATEGY)
-    found = lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
-    assert isinstance(found, Strategy)
-    return found
+    return lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
 
 
 def name_of(chosen: str | Strategy) -> str:

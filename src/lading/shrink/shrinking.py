@@ -55,5 +55,4 @@ def _smallest(text: str, kind: str, *, below: int, count: Count) -> Shrunk | Non
 def _shrinker(kind: str) -> Shrinker:
     if kind not in SHRINKERS:
         return lines.SHRINKER
-    found: Shrinker = lookup(SHRINKERS, kind, kind="shrinker", type_=Shrinker)
-    return found
+    return lookup(SHRINKERS, kind, kind="shrinker", type_=Shrinker)

@@ -7,7 +7,7 @@ opens it at a location, and one line in ``STORES``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
@@ -85,7 +85,8 @@ class SessionStore(Protocol):
         """
 
     def exists(self, tenant: str, session: str) -> bool:
-        """Whether anything was ever appended to the session, at a cost that does not grow with their number."""
+        """Whether the session holds anything, at a cost that does not grow with the number of sessions."""
+        return any(self.counts(tenant, session))
 
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
         """List every (tenant, session), sorted: those of one tenant where it is given, with names that start with
@@ -105,12 +106,14 @@ class SessionStore(Protocol):
         """Close files, connections and leases. Closing twice is harmless."""
 
     def __enter__(self) -> Self:
-        """The store itself."""
+        """Return the store itself."""
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the store."""
+        self.close()
 
 
 def open_store(name: str, location: str) -> SessionStore:
@@ -119,8 +122,8 @@ def open_store(name: str, location: str) -> SessionStore:
 
     Raises UnknownName when there is no such kind of store, StoreError when it cannot be opened.
     """
-    store: SessionStore = lookup(STORES, name, kind="store")(location)
-    return store
+    open_at: Callable[[str], SessionStore] = lookup(STORES, name, kind="store")
+    return open_at(location)
 
 
 def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> None:

@@ -7,13 +7,12 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
+from lading import stores
 from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry
-from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
+from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 
@@ -26,7 +25,7 @@ class _Session:
         self.blobs: dict[str, bytes] = {}
 
 
-class MemoryStore:
+class MemoryStore(SessionStore):
     """A SessionStore that is gone when the process ends."""
 
     def __init__(self, label: str = "memory") -> None:
@@ -51,14 +50,14 @@ class MemoryStore:
         """Add to a session, all or nothing; see SessionStore."""
         check_name(tenant, what="tenant")
         check_name(session, what="session")
-        check_blobs(blobs)
+        stores.check_blobs(blobs)
         with self._lock:
             sessions = self._open()
             target = sessions.get((tenant, session)) or _Session()
-            check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
-            check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
+            stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
+            stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:
-                check_continues([call], stored=len(target.manifests), what="Manifest")
+                stores.check_continues([call], stored=len(target.manifests), what="Manifest")
             target.entries.extend(entries)
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
@@ -75,7 +74,7 @@ class MemoryStore:
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
-                check_message(entry, tenant=tenant, session=session)
+                stores.check_message(entry, tenant=tenant, session=session)
         return stored
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -94,13 +93,8 @@ class MemoryStore:
         with self._lock:
             found = self._session(tenant, session).blobs.get(digest)
         if found is None:
-            raise no_blob(tenant, session, digest=digest)
+            raise stores.no_blob(tenant, session, digest=digest)
         return found
-
-    def exists(self, tenant: str, session: str) -> bool:
-        """Whether the session is stored; see SessionStore."""
-        with self._lock:
-            return (tenant, session) in self._open()
 
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
         """The (tenant, session) that are asked for, sorted; see SessionStore."""
@@ -127,7 +121,7 @@ class MemoryStore:
                 self._open()
             mine, leased = object(), self._leased
             if leased.setdefault((tenant, session), mine) is not mine:
-                return busy(tenant, session, holder="this process")
+                return stores.busy(tenant, session, holder="this process")
             return lambda: leased.pop((tenant, session), None)
 
         return wait_for(attempt, wait_s=wait_s)
@@ -137,14 +131,6 @@ class MemoryStore:
         with self._lock:
             self._sessions = None
             self._names.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _open(self) -> dict[tuple[str, str], _Session]:
         if self._sessions is None:
@@ -157,7 +143,7 @@ class MemoryStore:
         sessions = self._open()
         found = sessions.get((tenant, session))
         if found is None:
-            raise no_session(tenant, session, known=sorted(sessions))
+            raise stores.no_session(tenant, session, known=sorted(sessions))
         return found
 
 
