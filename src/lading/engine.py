@@ -28,8 +28,9 @@ from lading.models.profiles import Detail
 from lading.request.builder import Request
 from lading.request.counting import counter_on
 from lading.request.known import Known, Last
+from lading.request.layers import layer_counts, window_exceeded
 from lading.request.manifest import Cause, Frame, Manifest, totals
-from lading.request.pack import Pack, applied, layer_counts, window_exceeded
+from lading.request.pack import Pack, applied
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.tools import LADDER, Offer, least
 from lading.settings import Settings

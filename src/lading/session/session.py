@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import takewhile
 from threading import RLock
 from types import TracebackType
@@ -17,7 +18,7 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE, numbered
+from lading.addresses import RESTORE, free_names
 from lading.audit.restore import SCHEMA, answers
 from lading.audit.verdicts import Answer
 from lading.audit.why import why
@@ -99,7 +100,7 @@ class Session:
             undo.callback(self.close)
             self._shared.enter(self)
             self._hold()
-            stored = any(self.store.counts(settings.tenant, settings.session))
+            stored = self.store.exists(settings.tenant, settings.session)
             self._engine = reopen(settings, self.store) if stored else Engine(settings, self.store)
             tools, self._fields, events = opening.offered_last(self._engine, self.store, model=self.model)
             self.events += events
@@ -235,11 +236,8 @@ class Session:
 
     def _beside(self) -> Session:
         """A new session with the settings of this one, under the first name that nobody has."""
-        settings, taken = self.settings, set(self.store.sessions())
-        for number in range(2, 2**31):
-            name = numbered(self.name, number)
-            if (settings.tenant, name) in taken:
-                continue
+        settings, taken = self.settings, partial(self.store.exists, self.settings.tenant)
+        for name in free_names(self.name, lambda name: name == self.name or taken(name)):
             with suppress(SessionBusy), ExitStack() as undo:
                 fork = Session(
                     settings.card,
