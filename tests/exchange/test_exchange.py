@@ -13,7 +13,16 @@ import pytest
 from lading.addresses import RESTORE
 from lading.compaction import DEFAULT
 from lading.errors import StoreError
-from lading.events import CompactionApplied, Event, PackingFailed, Repaired, ReplyLost, Restored, UsageMissing
+from lading.events import (
+    CompactionApplied,
+    Event,
+    PackingFailed,
+    Repaired,
+    ReplyLost,
+    Restored,
+    UsageDoubted,
+    UsageMissing,
+)
 from lading.exchange.conversations import Conversations
 from lading.exchange.exchange import Chunk, Deliver, Effect, Exchange, Read, Response, Send, exchange
 from lading.exchange.wrapping import Wrapping
@@ -137,8 +146,10 @@ def test_a_reply_that_asks_for_restore_is_answered_and_sent_again() -> None:
     assert kinds(effects) == "SRSRSRD"
     assert b'"plum"' in delivered(effects)
     assert side.log == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    # Both answers use one id, which the last request reports.
-    assert [type(event) for event in side.events if not isinstance(event, Repaired)] == [Restored, Restored]
+    # Both answers use one id and report the same usage, which the last request reports.
+    told = [type(event) for event in side.events]
+    assert told.count(Restored) == 2
+    assert set(told) == {Restored, Repaired, UsageDoubted}
     bodies = sent(effects)
     assert all(after.startswith(before.split(b"]")[0]) for before, after in pairwise(bodies))
 
