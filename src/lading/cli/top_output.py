@@ -18,12 +18,13 @@ from lading.cli.terminal import printable
 from lading.economics import Usage
 from lading.evaluate.tally import saving
 from lading.evaluate.watching import Costs, SeenCall, Watched
+from lading.request.layers import LAYERS
 
 _BAR_CELLS = 30
 _NAME_CHARS = 60
 _REASON_CHARS = 80
-_FILLS = (("system", "█", "#", "blue"), ("tools", "▓", "=", "magenta"), ("conversation", "▒", "+", "green"))
-"""How each layer is drawn: its sign, one that any terminal has, its colour."""
+_FILLS = (("█", "#", "blue"), ("▓", "=", "magenta"), ("▒", "+", "green"))
+"""How the first layers are drawn: a sign, one that any terminal has, a colour."""
 _OF_FIGURES = "0123456789,.$+("
 _OTHERS = ("░", ":", "yellow")
 
@@ -89,7 +90,7 @@ def _bar(call: SeenCall, window: int) -> Iterable[Text]:
     """The request by layer against the window, and what each layer takes."""
     bar, drawn, total = _Line("  ", no_wrap=True), 0, 0
     legend = []
-    signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
+    signs = dict(zip((layer.name for layer in LAYERS), _FILLS, strict=False))
     for layer in (*signs, *(name for name in call.layers if name not in signs)):
         tokens, (fill, plain, colour) = call.layers.get(layer, 0), signs.get(layer, _OTHERS)
         total += tokens

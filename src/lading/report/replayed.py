@@ -27,7 +27,7 @@ def replayed(
     """
     outcomes = list(calls)
     tenant = plan.settings.tenant
-    if (tenant, session) not in store.sessions():
+    if not store.exists(tenant, session):
         return
     at_rest = stored(store, tenant=tenant, session=session, source=recording.id)
     frames = at_rest.frames or (frame(plan.settings, tools="", template=""),)

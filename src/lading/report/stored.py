@@ -42,7 +42,7 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
             CallData(
                 call=manifest.place.call,
                 shows=shows,
-                layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
+                layers=manifest.layers,
                 simulated=bill.sent,
                 append_only=bill.everything,
                 prefix=manifest.prefix,
