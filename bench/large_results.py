@@ -8,7 +8,7 @@ from statistics import mean
 from bench.figures import Figure, plain
 from bench.large_contents import KINDS
 from bench.large_sessions import session
-from lading.cli.amounts import rates_of
+from lading.cli.options import parse_rates
 from lading.evaluate.compare import Grid, Prices, compare, contestant
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.scores import Standing
@@ -42,7 +42,7 @@ def _standings(kind: str) -> list[Standing]:
         session_of(one.recording, plan_for(one.recording, Options(counter="cl100k"))[0], name=one.recording.id)
         for one in made
     ]
-    grid = Grid(tuple(map(contestant, STRATEGIES)), WINDOWS, (Prices(PRICES, rates_of(PRICES)),))
+    grid = Grid(tuple(map(contestant, STRATEGIES)), WINDOWS, (Prices(PRICES, parse_rates(PRICES)),))
     probes = [probe for one in made for probe in one.probes]
     return compare(sessions, grid, advance=lambda _calls: None, probes=probes)
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.cli.replay_output import emit_line
+from lading.cli.replay import emit_line
 from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.evaluate.plan import Options, plan_for
 from lading.evaluate.prices import Price

@@ -4,7 +4,7 @@ from lading.evaluate.layers import Mass, weigh
 from lading.evaluate.tooluse import (
     LEAST_REPEAT_TOKENS,
     NO_CALL,
-    Place,
+    Location,
     ToolUse,
     by_content,
     by_tool,
@@ -37,7 +37,7 @@ def test_results_bear_the_name_of_the_call_they_answer() -> None:
         carried=3,
     )
     run, read = use.results
-    assert run.place == Place("s", 2, "run")
+    assert run.place == Location("s", 2, "run")
     assert (run.tokens, run.sent_tokens, run.is_error) == (2 + RESULT_TOKENS, 3 * (2 + RESULT_TOKENS), True)
     assert (read.place.tool, read.first_words, read.is_error) == ("read", "hello", False)
     assert (use.unanswered, use.open_calls, use.orphans) == ((), (), ())
@@ -58,11 +58,11 @@ def test_calls_and_results_that_do_not_pair() -> None:
             asks(("3", "read", "{}")),
         )
     )
-    assert use.unanswered == (Place("s", 1, "read"), Place("s", 6, "run"))
-    assert use.open_calls == (Place("s", 9, "read"),)
-    assert use.orphans == (Place("s", 4, "ghost"), Place("s", 5, NO_CALL))
-    assert use.duplicate_ids == (Place("s", 6, "run"), Place("s", 7, "run"))
-    assert use.empty == (Place("s", 2, "run"),)
+    assert use.unanswered == (Location("s", 1, "read"), Location("s", 6, "run"))
+    assert use.open_calls == (Location("s", 9, "read"),)
+    assert use.orphans == (Location("s", 4, "ghost"), Location("s", 5, NO_CALL))
+    assert use.duplicate_ids == (Location("s", 6, "run"), Location("s", 7, "run"))
+    assert use.empty == (Location("s", 2, "run"),)
 
 
 def test_what_is_read_again() -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from lading.audit.verdicts import Answer, Place, Removal
-from lading.cli.plaintables import number
+from lading.cli.tables import number
 from lading.evaluate.differences import Difference, Edited, Named
 from lading.history.log import EditKind
 

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from lading.cli import terminal
-from lading.cli.inspect_output import as_json_value, print_report
+from lading.cli.bills import billed_cost, print_bill, simulated_cost
+from lading.cli.options import json_option, model_option
 from lading.cli.recordings import ModelNotes, read_files
-from lading.cli.survey_output import nothing_found, place_json_value, print_survey
+from lading.cli.survey import nothing_found, place_json_value, print_survey
+from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say, short_names, where
 from lading.errors import InputError, SourceError
-from lading.evaluate.inspection import Inspected, inspect_recording
+from lading.evaluate.inspection import Inspected, Summary, inspect_recording, summarise, total
+from lading.evaluate.layers import layer_name
+from lading.evaluate.legality import Broken, Legality
 from lading.evaluate.plan import Options
 from lading.evaluate.survey import Surveyed, summarise_place, survey
+from lading.evaluate.tooluse import Location, Result, ToolRow, ToolSummary
 from lading.sources import Problem
 from lading.sources.places import Place, find_places, written_since
 
@@ -28,7 +37,7 @@ _DAY_S = 86_400
 
 @click.command("inspect")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
-@click.option("--model", help="Model whose card is used; default: the recorded one.")
+@model_option
 @click.option(
     "--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's, without FILE estimate."
 )
@@ -39,7 +48,7 @@ _DAY_S = 86_400
 @click.option(
     "--days", type=click.IntRange(1), metavar="N", help="Without FILE: only logs written to in the last N days."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each session separately.")
+@json_option("Print everything as JSON, with each session separately.")
 def command(
     files: tuple[str, ...],
     model: str | None,
@@ -128,5 +137,228 @@ def _inspect_places(
         places_value = [place_json_value(row, top=top) for row in rows]
         terminal.print_json({"places": places_value, **as_json_value(inspected, problems, top=top)})
     else:
-        print_survey(rows, inspected, problems=problems, top=top)
+        print_survey(rows, problems)
+        if inspected:
+            say("")
+            print_report([item for _, item in inspected], top=top)
+            file, largest = max(inspected, key=lambda item: item[1].found.tokens)
+            named = f"lading inspect {shlex.quote(file)}"
+            say(f"the largest by itself ({amount(largest.found.tokens)} tokens): {named}")
     return [session for _, session in inspected]
+
+
+def as_json_value(
+    inspected: Sequence[tuple[str, Inspected]], problems: Sequence[Problem], *, top: int
+) -> dict[str, Any]:
+    """The figures of all sessions together, of each, and what was wrong with the files."""
+    sessions = [
+        {"file": file, "session": item.session, "setting": item.setting, **asdict(summarise(item.found, top=top))}
+        for file, item in inspected
+    ]
+    together = summarise(total([item.found for _, item in inspected]), top=top)
+    return {"total": together, "sessions": sessions, "problems": problems}
+
+
+def print_report(items: Sequence[Inspected], *, top: int) -> None:
+    """Tables on stdout: what holds for all sessions together, then the largest sessions."""
+    summary = summarise(total([item.found for item in items]), top=top)
+    names = short_names(item.session for item in items)
+    _print_heading(items, summary)
+    _print_layers(summary)
+    _print_tools(summary.tools.by_tool, top=top)
+    _print_content(summary.tools.by_content, top=top)
+    _print_largest(summary.tools.largest_results, names)
+    _print_findings(summary.tools, names)
+    print_bill(summary.append_only, summary.billed, names=names, changes=summary.changes)
+    if summary.legality is not None:
+        _print_check(summary.legality, names, top=top)
+    if len(items) > 1:
+        _print_sessions(items, names, top=top)
+
+
+def _print_heading(items: Sequence[Inspected], summary: Summary) -> None:
+    counts = summary.counts
+    name = items[0].session if len(items) == 1 else f"{len(items):,} sessions"
+    say(
+        f"{name}: {amount(summary.tokens)} tokens in {number(counts.messages, 'message')}, "
+        f"{number(counts.turns, 'turn')}, {number(counts.model_calls, 'model call')}",
+        style="bold",
+    )
+    settings = [item.setting for item in items]
+    facts: dict[str, Counter[str]] = {
+        "model": Counter(setting.model or "(none)" for setting in settings),
+        "card": Counter(setting.card or "(none)" for setting in settings),
+        "counter": Counter(f"{setting.counter} x {setting.multiplier:g}" for setting in settings),
+        "window": Counter(f"{setting.window_tokens:,}" for setting in settings),
+        "provider format": Counter(setting.wire for setting in settings),
+        "tool schemas": Counter(setting.tools for setting in settings),
+    }
+    if facts["card"] == facts["model"]:
+        del facts["card"]
+    say("; ".join(f"{key} {_listed(values)}" for key, values in facts.items()), style="dim")
+
+
+_SHOWN_CHARS = 140
+
+
+def _listed(values: Counter[str]) -> str:
+    if len(values) == 1:
+        return next(iter(values))[:_SHOWN_CHARS]
+    shown = ", ".join(f"{value[:_SHOWN_CHARS]} ({times:,})" for value, times in values.most_common(4))
+    return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
+
+
+def _print_layers(summary: Summary) -> None:
+    sent = sum(mass.sent_tokens for mass in summary.layers.values())
+    layers = sorted(summary.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
+    print_items(
+        "by layer",
+        [(layer_name(name), mass) for name, mass in layers if mass.items],
+        columns=[
+            (Column("layer", left=True), lambda item: item[0]),
+            (Column("parts"), lambda item: f"{item[1].items:,}"),
+            (Column("tokens"), lambda item: amount(item[1].tokens)),
+            (Column("share", left=True), lambda item: bar(item[1].tokens, summary.tokens)),
+            (Column("sent"), lambda item: amount(item[1].sent_tokens)),
+            (Column("of sent", left=True), lambda item: bar(item[1].sent_tokens, sent)),
+        ],
+    )
+    say("sent: each token once for every model call whose request holds it, nothing ever removed", style="dim")
+
+
+def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
+    everything = sum(row.calls.tokens + row.results.tokens for row in rows)
+    print_items(
+        "by tool",
+        rows,
+        columns=[
+            (Column("tool", left=True), lambda row: row.name),
+            (Column("calls"), lambda row: f"{row.calls.items:,}"),
+            (Column("arguments"), lambda row: amount(row.calls.tokens)),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("result tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.calls.tokens + row.results.tokens, everything)),
+            (Column("mean", only_wide=True), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest", only_wide=True), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.calls.sent_tokens + row.results.sent_tokens)),
+        ],
+        top=top,
+    )
+
+
+def _print_content(rows: Sequence[ToolRow], *, top: int) -> None:
+    everything = sum(row.results.tokens for row in rows)
+    print_items(
+        "results by content",
+        rows,
+        columns=[
+            (Column("content", left=True), lambda row: row.name),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.results.tokens, everything)),
+            (Column("mean"), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest"), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.results.sent_tokens)),
+        ],
+        top=top,
+    )
+
+
+def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
+    print_items(
+        "largest results",
+        results,
+        columns=[
+            (Column("tokens"), lambda result: amount(result.tokens)),
+            (Column("sent"), lambda result: amount(result.sent_tokens)),
+            (Column("tool", left=True), lambda result: result.place.tool),
+            (Column("content", left=True, only_wide=True), lambda result: result.content_type),
+            (Column("where", left=True), lambda result: where(result.place, names)),
+            (Column("first words", left=True, crop=True), lambda result: result.first_words),
+        ],
+    )
+
+
+def _print_findings(tools: ToolSummary, names: Mapping[str, str]) -> None:
+    again = tools.repeats
+    repeated = (
+        ("results that say what an earlier one said", again.same_content),
+        ("results of a call made before", again.same_call),
+    )
+    places = (
+        ("calls never answered", tools.unanswered),
+        ("calls open when the recording ended", tools.open_calls),
+        ("results without a call", tools.orphans),
+        ("calls with the id of an earlier call", tools.duplicate_ids),
+        ("results that say nothing", tools.empty),
+    )
+    rows = [
+        (name, f"{mass.items:,}", f"{amount(mass.tokens)} tokens, sent {amount(mass.sent_tokens)}")
+        for name, mass in repeated
+        if mass.items
+    ]
+    rows += [
+        (name, f"{len(found):,}", f"first: {found[0].tool}, {where(found[0], names)}")
+        for name, found in places
+        if found
+    ]
+    print_table("worth a look", (Column("what", left=True), Column("times"), Column("", left=True)), rows=rows)
+
+
+def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> None:
+    requests = number(legality.requests, "request")
+    say(
+        f"\ncheck: {legality.illegal_requests:,} of {requests} break a rule of their provider",
+        style="bold red" if legality.illegal_requests else "bold green",
+    )
+    print_items(
+        "",
+        legality.broken,
+        columns=[
+            (Column("rule", left=True), lambda item: item.rule),
+            (Column("requests"), lambda item: f"{item.requests:,}"),
+            (Column("places"), lambda item: f"{item.places:,}"),
+            (Column("first place", left=True), lambda item: _first_place(item, names)),
+            (Column("what", left=True), lambda item: item.detail),
+        ],
+        top=top,
+    )
+    if legality.repairs:
+        repaired = ", ".join(f"{rule} {times:,}x" for rule, times in legality.repairs)
+        say(f"what a replay repairs by itself: {repaired}")
+
+
+def _first_place(item: Broken, names: Mapping[str, str]) -> str:
+    return f"{where(Location(item.session, item.message_index, ''), names)}: {item.path}"
+
+
+def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top: int) -> None:
+    everything = sum(item.found.tokens for item in items)
+    billed = any(item.found.billed for item in items)
+    checked = any(item.found.legality for item in items)
+    print_items(
+        "largest sessions",
+        sorted(items, key=lambda item: -item.found.tokens),
+        columns=[
+            (Column("session", left=True), lambda item: names[item.session]),
+            (Column("messages", only_wide=True), lambda item: f"{item.found.counts.messages:,}"),
+            (Column("calls"), lambda item: f"{item.found.append_only.calls:,}"),
+            (Column("tokens"), lambda item: amount(item.found.tokens)),
+            (Column("share", left=True), lambda item: bar(item.found.tokens, everything)),
+            (Column("sent"), lambda item: amount(item.found.append_only.input.tokens)),
+            (Column("everything sent"), lambda item: simulated_cost(item.found.append_only)),
+            *([(Column("billed"), _billed_cost)] if billed else []),
+            *([(Column("illegal"), _illegal)] if checked else []),
+        ],
+        top=top,
+    )
+
+
+def _billed_cost(item: Inspected) -> str:
+    return billed_cost(item.found.billed) if item.found.billed else ""
+
+
+def _illegal(item: Inspected) -> str:
+    return f"{item.found.legality.illegal_requests:,}" if item.found.legality else ""

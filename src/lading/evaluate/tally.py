@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from lading.economics import OwnCalls, fieldwise
 from lading.errors import WindowExceeded
-from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call
+from lading.evaluate.prices import Price, price_of
+from lading.evaluate.recorded import Call, Plan
 from lading.events import Repaired
 from lading.history.log import Edit
 from lading.request.manifest import Decision
@@ -73,6 +74,26 @@ class Tally(Struct, frozen=True):
     """None where no request offers it."""
     own: OwnCalls | None = None
     """What compaction's own model calls took; None where there were none."""
+
+
+class StrategyTally(Struct, frozen=True):
+    """The figures of one strategy over all sessions."""
+
+    strategy: str
+    settings: dict[str, Any]
+    """What applied, where it was the same for all sessions; else the list of what applied."""
+    total: Tally
+    sessions: dict[str, Tally]
+
+
+def tally_strategy(strategy: str, replays: Mapping[str, tuple[Plan, Sequence[Call]]]) -> StrategyTally:
+    """Add up these calls, by session and over all. Sessions are priced each at its own model's price."""
+    plans = {session: plan for session, (plan, _) in replays.items()}
+    prices = _prices(plans)
+    priced = {session: [(call, prices[session]) for call in calls] for session, (_, calls) in replays.items()}
+    total = tally([pair for pairs in priced.values() for pair in pairs])
+    sessions = {session: tally(pairs) for session, pairs in priced.items()}
+    return StrategyTally(strategy, _settings(plans), total, sessions)
 
 
 def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
@@ -142,3 +163,30 @@ def _rules(call: Call) -> set[str]:
 def _typed_error(call: Call) -> TypedError:
     layer = call.error.layer if isinstance(call.error, WindowExceeded) else ""
     return TypedError(call.session, call.call, call.upto, type(call.error).__name__, layer, str(call.error))
+
+
+def _prices(plans: Mapping[str, Plan]) -> dict[str, Price]:
+    """The price of each session: in USD where all models have one, else relative to a base input token."""
+    rates = {session: plan.settings.rates for session, plan in plans.items()}
+    found = {session: price_of(plan.settings.card, rates[session]) for session, plan in plans.items()}
+    in_usd = {session: price for session, price in found.items() if price and price.base_usd > 0}
+    return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
+
+
+def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
+    facts = [
+        {
+            "model": plan.settings.card.name,
+            "wire": plan.settings.wire,
+            "counter": plan.settings.meter.counter.name,
+            "multiplier": plan.settings.meter.multiplier,
+            "prices": f"{plan.settings.rates.read:g}/{plan.settings.rates.write:g}",
+            "window": plan.settings.budget.window_tokens,
+            "output_reserve": plan.settings.budget.output_reserve_tokens,
+            "margin": plan.settings.budget.margin_tokens,
+            "ttl_s": plan.settings.cache_ttl_s,
+        }
+        for plan in plans.values()
+    ]
+    values = {key: list(dict.fromkeys(fact[key] for fact in facts)) for key in (facts[0] if facts else ())}
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items()}

@@ -22,7 +22,7 @@ NO_CALL = "(no call)"
 """Stands for the tool of a result that answers no call and bears no name."""
 
 
-class Place(Struct, frozen=True):
+class Location(Struct, frozen=True):
     """Where something stands."""
 
     session: str
@@ -34,7 +34,7 @@ class Place(Struct, frozen=True):
 class Result(Struct, frozen=True):
     """One tool result."""
 
-    place: Place
+    place: Location
     tokens: int
     sent_tokens: int
     """``tokens`` once for each later model call, as an append-only history sends it."""
@@ -51,7 +51,7 @@ class Result(Struct, frozen=True):
 class Call(Struct, frozen=True):
     """One tool call."""
 
-    place: Place
+    place: Location
     tokens: int
     sent_tokens: int
 
@@ -61,15 +61,15 @@ class ToolUse(Struct, frozen=True):
 
     calls: tuple[Call, ...] = ()
     results: tuple[Result, ...] = ()
-    unanswered: tuple[Place, ...] = ()
+    unanswered: tuple[Location, ...] = ()
     """Calls for which no result was recorded, though the session went on."""
-    open_calls: tuple[Place, ...] = ()
+    open_calls: tuple[Location, ...] = ()
     """Calls that were waiting for their result when the recording ended."""
-    orphans: tuple[Place, ...] = ()
+    orphans: tuple[Location, ...] = ()
     """Results without an open call of their id."""
-    duplicate_ids: tuple[Place, ...] = ()
+    duplicate_ids: tuple[Location, ...] = ()
     """Calls with an id that an earlier call has."""
-    empty: tuple[Place, ...] = ()
+    empty: tuple[Location, ...] = ()
     """Results that say nothing."""
 
     def __add__(self, other: ToolUse) -> ToolUse:
@@ -104,11 +104,11 @@ class ToolSummary(Struct, frozen=True):
     by_content: tuple[ToolRow, ...]
     largest_results: tuple[Result, ...]
     repeats: Repeats
-    unanswered: tuple[Place, ...]
-    open_calls: tuple[Place, ...]
-    orphans: tuple[Place, ...]
-    duplicate_ids: tuple[Place, ...]
-    empty: tuple[Place, ...]
+    unanswered: tuple[Location, ...]
+    open_calls: tuple[Location, ...]
+    orphans: tuple[Location, ...]
+    duplicate_ids: tuple[Location, ...]
+    empty: tuple[Location, ...]
 
 
 def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
@@ -129,7 +129,7 @@ def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequen
 class _Open(Struct, frozen=True):
     """A call that waits for its result."""
 
-    place: Place
+    place: Location
     number: int
     """From 1, in the order of the calls."""
     made_before: bool
@@ -147,17 +147,17 @@ class _Walk:
         self._waited = 0
         self._calls: list[Call] = []
         self._results: list[Result] = []
-        self._unanswered: list[Place] = []
-        self._orphans: list[Place] = []
-        self._duplicates: list[Place] = []
-        self._empty: list[Place] = []
+        self._unanswered: list[Location] = []
+        self._orphans: list[Location] = []
+        self._duplicates: list[Location] = []
+        self._empty: list[Location] = []
 
     def goes_on(self) -> None:
         """A message comes that is no result: what is open now will hardly be answered."""
         self._waited = len(self._calls)
 
     def call(self, call: ToolCall, index: int, *, tokens: int, calls_after: int) -> None:
-        place = Place(self._session, index, printable(call.name))
+        place = Location(self._session, index, printable(call.name))
         self._calls.append(Call(place, tokens, tokens * calls_after))
         if call.id in self._ids:
             self._duplicates.append(place)
@@ -171,7 +171,7 @@ class _Walk:
     def result(self, result: ToolResult, index: int, *, tokens: int, calls_after: int) -> None:
         answered = self._open.pop(result.call_id, None)
         name = answered.place.tool if answered else printable(result.name) or NO_CALL
-        place = Place(self._session, index, name)
+        place = Location(self._session, index, name)
         if answered is None:
             self._orphans.append(place)
         kind = _kind(result)

@@ -1,5 +1,5 @@
 """The data of a report, as small as it can be: each message of a log once, each edit once, and of each call
-only how much of both its request shows. The page builds the request of a call from that, as ``view.py`` does."""
+only how much of both its request shows, and the calls that show each (``timeline.py``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lading.evaluate.bill_reconciliation import SideBySide
 from lading.history.log import EditKind, Reported
 from lading.request.manifest import Cause, Frame, Prefix
 
-FORMAT = 1
+FORMAT = 2
 """Version of the data's form."""
 
 PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]
@@ -51,6 +51,8 @@ class Logged(Struct, frozen=True, omit_defaults=True):
     tokens: int
     turn: int = 0
     at_s: float | None = None
+    shown: tuple[int, int] = (-1, -1)
+    """Positions of the calls from which and until which a request shows it; -1: none does."""
 
 
 class Edited(Struct, frozen=True, omit_defaults=True):
@@ -68,6 +70,8 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
     """What stands before ``messages``."""
+    shown: tuple[int, int] = (-1, -1)
+    """As of entries."""
 
 
 class Shows(Struct, frozen=True):
@@ -105,6 +109,8 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     refused it as too long."""
     append_only: Usage
     """The same for sending everything, in a window without end; nothing where the caller did not make the call."""
+    conversation: tuple[int, ...] = ()
+    """Of its layer: tokens of what was said, of results of tools, of what edits left in their place."""
     prefix: Prefix | None = None
     sent: RequestData | None = None
     account: float = 0.0

@@ -10,7 +10,8 @@ from lading.evaluate.bill_reconciliation import side_by_side, words
 from lading.evaluate.recorded import Call, Plan
 from lading.history.log import Reported
 from lading.report.data import CallData, SessionData, Shows
-from lading.report.stored import stored
+from lading.report.stored import read_stored
+from lading.report.timeline import add_timeline
 from lading.request.manifest import frame
 from lading.sources import Recording
 from lading.sources.recording import Usage as RecordedUsage
@@ -23,19 +24,21 @@ def replayed(
     """The data of a session whose replay into ``store`` gave ``calls``, all of them, in order; nothing when the
     replay ended before anything was stored.
 
-    Calls for which no request could be built stand where they would have been made. Raises like ``stored``.
+    Calls for which no request could be built stand where they would have been made. Raises like ``read_stored``.
     """
     outcomes = list(calls)
     tenant = plan.settings.tenant
     if (tenant, session) not in store.sessions():
         return
-    at_rest = stored(store, tenant=tenant, session=session, source=recording.id)
+    at_rest = read_stored(store, tenant=tenant, session=session, source=recording.id)
     frames = at_rest.frames or (frame(plan.settings, tools="", template=""),)
     tools = at_rest.tools or ((),)
     merged = tuple(_merged(at_rest.calls, outcomes, recording))
     bill = side_by_side(recording, plan, walks={plan.settings.strategy_name: outcomes})
     said = tuple(words(part, bill) for part in bill.differences) if bill else ()
-    yield replace(at_rest, is_replay=True, frames=frames, tools=tools, calls=merged, bill=bill, bill_words=said)
+    yield add_timeline(
+        replace(at_rest, is_replay=True, frames=frames, tools=tools, calls=merged, bill=bill, bill_words=said)
+    )
 
 
 def _merged(made: Iterable[CallData], outcomes: Iterable[Call], recording: Recording) -> Iterator[CallData]:

@@ -14,12 +14,18 @@ from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
 from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
 from lading.report.pieces import edited, logged, offered
+from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
 
 
 def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+    """The data of a stored session, with its timeline. Arguments and errors as of ``read_stored``."""
+    return add_timeline(read_stored(store, tenant=tenant, session=session, source=source))
+
+
+def read_stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
     """The data of a stored session. ``source`` says where it is from, for people.
 
     Raises StoreError when there is no such session, TamperedError when its parts do not fit together.

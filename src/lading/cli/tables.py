@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lading.cli import terminal
-from lading.evaluate.tooluse import Place
+from lading.evaluate.tooluse import Location
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ def short_names(sessions: Iterable[str]) -> dict[str, str]:
     }
 
 
-def where(place: Place, names: Mapping[str, str]) -> str:
+def where(place: Location, names: Mapping[str, str]) -> str:
     """The message, and the session's short name where there are several."""
     index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
     return f"{names[place.session]} {index}" if len(names) > 1 else index

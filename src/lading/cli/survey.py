@@ -1,8 +1,7 @@
-"""What ``lading inspect`` prints without files: the logs of each tool, then the report on all sessions."""
+"""What ``lading inspect`` prints without files: the logs of each tool on this machine."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -10,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from lading.cli.bill_output import billed_cost
-from lading.cli.inspect_output import layer_name, print_report
-from lading.cli.plaintables import Column, amount, bar, number, print_items, print_table, say
-from lading.evaluate.inspection import Inspected, Inspection, summarise
+from lading.cli.bills import billed_cost
+from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say
+from lading.evaluate.inspection import Inspection, summarise
+from lading.evaluate.layers import layer_name
 from lading.evaluate.survey import PlaceSummary
 from lading.sources import Problem
 from lading.sources.places import Place
@@ -41,26 +40,15 @@ def place_json_value(row: PlaceSummary, *, top: int) -> dict[str, Any]:
     return {**fields, "total": None if found is None else summarise(found, top=top)}
 
 
-def print_survey(
-    rows: Sequence[PlaceSummary],
-    inspected: Sequence[tuple[str, Inspected]],
-    *,
-    problems: Sequence[Problem],
-    top: int,
-) -> None:
-    """Tables on stdout: the tools, their tokens by layer, the report on all sessions."""
+def print_survey(rows: Sequence[PlaceSummary], problems: Sequence[Problem]) -> None:
+    """Print the tools, what could not be read, and their tokens by layer."""
     _print_places(rows)
     _say_what_is_missing(rows, problems)
     found = [(row.tool, row.found) for row in rows if row.found is not None]
     if not found:
         say("no session was found in them")
-        return
-    if len(found) > 1:
+    elif len(found) > 1:
         _print_layers(found)
-    say("")
-    print_report([item for _, item in inspected], top=top)
-    file, largest = max(inspected, key=lambda item: item[1].found.tokens)
-    say(f"the largest by itself ({amount(largest.found.tokens)} tokens): lading inspect {shlex.quote(file)}")
 
 
 def _print_places(rows: Sequence[PlaceSummary]) -> None:

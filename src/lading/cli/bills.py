@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from lading.cli.plaintables import Column, amount, money, number, print_items, print_table, say, where
+from lading.cli.tables import Column, amount, money, number, print_items, print_table, say, where
 from lading.evaluate.bill_reconciliation import SideBySide, words
 from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
-from lading.evaluate.tooluse import Place
+from lading.evaluate.tooluse import Location
 
 _CHANGED_PLACES = 5
 
@@ -127,7 +127,7 @@ def _worst(misses: Sequence[Miss]) -> Miss:
 
 
 def _where(miss: Miss, names: Mapping[str, str]) -> str:
-    return where(Place(miss.session, miss.message_index, ""), names)
+    return where(Location(miss.session, miss.message_index, ""), names)
 
 
 def _first_change(group: Sequence[Miss]) -> str:
