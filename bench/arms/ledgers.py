@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bench.arms.identifiers import identifiers
 from lading.evaluate.baselines.clearing import in_batches
-from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cut, Cutting, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
@@ -33,7 +33,7 @@ def every(value: str, upto: int) -> bool:
 class Ledger:
     """The notes of one session; each message is read once."""
 
-    def __init__(self, case: Case, past: Past, *, words: int, wanted: Wanted = every) -> None:
+    def __init__(self, case: Case, past: AdmittedMessages, *, words: int, wanted: Wanted = every) -> None:
         self._case, self._past, self._words, self._wanted = case, past, words, wanted
         self._read: dict[int, dict[str, tuple[str, ...]]] = {}
 

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from lading.economics import Usage as Tokens
-from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, model_calls
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Plan
+from lading.evaluate.billing import AppendOnly, Billed, append_only, billed
+from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.recorded import ReplayPlan, model_calls
 from lading.models.catalog import find_card
 from lading.sources import Request, Usage
 from tests.evaluate.sessions import asks, gives, recorded, said
@@ -14,9 +14,9 @@ from tests.evaluate.sessions import asks, gives, recorded, said
 MILLION = 1_000_000
 
 
-def plan(model: str = "claude-sonnet-4-5", *, least: int = 0) -> Plan:
+def plan(model: str = "claude-sonnet-4-5", *, least: int = 0) -> ReplayPlan:
     """Claude Sonnet 4.5: 3 and 15 USD, cached reads at a tenth, writes at 1.25, cached for 300 s."""
-    made, _ = plan_for(recorded(model=model), Options())
+    made, _ = plan_for(recorded(model=model), PlanOptions())
     return replace(made, min_prefix_tokens=least)
 
 

@@ -8,10 +8,10 @@ from lading.compaction import STRATEGIES
 from lading.economics import Rates
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.compare import Contestant, Prices, compare, contestant
-from lading.evaluate.scores import Standing, lapses
+from lading.evaluate.compare import Contestant, NamedRates, compare, contestant
+from lading.evaluate.scores import ContestantScore, lapses
 from lading.evaluate.showings import Arm
-from lading.evaluate.walks import Session, count_in, walk_arm
+from lading.evaluate.walks import RecordedSession, count_in, walk_arm
 from tests.cli.commands import ROOT, lading
 from tests.evaluate.contests import CHEAP, FREE_TAIL, NO_CACHE, ORPHAN, TAIL, grid, rounds, session, ticking
 
@@ -21,13 +21,17 @@ TAILED = Contestant("tail", TAIL)
 EXAMPLES = ROOT / "examples" / "sessions"
 
 
-def standings(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: int = 200) -> list[Standing]:
+def standings(
+    *contestants: Contestant, sessions: tuple[RecordedSession, ...] = (), window: int = 200
+) -> list[ContestantScore]:
     return compare(
         sessions or (session(),), grid(*contestants, windows=(window,)), advance=lambda _: None, clock=ticking
     )
 
 
-def only(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: int = 200) -> Standing:
+def only(
+    *contestants: Contestant, sessions: tuple[RecordedSession, ...] = (), window: int = 200
+) -> ContestantScore:
     (found,) = standings(*contestants, sessions=sessions, window=window)
     return found
 
@@ -140,7 +144,7 @@ def test_every_contestant_stands_at_every_window_and_price() -> None:
 
 
 def test_a_strategy_decides_by_the_prices_and_an_arm_is_billed_by_them() -> None:
-    dear = Prices("dear", Rates(1.0, 100.0))
+    dear = NamedRates("dear", Rates(1.0, 100.0))
     plans = grid(BASIC, TAILED, windows=(1500,), prices=(NO_CACHE, dear))
     sessions = (session(*rounds(8, words=200)),)
     free, costly, tail_free, tail_costly = compare(sessions, plans, advance=lambda _: None, clock=ticking)

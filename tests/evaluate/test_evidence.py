@@ -23,9 +23,9 @@ from lading.evaluate.evidence import (
     weights,
     words,
 )
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.probes import Asked, Probe, Quote, read_probes
-from lading.evaluate.walks import Session, Step, count_in, session_of, walk_arm, walk_strategy
+from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.probes import Probe, Quote, SessionProbes, read_probes
+from lading.evaluate.walks import RecordedSession, WalkedCall, count_in, session_of, walk_arm, walk_strategy
 from lading.sources import Recording, read
 from tests.evaluate.baselines.cases import arm
 from tests.evaluate.contests import TAIL, grid, session, ticking
@@ -145,7 +145,9 @@ def test_a_call_without_a_request_holds_no_evidence() -> None:
     assert found.evidence.overall == Shares(1, 0.0, 0.0, 0.0)
 
 
-def scored_by_script(script: Path, probes: Path, folder: Path, steps: dict[str, list[Step]]) -> dict[int, Any]:
+def scored_by_script(
+    script: Path, probes: Path, folder: Path, steps: dict[str, list[WalkedCall]]
+) -> dict[int, Any]:
     """What the script says of these requests, by line of the probe file."""
     emitted = folder / "emitted.jsonl"
     with emitted.open("w", encoding="utf-8") as out:
@@ -167,7 +169,7 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
     recordings = [item for file in files for item in read(file) if isinstance(item, Recording)]
     named = {item.session for item in probes}
     weight = weights([[item.quote for item in found.evidence] for found in probes])
-    steps: dict[str, list[Step]] = {}
+    steps: dict[str, list[WalkedCall]] = {}
     scored: dict[int, Scored] = {}
     for recording in recordings:
         if recording.id not in named:
@@ -189,14 +191,14 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
         )
 
 
-def walks(recording: Recording, probes: list[Probe], *, wire: str) -> tuple[Session, Asked]:
-    plan, _ = plan_for(recording, Options(wire=wire, counter="cl100k", window_tokens=8_000))
+def walks(recording: Recording, probes: list[Probe], *, wire: str) -> tuple[RecordedSession, SessionProbes]:
+    plan, _ = plan_for(recording, PlanOptions(wire=wire, counter="cl100k", window_tokens=8_000))
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", recording.id)
     found = session_of(recording, plan, name=name)
-    return found, Asked(found, probes)
+    return found, SessionProbes(found, probes)
 
 
-def requests(walked: Session, name: str, asked: Asked) -> list[Step]:
+def requests(walked: RecordedSession, name: str, asked: SessionProbes) -> list[WalkedCall]:
     if name == "priced":
         return list(walk_strategy(walked, name, rates=Rates(0.1, 1.25), clock=ticking))
     count = count_in(walked)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lading.evaluate.value_recall import Found, Places, Texts, Value, look_for, reached, values_of
+from lading.evaluate.value_recall import Places, RecalledValues, Texts, Value, look_for, reached, values_of
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from tests.evaluate.sessions import asks, said
 from tests.histories import histories
@@ -204,15 +204,17 @@ def test_far_values_and_steps_are_counted_apart() -> None:
     wanted = values(*start, near, reply=uses(it=["A-417", "B-418", "C-419"]))
     texts = Texts()
     counts = look_for(wanted, [said("user", "order A-417 B-418"), near], texts=texts)
-    assert counts == Found(3, 3, 3, 3, 2, 2, 2, 2, far_steps=1, far_bound_steps=1)
+    assert counts == RecalledValues(3, 3, 3, 3, 2, 2, 2, 2, far_steps=1, far_bound_steps=1)
     counts = look_for(wanted, [said("user", "order A-417")], texts=texts)
-    assert counts == Found(3, 1, 1, 1, 2, 1, 1, 1, far_steps=1, far_bound_steps=0)
-    assert look_for(wanted[2:], [near], texts=texts) == Found(1, 1, 1, 1)
-    assert look_for([], [], texts=texts) == Found()
+    assert counts == RecalledValues(3, 1, 1, 1, 2, 1, 1, 1, far_steps=1, far_bound_steps=0)
+    assert look_for(wanted[2:], [near], texts=texts) == RecalledValues(1, 1, 1, 1)
+    assert look_for([], [], texts=texts) == RecalledValues()
 
 
 def test_found_adds_up() -> None:
-    assert Found(2, 1, far_steps=1) + Found(1, 1, far_steps=2) == Found(3, 2, far_steps=3)
+    assert RecalledValues(2, 1, far_steps=1) + RecalledValues(1, 1, far_steps=2) == RecalledValues(
+        3, 2, far_steps=3
+    )
 
 
 def test_a_value_behind_an_address_is_available() -> None:

@@ -8,7 +8,7 @@ from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.economics import Rates, Usage
 from lading.errors import InputError
 from lading.evaluate.recorded import replay
-from lading.evaluate.walks import Own, Step, case_of, count_in, everything, walk_arm, walk_strategy
+from lading.evaluate.walks import Own, WalkedCall, case_of, count_in, everything, walk_arm, walk_strategy
 from lading.history.log import Draft
 from lading.messages import Message, Text, ToolCall
 from lading.sources import open_tool
@@ -18,7 +18,7 @@ from tests.evaluate.sessions import asks, gives, said
 RATES = Rates(0.1, 1.25)
 
 
-def in_full(*messages: Message) -> list[Step]:
+def in_full(*messages: Message) -> list[WalkedCall]:
     walked = session(*messages)
     return list(walk_arm(walked, everything, count=count_in(walked), clock=ticking))
 
@@ -85,7 +85,7 @@ def test_what_a_strategy_reshapes_is_told_with_what_it_was() -> None:
 def test_a_call_without_a_request_shows_nothing() -> None:
     walked = session(said("user", "word " * 300_000), said("assistant", "x"))
     (step,) = walk_strategy(walked, "basic", rates=RATES, clock=ticking)
-    assert step == Step((), 0, None, seconds=1.0)
+    assert step == WalkedCall((), 0, None, seconds=1.0)
 
 
 def test_an_arm_is_billed_for_what_it_shows() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, replay
+from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.recorded import ReplayedCall, replay
 from lading.history.log import Reported
 from lading.messages import Message, Text, user_text
 from lading.report.data import FORMAT, ReportData, SessionData
@@ -54,9 +54,9 @@ def session_of(
     """A history replayed with the default strategy. ``billed``: the recording says that the provider counted so
     many times the tokens of everything, and read nothing from a cache."""
     recording = Recording(name, tuple(history), tuple(range(len(history))), tools=TOOLS, model=model)
-    plan, _ = plan_for(recording, Options(window_tokens=window, counter="estimate"))
+    plan, _ = plan_for(recording, PlanOptions(window_tokens=window, counter="estimate"))
     store = MemoryStore()
-    calls: list[Call] = list(replay(recording, plan, session=name, store=store))
+    calls: list[ReplayedCall] = list(replay(recording, plan, session=name, store=store))
     sizes = [(call.upto, round(call.append_only.tokens * billed)) for call in calls if billed]
     usage = tuple(Usage(upto, input_tokens=size, output_tokens=10) for upto, size in sizes)
     recording = msgspec.structs.replace(recording, usage=usage)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from msgspec.structs import replace
 
 from lading.evaluate.compare import Contestant, compare, contestant
-from lading.evaluate.scores import Standing
+from lading.evaluate.scores import ContestantScore
 from lading.report.comparison import comparison_page
 from lading.report.comparison_tables import BILL, KEPT, window_tables
 from tests.evaluate.contests import CHEAP, NO_CACHE, ORPHAN, TAIL, grid, session, ticking
@@ -17,13 +17,13 @@ from tests.report.test_page import digest
 HOSTILE = "</style><script>alert(1)</script>\"'&{{style}}"
 
 
-def standings(*windows: int) -> list[Standing]:
+def standings(*windows: int) -> list[ContestantScore]:
     rivals = [contestant("append-only"), contestant("basic"), Contestant("tail", TAIL), Contestant(HOSTILE, ORPHAN)]
     wanted = grid(*rivals, windows=windows or (170, 900), prices=(CHEAP, NO_CACHE))
     return compare((session(),), wanted, advance=lambda _: None, clock=ticking)
 
 
-def page(found: list[Standing]) -> str:
+def page(found: list[ContestantScore]) -> str:
     return comparison_page(found, f"sessions 1, model {HOSTILE}").decode("utf-8")
 
 

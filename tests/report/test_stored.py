@@ -11,8 +11,8 @@ from lading import jsonbytes
 from lading.economics import OwnCalls
 from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, replay
+from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.recorded import ReplayedCall, replay
 from lading.messages import Message
 from lading.report.stored import stored
 from lading.request.manifest import seal, unseal
@@ -23,10 +23,12 @@ from tests.histories import histories
 from tests.report.histories import NEEDLE, dialogue, hostile_history, live_store, session_of
 
 
-def walked(history: list[Message], *, window: int, ttl_s: float | None = None) -> tuple[MemoryStore, list[Call]]:
+def walked(
+    history: list[Message], *, window: int, ttl_s: float | None = None
+) -> tuple[MemoryStore, list[ReplayedCall]]:
     times = tuple(float(position * 200) for position in range(len(history)))
     recording = Recording("s", tuple(history), tuple(range(len(history))), tools=TOOLS, times_s=times)
-    plan, _ = plan_for(recording, Options(window_tokens=window, counter="estimate", ttl_s=ttl_s))
+    plan, _ = plan_for(recording, PlanOptions(window_tokens=window, counter="estimate", ttl_s=ttl_s))
     store = MemoryStore()
     return store, list(replay(recording, plan, session="s", store=store))
 

@@ -10,14 +10,14 @@ import msgspec
 
 from lading.cli.tables import Column, amount, money, number, print_items, print_table, say, where
 from lading.evaluate.bill_reconciliation import SideBySide, words
-from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
+from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss, RequestChange
 from lading.evaluate.tooluse import Location
 
 _CHANGED_PLACES = 5
 
 
 def print_bill(
-    simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str], changes: Sequence[Change] = ()
+    simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str], changes: Sequence[RequestChange] = ()
 ) -> None:
     """The simulated bill and the recorded one side by side, the largest request, the cache misses, and how many
     requests change what was sent before."""

@@ -30,11 +30,11 @@ from lading.cli.tables import Column, number, print_table, say
 from lading.compaction import STRATEGIES, Strategy, When
 from lading.errors import IllegalRequest, InputError
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.compare import Contestant, Grid, Prices, compare, contestant
-from lading.evaluate.plan import Options
-from lading.evaluate.probes import Asked, Probe, read_probes
-from lading.evaluate.scores import Standing
-from lading.evaluate.walks import Session, session_of
+from lading.evaluate.compare import Contestant, Grid, NamedRates, compare, contestant
+from lading.evaluate.plan import PlanOptions
+from lading.evaluate.probes import Probe, SessionProbes, read_probes
+from lading.evaluate.scores import ContestantScore
+from lading.evaluate.walks import RecordedSession, session_of
 from lading.report import comparison_tables
 from lading.report.comparison import comparison_page
 from lading.report.comparison_tables import evidence_tables, window_tables
@@ -51,8 +51,8 @@ RIVALS = ("append-only", "priced", "basic", "window-chunk")
 """What is compared where nothing else is asked for."""
 
 
-def _prices(text: str) -> Prices:
-    return Prices(text, parse_rates(text))
+def _prices(text: str) -> NamedRates:
+    return NamedRates(text, parse_rates(text))
 
 
 def _name(text: str) -> str:
@@ -94,7 +94,7 @@ def command(
     files: tuple[str, ...],
     strategies: tuple[str, ...],
     windows: tuple[int, ...],
-    prices: tuple[Prices, ...],
+    prices: tuple[NamedRates, ...],
     whens: tuple[When, ...],
     verbatims: tuple[float, ...],
     model: str | None,
@@ -127,7 +127,7 @@ def command(
             page_file = output_file(report_path, used=files, option="--report", example="compare.html")
             write_page = stack.enter_context(page_file)
         recordings, problems = read_all(files)
-        sessions = _sessions(recordings, Options(model=model, wire=wire, counter=counter))
+        sessions = _sessions(recordings, PlanOptions(model=model, wire=wire, counter=counter))
         probes, unknown = _probes(sessions, probes_path)
         grid = Grid(rivals, windows, prices)
         calls = sum(len(session.calls) for session in sessions)
@@ -159,10 +159,10 @@ def _rivals(
     return tuple({rival.name: rival for rival in rivals}.values())
 
 
-def _sessions(recordings: Iterable[Recording], options: Options) -> list[Session]:
+def _sessions(recordings: Iterable[Recording], options: PlanOptions) -> list[RecordedSession]:
     """The sessions of the recordings. One that cannot be read is left out, and said so."""
     notes = ModelNotes("Give --model and --counter to say better.")
-    sessions: list[Session] = []
+    sessions: list[RecordedSession] = []
     for name, (recording, plan) in plan_all(recordings, options, notes=notes).items():
         try:
             sessions.append(session_of(recording, plan, name=name))
@@ -171,13 +171,13 @@ def _sessions(recordings: Iterable[Recording], options: Options) -> list[Session
     return sessions
 
 
-def _probes(sessions: Sequence[Session], path: str | None) -> tuple[list[Probe], dict[str, int]]:
+def _probes(sessions: Sequence[RecordedSession], path: str | None) -> tuple[list[Probe], dict[str, int]]:
     """The probes of a file, and how many are of sessions that were not read. Raises InputError where all are."""
     if path is None:
         return [], {}
     probes = list(read_probes(path))
     for session in sessions:
-        Asked(session, probes).check(path)
+        SessionProbes(session, probes).check(path)
     names = {session.name for session in sessions}
     left_out = Counter(probe.session for probe in probes if probe.name not in names)
     for name, count in left_out.items():
@@ -191,7 +191,7 @@ def _probes(sessions: Sequence[Session], path: str | None) -> tuple[list[Probe],
     return probes, left_out
 
 
-def facts_of(sessions: Iterable[Session]) -> dict[str, str]:
+def facts_of(sessions: Iterable[RecordedSession]) -> dict[str, str]:
     """What applied, in words; several values where sessions differ."""
     found: dict[str, dict[str, None]] = {"model": {}, "wire": {}, "counter": {}}
     count = 0
@@ -211,7 +211,7 @@ def named_facts(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 
 
-def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> None:
+def print_standings(standings: Sequence[ContestantScore], facts: Mapping[str, str]) -> None:
     """A table for each window, and what its columns mean."""
     meanings: dict[str, str] = {}
     for table in window_tables(standings):
@@ -236,5 +236,5 @@ def print_standings(standings: Sequence[Standing], facts: Mapping[str, str]) -> 
             say(f"{strategy} at {window_tokens:,}: no earlier message holds {', '.join(values[:_SHOWN_VALUES])}")
 
 
-def _column(column: comparison_tables.Column) -> Column:
+def _column(column: comparison_tables.Measure) -> Column:
     return Column(column.title, left=column.is_words, only_wide=column.is_minor)

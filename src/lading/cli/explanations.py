@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from lading.audit.verdicts import Answer, Place, Removal
 from lading.cli.tables import number
-from lading.evaluate.differences import Difference, Edited, Named
+from lading.evaluate.differences import Difference, EditSummary, Named
 from lading.history.log import EditKind
 
 _STANDS: dict[EditKind | None, str] = {
@@ -144,7 +144,7 @@ def _removal(place: Place, removal: Removal, *, is_named: bool) -> Iterator[str]
         yield f"  It is now at {', '.join(removal.pointers)}"
 
 
-def _edited(edit: Edited) -> str:
+def _edited(edit: EditSummary) -> str:
     return (
         f"edit {edit.edit} ({edit.kind} entries {edit.first} to {edit.last}, call {edit.call}): {edit.reason}; "
         f"{edit.tokens_before:,} tokens became {edit.tokens_after:,}, {edit.forced_tokens:,} of them forced."

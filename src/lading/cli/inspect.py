@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import asdict
 
 from lading.cli import terminal
 from lading.cli.bills import billed_cost, print_bill, simulated_cost
@@ -22,12 +21,12 @@ from lading.cli.recordings import ModelNotes, read_files
 from lading.cli.survey import nothing_found, place_json_value, print_survey
 from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say, short_names, where
 from lading.errors import InputError, SourceError
-from lading.evaluate.inspection import Inspected, Summary, inspect_recording, summarise, total
+from lading.evaluate.inspection import Inspected, Inspection, inspect_recording, summarise, total
 from lading.evaluate.layers import layer_name
 from lading.evaluate.legality import Broken, Legality
-from lading.evaluate.plan import Options
+from lading.evaluate.plan import PlanOptions
 from lading.evaluate.survey import Surveyed, summarise_place, survey
-from lading.evaluate.tooluse import Location, Result, ToolRow, ToolSummary
+from lading.evaluate.tooluse import Location, Result, ToolRow, ToolUse, by_content, by_tool, largest, repeats
 from lading.sources import Problem
 from lading.sources.places import Place, find_places, written_since
 
@@ -83,15 +82,17 @@ def command(
                 "--days selects among the logs found on this machine. Leave it out when you name FILEs."
             )
         if files:
-            inspected = _inspect_files(files, Options(model=model, counter=counter), check, top, as_json)
+            inspected = _inspect_files(files, PlanOptions(model=model, counter=counter), check, top, as_json)
         else:
-            options = Options(model=model, counter=counter or "estimate")
+            options = PlanOptions(model=model, counter=counter or "estimate")
             inspected = _inspect_places(_places(days), options, check, top, as_json)
     legality = [item.found.legality for item in inspected]
     sys.exit(terminal.FOUND if any(found and found.illegal_requests for found in legality) else 0)
 
 
-def _inspect_files(files: Sequence[str], options: Options, check: bool, top: int, as_json: bool) -> list[Inspected]:
+def _inspect_files(
+    files: Sequence[str], options: PlanOptions, check: bool, top: int, as_json: bool
+) -> list[Inspected]:
     problems: list[Problem] = []
     inspected: list[tuple[str, Inspected]] = []
     notes = ModelNotes(_ADVICE)
@@ -119,7 +120,7 @@ def _places(days: int | None) -> tuple[Place, ...]:
 
 
 def _inspect_places(
-    places: Sequence[Place], options: Options, check: bool, top: int, as_json: bool
+    places: Sequence[Place], options: PlanOptions, check: bool, top: int, as_json: bool
 ) -> list[Inspected]:
     notes = ModelNotes(_ADVICE)
     surveyed: list[Surveyed] = []
@@ -141,9 +142,9 @@ def _inspect_places(
         if inspected:
             say("")
             print_report([item for _, item in inspected], top=top)
-            file, largest = max(inspected, key=lambda item: item[1].found.tokens)
+            file, fullest = max(inspected, key=lambda item: item[1].found.tokens)
             named = f"lading inspect {shlex.quote(file)}"
-            say(f"the largest by itself ({amount(largest.found.tokens)} tokens): {named}")
+            say(f"the largest by itself ({amount(fullest.found.tokens)} tokens): {named}")
     return [session for _, session in inspected]
 
 
@@ -152,7 +153,7 @@ def as_json_value(
 ) -> dict[str, Any]:
     """The figures of all sessions together, of each, and what was wrong with the files."""
     sessions = [
-        {"file": file, "session": item.session, "setting": item.setting, **asdict(summarise(item.found, top=top))}
+        {"file": file, "session": item.session, "setting": item.setting, **summarise(item.found, top=top)}
         for file, item in inspected
     ]
     together = summarise(total([item.found for _, item in inspected]), top=top)
@@ -161,26 +162,26 @@ def as_json_value(
 
 def print_report(items: Sequence[Inspected], *, top: int) -> None:
     """Tables on stdout: what holds for all sessions together, then the largest sessions."""
-    summary = summarise(total([item.found for item in items]), top=top)
+    found = total([item.found for item in items])
     names = short_names(item.session for item in items)
-    _print_heading(items, summary)
-    _print_layers(summary)
-    _print_tools(summary.tools.by_tool, top=top)
-    _print_content(summary.tools.by_content, top=top)
-    _print_largest(summary.tools.largest_results, names)
-    _print_findings(summary.tools, names)
-    print_bill(summary.append_only, summary.billed, names=names, changes=summary.changes)
-    if summary.legality is not None:
-        _print_check(summary.legality, names, top=top)
+    _print_heading(items, found)
+    _print_layers(found)
+    _print_tools(by_tool(found.use), top=top)
+    _print_content(by_content(found.use), top=top)
+    _print_largest(largest(found.use, top), names)
+    _print_findings(found.use, names)
+    print_bill(found.append_only, found.billed, names=names, changes=found.changes)
+    if found.legality is not None:
+        _print_check(found.legality, names, top=top)
     if len(items) > 1:
         _print_sessions(items, names, top=top)
 
 
-def _print_heading(items: Sequence[Inspected], summary: Summary) -> None:
-    counts = summary.counts
+def _print_heading(items: Sequence[Inspected], found: Inspection) -> None:
+    counts = found.counts
     name = items[0].session if len(items) == 1 else f"{len(items):,} sessions"
     say(
-        f"{name}: {amount(summary.tokens)} tokens in {number(counts.messages, 'message')}, "
+        f"{name}: {amount(found.tokens)} tokens in {number(counts.messages, 'message')}, "
         f"{number(counts.turns, 'turn')}, {number(counts.model_calls, 'model call')}",
         style="bold",
     )
@@ -208,9 +209,9 @@ def _listed(values: Counter[str]) -> str:
     return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
 
 
-def _print_layers(summary: Summary) -> None:
-    sent = sum(mass.sent_tokens for mass in summary.layers.values())
-    layers = sorted(summary.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
+def _print_layers(found: Inspection) -> None:
+    sent = sum(mass.sent_tokens for mass in found.layers.values())
+    layers = sorted(found.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
     print_items(
         "by layer",
         [(layer_name(name), mass) for name, mass in layers if mass.items],
@@ -218,7 +219,7 @@ def _print_layers(summary: Summary) -> None:
             (Column("layer", left=True), lambda item: item[0]),
             (Column("parts"), lambda item: f"{item[1].items:,}"),
             (Column("tokens"), lambda item: amount(item[1].tokens)),
-            (Column("share", left=True), lambda item: bar(item[1].tokens, summary.tokens)),
+            (Column("share", left=True), lambda item: bar(item[1].tokens, found.tokens)),
             (Column("sent"), lambda item: amount(item[1].sent_tokens)),
             (Column("of sent", left=True), lambda item: bar(item[1].sent_tokens, sent)),
         ],
@@ -281,18 +282,18 @@ def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
     )
 
 
-def _print_findings(tools: ToolSummary, names: Mapping[str, str]) -> None:
-    again = tools.repeats
+def _print_findings(use: ToolUse, names: Mapping[str, str]) -> None:
+    again = repeats(use)
     repeated = (
         ("results that say what an earlier one said", again.same_content),
         ("results of a call made before", again.same_call),
     )
     places = (
-        ("calls never answered", tools.unanswered),
-        ("calls open when the recording ended", tools.open_calls),
-        ("results without a call", tools.orphans),
-        ("calls with the id of an earlier call", tools.duplicate_ids),
-        ("results that say nothing", tools.empty),
+        ("calls never answered", use.unanswered),
+        ("calls open when the recording ended", use.open_calls),
+        ("results without a call", use.orphans),
+        ("calls with the id of an earlier call", use.duplicate_ids),
+        ("results that say nothing", use.empty),
     )
     rows = [
         (name, f"{mass.items:,}", f"{amount(mass.tokens)} tokens, sent {amount(mass.sent_tokens)}")

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from lading.addresses import name_from
 from lading.cli import terminal
 from lading.errors import IllegalRequest
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, Plan, replay
+from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
 from lading.events import Event, UnknownModel
 from lading.report.data import SessionData
 from lading.report.replayed import replayed
@@ -80,11 +80,11 @@ class ModelNotes:
                 )
 
 
-Planned: TypeAlias = dict[str, tuple[Recording, Plan]]
+Planned: TypeAlias = dict[str, tuple[Recording, ReplayPlan]]
 """Recordings with their plans, by session name."""
 
 
-def plan_all(recordings: Iterable[Recording], options: Options, *, notes: ModelNotes) -> Planned:
+def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: ModelNotes) -> Planned:
     """Plan the replay of each recording, by a session name that is legal and unique."""
     planned: Planned = {}
     for recording in recordings:
@@ -104,9 +104,9 @@ class Replay(Struct, frozen=True):
     """A recorded session as it was replayed."""
 
     recording: Recording
-    plan: Plan
+    plan: ReplayPlan
     store: SessionStore | None
-    calls: Sequence[Call]
+    calls: Sequence[ReplayedCall]
     """Without the bodies of their requests: these add up to far more than the session."""
 
 
@@ -114,7 +114,7 @@ def replay_all(
     plans: Sequence[Planned],
     stores: Sequence[SessionStore | None],
     *,
-    emit: Callable[[Call, Plan], None] = lambda _call, _plan: None,
+    emit: Callable[[ReplayedCall, ReplayPlan], None] = lambda _call, _plan: None,
 ) -> list[dict[str, Replay]]:
     """Replay each session of each plan into its store, by session name. ``emit``: takes each call with its body."""
     total = sum(len(recording.messages) for planned in plans for recording, _ in planned.values())
@@ -123,7 +123,7 @@ def replay_all(
         for planned, store in zip(plans, stores, strict=True):
             found.append({})
             for session, (recording, plan) in planned.items():
-                calls: list[Call] = []
+                calls: list[ReplayedCall] = []
                 for call in _calls(recording, plan, session=session, store=store, advance=advance):
                     emit(call, plan)
                     bare = call.pack and replace(call.pack, body=b"", chain=(), ends=())
@@ -140,8 +140,8 @@ def report_data(replays: Mapping[str, Replay]) -> Iterator[SessionData]:
 
 
 def _calls(
-    recording: Recording, plan: Plan, *, session: str, store: SessionStore | None, advance: terminal.Advance
-) -> Iterator[Call]:
+    recording: Recording, plan: ReplayPlan, *, session: str, store: SessionStore | None, advance: terminal.Advance
+) -> Iterator[ReplayedCall]:
     """The calls of a recording as they are replayed, up to one that cannot be read. ``advance`` is told of
     messages."""
     done = 0

@@ -38,9 +38,8 @@ from lading.compaction import DEFAULT, Strategy, When, configured, name_of, stra
 from lading.economics import OwnCalls, Rates
 from lading.errors import InputError, StoreError
 from lading.evaluate.bill_reconciliation import SideBySide, added, side_by_side
-from lading.evaluate.billing import model_calls
-from lading.evaluate.plan import Options
-from lading.evaluate.recorded import Call, Plan
+from lading.evaluate.plan import PlanOptions
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, model_calls
 from lading.evaluate.tally import StrategyTally, Tally, TypedError, saving, tally_strategy
 from lading.history.log import Edit
 from lading.report.data import FORMAT, ReportData
@@ -151,7 +150,7 @@ def command(
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy priced --strategy basic --store ./store
     """
-    options = Options(
+    options = PlanOptions(
         model=model,
         window_tokens=window,
         output_reserve_tokens=output_reserve,
@@ -355,12 +354,12 @@ def _violations(item: tuple[str, Tally]) -> str:
     return ", ".join(f"{rule} {times}x" for rule, times in item[1].violations.items())
 
 
-def _emit(write: Write | None, call: Call, plan: Plan) -> None:
+def _emit(write: Write | None, call: ReplayedCall, plan: ReplayPlan) -> None:
     if write:
         write(emit_line(call, plan))
 
 
-def emit_line(call: Call, plan: Plan) -> bytes:
+def emit_line(call: ReplayedCall, plan: ReplayPlan) -> bytes:
     """The line of ``--emit`` for one call (docs/reference/emit.md)."""
     place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
     if call.pack is None:

@@ -15,7 +15,7 @@ from lading.cli.output_file import output_file
 from lading.cli.recordings import ModelNotes, plan_all, read_all, replay_all, report_data
 from lading.cli.stores import end_damaged, open_existing, read_each
 from lading.cli.tables import number
-from lading.evaluate.plan import Options
+from lading.evaluate.plan import PlanOptions
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import page
 from lading.report.stored import stored
@@ -81,5 +81,5 @@ def _from_files(files: Sequence[str]) -> Iterator[SessionData]:
         return
     recordings, _ = read_all(files)
     advice = "For another model or window: lading replay FILE --model NAME --window N --report OUT.html."
-    [replays] = replay_all([plan_all(recordings, Options(), notes=ModelNotes(advice))], [MemoryStore()])
+    [replays] = replay_all([plan_all(recordings, PlanOptions(), notes=ModelNotes(advice))], [MemoryStore()])
     yield from report_data(replays)

@@ -79,7 +79,7 @@ def _billed(row: PlaceSummary) -> str:
 
 
 def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
-    masses = [dict(inspection.layers) for _, inspection in found]
+    masses = [inspection.layers for _, inspection in found]
     layers = sorted(masses[0], key=lambda layer: -sum(mass[layer].tokens for mass in masses))
     print_table(
         "tokens by layer and tool",

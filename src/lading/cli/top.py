@@ -258,7 +258,7 @@ def _block(item: Active) -> Iterable[Text]:
 
 def _bar(call: SeenCall, window: int) -> Iterable[Text]:
     """The request by layer against the window, and what each layer takes."""
-    bar, drawn, total = _Line("  ", no_wrap=True), 0, 0
+    bar, drawn, total = _CroppedLine("  ", no_wrap=True), 0, 0
     legend = []
     signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
     for layer in (*signs, *(name for name in call.layers if name not in signs)):
@@ -339,7 +339,7 @@ def _age(age_s: float | None) -> str:
     return f"{age_s / 60:,.0f} min ago" if age_s < 7_200 else f"{age_s / 3_600:,.0f} h ago"
 
 
-class _Line(Text):
+class _CroppedLine(Text):
     """One line; what does not fit the terminal ends in an ellipsis, never within a figure."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
@@ -354,7 +354,7 @@ class _Line(Text):
 
 def _line(*pieces: tuple[str, str]) -> Text:
     """Text from anywhere, never read as markup."""
-    line = _Line(no_wrap=True)
+    line = _CroppedLine(no_wrap=True)
     for text, style in pieces:
         line.append(printable(text).replace("\n", " "), style)
     return line

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from lading import economics
 from lading.evaluate.prices import price_of
-from lading.evaluate.recorded import Plan
+from lading.evaluate.recorded import ReplayPlan
 from lading.evaluate.simulated import usage_of
-from lading.messages import Message
 from lading.models.card import Card
 from lading.sources import Recording, Request, Usage
 
@@ -87,7 +86,7 @@ class Miss(Struct, frozen=True):
     text or the tools outside of the list. None: it only grows, or the requests are not known."""
 
 
-class Change(Struct, frozen=True):
+class RequestChange(Struct, frozen=True):
     """A request that says something else than the one before it, whether or not its call missed the cache."""
 
     session: str
@@ -97,10 +96,10 @@ class Change(Struct, frozen=True):
     """As in ``Miss``."""
 
 
-def changes(recording: Recording) -> tuple[Change, ...]:
+def changes(recording: Recording) -> tuple[RequestChange, ...]:
     """The changes of a recording's requests; none where they are not known."""
     return tuple(
-        Change(recording.id, item.message_index, item.changed_index)
+        RequestChange(recording.id, item.message_index, item.changed_index)
         for item in recording.requests
         if item.changed_index is not None
     )
@@ -126,20 +125,11 @@ class Billed(Struct, frozen=True):
         return economics.fieldwise(self, other)
 
 
-def model_calls(messages: Sequence[Message]) -> list[int]:
-    """Where the model was called: each assistant message after the first user message, as in a replay."""
-    users = (position for position, message in enumerate(messages) if message.role == "user")
-    first = next(users, len(messages))
-    return [
-        position for position, message in enumerate(messages) if position > first and message.role == "assistant"
-    ]
-
-
 def append_only(
     tokens: Sequence[int],
     calls: Sequence[int],
     *,
-    plan: Plan,
+    plan: ReplayPlan,
     tools_tokens: int,
     replies: Sequence[int],
     restated: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
@@ -169,26 +159,28 @@ def append_only(
     )
 
 
-def billed(recording: Recording, plan: Plan, *, card_of: CardOf) -> Billed | None:
+def billed(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Billed | None:
     """What the log says was billed; None when it says nothing."""
     if not recording.usage:
         return None
     caches = any(bill.cache_read_tokens or bill.cache_write_tokens for bill in recording.usage)
     known = {model: card_of(model) for model in {bill.model for bill in recording.usage} if model}
     cards = [known.get(bill.model, plan.settings.card) for bill in recording.usage]
-    costs = [_cost(bill, card) for bill, card in zip(recording.usage, cards, strict=True)]
+    total = sum(map(_billed, recording.usage, cards), Billed())
+    return replace(total, misses=tuple(_misses(recording, cards)) if caches else ())
+
+
+def _billed(bill: Usage, card: Card) -> Billed:
+    cost = _cost(bill, card)
     return Billed(
-        calls=len(recording.usage),
-        input_tokens=sum(bill.input_tokens for bill in recording.usage),
-        output_tokens=sum(bill.output_tokens for bill in recording.usage),
-        cache_read_tokens=sum(bill.cache_read_tokens for bill in recording.usage),
-        cache_write_tokens=sum(bill.cache_write_tokens for bill in recording.usage),
-        cost_usd=sum(cost for cost in costs if cost is not None),
-        calls_priced_by_card=sum(
-            bill.cost_usd is None and cost is not None for bill, cost in zip(recording.usage, costs, strict=True)
-        ),
-        unpriced_calls=costs.count(None),
-        misses=tuple(_misses(recording, cards)) if caches else (),
+        calls=1,
+        input_tokens=bill.input_tokens,
+        output_tokens=bill.output_tokens,
+        cache_read_tokens=bill.cache_read_tokens,
+        cache_write_tokens=bill.cache_write_tokens,
+        cost_usd=cost or 0.0,
+        calls_priced_by_card=int(bill.cost_usd is None and cost is not None),
+        unpriced_calls=int(cost is None),
     )
 
 

@@ -20,11 +20,11 @@ from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS, OTHER_NAMES
 from lading.evaluate.evidence import weights
 from lading.evaluate.guards import Guards
-from lading.evaluate.probes import Asked, Probe
-from lading.evaluate.scores import Judged, Score, Standing, standing
+from lading.evaluate.probes import Probe, SessionProbes
+from lading.evaluate.scores import ContestantScore, Judged, Score, standing
 from lading.evaluate.showings import Arm
-from lading.evaluate.value_recall import Found, Texts, look_for, reached, values_of
-from lading.evaluate.walks import Clock, Session, Step, count_in, everything, walk_arm, walk_strategy
+from lading.evaluate.value_recall import RecalledValues, Texts, look_for, reached, values_of
+from lading.evaluate.walks import Clock, RecordedSession, WalkedCall, count_in, everything, walk_arm, walk_strategy
 from lading.messages import Message
 from lading.registry import lookup
 
@@ -41,7 +41,7 @@ class Contestant(Struct, frozen=True):
     """As the engine takes it; empty for an arm."""
 
 
-class Prices(Struct, frozen=True):
+class NamedRates(Struct, frozen=True):
     """A set of prices by a short name."""
 
     name: str
@@ -54,7 +54,7 @@ class Grid(Struct, frozen=True):
     contestants: tuple[Contestant, ...]
     windows: tuple[int, ...]
     """In tokens."""
-    prices: tuple[Prices, ...]
+    prices: tuple[NamedRates, ...]
 
     @property
     def walks(self) -> int:
@@ -84,18 +84,18 @@ def contestant(name: str, *, when: When | None = None, verbatim: float | None = 
 
 
 def compare(
-    sessions: Iterable[Session],
+    sessions: Iterable[RecordedSession],
     grid: Grid,
     *,
     advance: Advance,
     clock: Clock = time.perf_counter,
     probes: Sequence[Probe] = (),
-) -> list[Standing]:
+) -> list[ContestantScore]:
     """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
     weight = weights([[item.quote for item in probe.evidence] for probe in probes])
     scores: dict[tuple[str, int, str], list[Score]] = {}
     for session in sessions:
-        yardstick = _Yardstick(session, clock, Asked(session, probes), weight)
+        yardstick = _Yardstick(session, clock, SessionProbes(session, probes), weight)
         advance(len(session.calls))
         for window in grid.windows:
             for key, score in yardstick.scores(grid, window, advance=advance):
@@ -110,7 +110,9 @@ def compare(
 class _Yardstick:
     """A session with all that is known of it whoever walks it: its values, its guards and its bill in full."""
 
-    def __init__(self, session: Session, clock: Clock, asked: Asked, weight: Mapping[str, float]) -> None:
+    def __init__(
+        self, session: RecordedSession, clock: Clock, asked: SessionProbes, weight: Mapping[str, float]
+    ) -> None:
         self._session, self._clock, self._asked, self._weight = session, clock, asked, weight
         self._texts = Texts()
         self._count = count_in(session)
@@ -130,17 +132,17 @@ class _Yardstick:
                     advance(len(session.calls))
                 yield (rival.name, window, prices.name), score
 
-    def _walk(self, session: Session, rival: Contestant, rates: Rates) -> Iterator[Step]:
+    def _walk(self, session: RecordedSession, rival: Contestant, rates: Rates) -> Iterator[WalkedCall]:
         if rival.arm is not None:
             bodies = self._asked.calls
             return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock, bodies=bodies)
         return walk_strategy(session, rival.strategy, rates=rates, clock=self._clock)
 
-    def _score(self, steps: Iterable[Step], window: int) -> Score:
+    def _score(self, steps: Iterable[WalkedCall], window: int) -> Score:
         judged = tuple(self._judged(step, call, window) for call, step in enumerate(steps))
         return Score(self._session.name, window, judged)
 
-    def _judged(self, step: Step, call: int, window: int) -> Judged:
+    def _judged(self, step: WalkedCall, call: int, window: int) -> Judged:
         exceeds = self._full[call].tokens > window
         for shown, said in step.reshaped:
             self._guards.same(shown, said)
@@ -149,12 +151,12 @@ class _Yardstick:
             replace(step, shown=(), reshaped=(), body=b""),
             self._full[call].tokens,
             self._full[call].usage or Usage(),
-            self._found(step.shown, call) if exceeds else Found(),
+            self._found(step.shown, call) if exceeds else RecalledValues(),
             self._guards.kept(step.shown, self._session.calls[call]) if step.usage else None,
             tuple(self._asked.scored(call, step.body, weight=self._weight, full=self._full)),
         )
 
-    def _found(self, shown: Sequence[Message], call: int) -> Found:
+    def _found(self, shown: Sequence[Message], call: int) -> RecalledValues:
         session = self._session
         place = f"{session.plan.settings.tenant}/{session.name}"
         entries = session.recording.messages[: session.raw_calls[call]]
@@ -162,7 +164,7 @@ class _Yardstick:
         return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)
 
 
-def _at_window(session: Session, window: int) -> Session:
+def _at_window(session: RecordedSession, window: int) -> RecordedSession:
     settings = session.plan.settings
     reserve = settings.budget.output_reserve_tokens
     budget = allocate(settings.card, window_tokens=window, output_reserve_tokens=reserve, margin_tokens=0)

@@ -25,7 +25,7 @@ logs differ; wire: new messages joined the last one in the body."""
 EXCERPT_BYTES = 60
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """A setting or field that is not the same on both sides."""
 
     name: str
@@ -33,7 +33,7 @@ class Change(Struct, frozen=True):
     after: str
 
 
-class Edited(Struct, frozen=True):
+class EditSummary(Struct, frozen=True):
     """An edit that only one of the requests shows."""
 
     edit: int
@@ -76,7 +76,7 @@ class Side(Struct, frozen=True):
     """How many entries of its log, the newest."""
     first_entry: int
     """Index of the first of them; where there are none, of the next to come."""
-    edits: tuple[Edited, ...]
+    edits: tuple[EditSummary, ...]
     tools: tuple[str, ...]
     """Names; a tool that changed stands on both sides."""
 
@@ -96,9 +96,9 @@ class Difference(Struct, frozen=True):
     bytes: tuple[int, int]
     only_one: Side
     only_other: Side
-    fields: tuple[Change, ...]
+    fields: tuple[FieldChange, ...]
     """Fields of the body besides system, tools and messages."""
-    settings: tuple[Change, ...]
+    settings: tuple[FieldChange, ...]
     """Of the frame: wire, model, budget, counter, rates."""
 
 
@@ -213,7 +213,7 @@ def _around(body: bytes, offset: int) -> str:
 def _side(of: Snapshot, than: Snapshot) -> Side:
     entries = _shared([entry.digest for entry in of.entries], [entry.digest for entry in than.entries])
     edits = tuple(
-        Edited(
+        EditSummary(
             edit.index,
             edit.kind,
             edit.first,
@@ -243,10 +243,10 @@ def _shared(one: Sequence[object], other: Sequence[object]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[FieldChange, ...]:
     names = dict.fromkeys((*before, *after))
     return tuple(
-        Change(name, before.get(name, ""), after.get(name, ""))
+        FieldChange(name, before.get(name, ""), after.get(name, ""))
         for name in names
         if before.get(name, "") != after.get(name, "")
     )

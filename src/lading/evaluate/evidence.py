@@ -72,21 +72,21 @@ class Evidence(Struct, frozen=True):
     probes: tuple[Scored, ...]
 
 
-class Reading(NamedTuple):
+class SearchText(NamedTuple):
     """A request as evidence is looked for in it: white space as one space, and where each word stands, in words."""
 
     text: str
     places: Mapping[str, Sequence[int]]
 
 
-def read_request(body: bytes) -> Reading:
+def read_request(body: bytes) -> SearchText:
     """The request of a body, of any wire."""
     request = jsonbytes.load(body)
     text = "\n".join(texts([request.get("system", ""), request.get("messages", request.get("input", []))]))
     places: dict[str, list[int]] = {}
     for at, word in enumerate(words(text)):
         places.setdefault(word, []).append(at)
-    return Reading(spaced(text), places)
+    return SearchText(spaced(text), places)
 
 
 def texts(value: Any, key: str = "") -> Iterator[str]:
@@ -124,7 +124,7 @@ def weights(probes: Sequence[Sequence[str]]) -> dict[str, float]:
     return {word: 1 + math.log(1 + len(probes) / times) for word, times in seen.items()}
 
 
-def covered(quote: str, reading: Reading, *, weight: Mapping[str, float]) -> float:
+def covered(quote: str, reading: SearchText, *, weight: Mapping[str, float]) -> float:
     """The largest weighted share of the quote's words in one stretch of the request."""
     wanted = words(quote)
     need, have = Counter(wanted), Counter[str]()
@@ -146,7 +146,9 @@ def covered(quote: str, reading: Reading, *, weight: Mapping[str, float]) -> flo
     return best / total if total else 1.0
 
 
-def look_for(quotes: Sequence[str], reading: Reading, *, weight: Mapping[str, float]) -> tuple[bool, bool, float]:
+def look_for(
+    quotes: Sequence[str], reading: SearchText, *, weight: Mapping[str, float]
+) -> tuple[bool, bool, float]:
     """Whether all quotes stand in the request, whether all are verbatim, and how much is covered of the least."""
     least = min(covered(quote, reading, weight=weight) for quote in quotes)
     return least >= LEAST_SHARE, all(spaced(quote) in reading.text for quote in quotes), least

@@ -15,7 +15,7 @@ from lading.addresses import name_from
 from lading.audit.text_search import message_strings
 from lading.errors import InputError
 from lading.evaluate.evidence import Scored, look_for, read_request, spaced, words
-from lading.evaluate.walks import Session, Step
+from lading.evaluate.walks import RecordedSession, WalkedCall
 
 
 class Quote(Struct, frozen=True):
@@ -48,10 +48,10 @@ class Probe(Struct, frozen=True):
         return name_from(self.session)
 
 
-class Asked:
+class SessionProbes:
     """The probes of one session, by call."""
 
-    def __init__(self, session: Session, probes: Iterable[Probe]) -> None:
+    def __init__(self, session: RecordedSession, probes: Iterable[Probe]) -> None:
         self._session = session
         self._replies = [session.recording.raw_indices[position] for position in session.raw_calls]
         self.calls: dict[int, list[Probe]] = {}
@@ -73,7 +73,7 @@ class Asked:
                     raise InputError(f"{path}:{probe.line}: {fault}")
 
     def scored(
-        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[Step]
+        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[WalkedCall]
     ) -> Iterator[Scored]:
         """The probes of a call, scored in its request; without a request none stands.
 
@@ -116,7 +116,7 @@ def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
     return f"Message {item.message} does not hold the quote {item.quote[:80]!r}. {advice}"
 
 
-def _said(session: Session) -> dict[int, str]:
+def _said(session: RecordedSession) -> dict[int, str]:
     """What each message of the file says, arguments as they are and as they read, white space as one space."""
     found: dict[int, str] = {}
     for message, index in zip(session.recording.messages, session.recording.raw_indices, strict=True):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from lading.errors import SourceError
 from lading.evaluate.inspection import Inspected, Inspection, inspect_recording, total
-from lading.evaluate.plan import Options
+from lading.evaluate.plan import PlanOptions
 from lading.sources import Problem, Recording, Usage, read
 from lading.sources.places import LogFile, Place
 
@@ -48,7 +48,7 @@ class Surveyed(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def survey(place: Place, options: Options, *, check: bool = False) -> Iterator[Surveyed]:
+def survey(place: Place, options: PlanOptions, *, check: bool = False) -> Iterator[Surveyed]:
     """The logs of a place, each as soon as it is inspected; none where they are only listed.
 
     A file in which nothing can be read is a problem like any other. Raises UnknownName for a counter that does

@@ -11,7 +11,7 @@ from msgspec import Struct
 from lading.economics import OwnCalls, fieldwise
 from lading.errors import WindowExceeded
 from lading.evaluate.prices import Price, price_of
-from lading.evaluate.recorded import Call, Plan
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan
 from lading.events import Repaired
 from lading.history.log import Edit
 from lading.request.manifest import Decision
@@ -86,7 +86,9 @@ class StrategyTally(Struct, frozen=True):
     sessions: dict[str, Tally]
 
 
-def tally_strategy(strategy: str, replays: Mapping[str, tuple[Plan, Sequence[Call]]]) -> StrategyTally:
+def tally_strategy(
+    strategy: str, replays: Mapping[str, tuple[ReplayPlan, Sequence[ReplayedCall]]]
+) -> StrategyTally:
     """Add up these calls, by session and over all. Sessions are priced each at its own model's price."""
     plans = {session: plan for session, (plan, _) in replays.items()}
     prices = _prices(plans)
@@ -96,7 +98,7 @@ def tally_strategy(strategy: str, replays: Mapping[str, tuple[Plan, Sequence[Cal
     return StrategyTally(strategy, _settings(plans), total, sessions)
 
 
-def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
+def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
     """The figures of these calls, each at its session's price; all prices in one unit."""
     calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
@@ -147,7 +149,7 @@ def saving(cost_ratio: float) -> str:
     return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
-def _restore(priced: Sequence[tuple[Call, Price]], billed: float) -> Restore | None:
+def _restore(priced: Sequence[tuple[ReplayedCall, Price]], billed: float) -> Restore | None:
     offering = [(call.restore, price) for call, price in priced if call.restore.tokens]
     if not offering:
         return None
@@ -156,16 +158,16 @@ def _restore(priced: Sequence[tuple[Call, Price]], billed: float) -> Restore | N
     return Restore(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
 
 
-def _rules(call: Call) -> set[str]:
+def _rules(call: ReplayedCall) -> set[str]:
     return {violation.rule for violation in call.pack.violations} if call.pack else set()
 
 
-def _typed_error(call: Call) -> TypedError:
+def _typed_error(call: ReplayedCall) -> TypedError:
     layer = call.error.layer if isinstance(call.error, WindowExceeded) else ""
     return TypedError(call.session, call.call, call.upto, type(call.error).__name__, layer, str(call.error))
 
 
-def _prices(plans: Mapping[str, Plan]) -> dict[str, Price]:
+def _prices(plans: Mapping[str, ReplayPlan]) -> dict[str, Price]:
     """The price of each session: in USD where all models have one, else relative to a base input token."""
     rates = {session: plan.settings.rates for session, plan in plans.items()}
     found = {session: price_of(plan.settings.card, rates[session]) for session, plan in plans.items()}
@@ -173,7 +175,7 @@ def _prices(plans: Mapping[str, Plan]) -> dict[str, Price]:
     return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
 
 
-def _settings(plans: Mapping[str, Plan]) -> dict[str, Any]:
+def _settings(plans: Mapping[str, ReplayPlan]) -> dict[str, Any]:
     facts = [
         {
             "model": plan.settings.card.name,

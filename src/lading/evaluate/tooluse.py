@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from lading.economics import fieldwise
 from lading.evaluate.layers import Mass, Weight
@@ -48,7 +50,7 @@ class Result(Struct, frozen=True):
     """It answers a call with the name and arguments of an earlier one."""
 
 
-class Call(Struct, frozen=True):
+class MadeCall(Struct, frozen=True):
     """One tool call."""
 
     place: Location
@@ -59,7 +61,7 @@ class Call(Struct, frozen=True):
 class ToolUse(Struct, frozen=True):
     """The calls and results of a session, and those of them that do not pair."""
 
-    calls: tuple[Call, ...] = ()
+    calls: tuple[MadeCall, ...] = ()
     results: tuple[Result, ...] = ()
     unanswered: tuple[Location, ...] = ()
     """Calls for which no result was recorded, though the session went on."""
@@ -97,23 +99,9 @@ class Repeats(Struct, frozen=True):
     either: Mass
 
 
-class ToolSummary(Struct, frozen=True):
-    """A tool use in the order in which it is worth reading."""
-
-    by_tool: tuple[ToolRow, ...]
-    by_content: tuple[ToolRow, ...]
-    largest_results: tuple[Result, ...]
-    repeats: Repeats
-    unanswered: tuple[Location, ...]
-    open_calls: tuple[Location, ...]
-    orphans: tuple[Location, ...]
-    duplicate_ids: tuple[Location, ...]
-    empty: tuple[Location, ...]
-
-
 def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
     """The tool use of a recording. ``carried``: for each message, how many model calls come after it."""
-    walk = _Walk(recording.id)
+    walk = _Pairing(recording.id)
     for position, message in enumerate(recording.messages):
         index = recording.raw_indices[position]
         if message.role == "assistant" or not message.results:
@@ -135,7 +123,7 @@ class _Open(Struct, frozen=True):
     made_before: bool
 
 
-class _Walk:
+class _Pairing:
     """Pairs calls with results while a session is read once."""
 
     def __init__(self, session: str) -> None:
@@ -145,7 +133,7 @@ class _Walk:
         self._made: set[tuple[str, str]] = set()
         self._said: set[bytes] = set()
         self._waited = 0
-        self._calls: list[Call] = []
+        self._calls: list[MadeCall] = []
         self._results: list[Result] = []
         self._unanswered: list[Location] = []
         self._orphans: list[Location] = []
@@ -158,7 +146,7 @@ class _Walk:
 
     def call(self, call: ToolCall, index: int, *, tokens: int, calls_after: int) -> None:
         place = Location(self._session, index, printable(call.name))
-        self._calls.append(Call(place, tokens, tokens * calls_after))
+        self._calls.append(MadeCall(place, tokens, tokens * calls_after))
         if call.id in self._ids:
             self._duplicates.append(place)
         if call.id in self._open:
@@ -206,24 +194,21 @@ class _Walk:
         )
 
 
-def summarise_tools(use: ToolUse, *, top: int) -> ToolSummary:
-    """What to read first. Of the results, the ``top`` largest are listed."""
-    return ToolSummary(
-        by_tool=by_tool(use),
-        by_content=by_content(use),
-        largest_results=largest(use, top),
-        repeats=repeats(use),
-        unanswered=use.unanswered,
-        open_calls=use.open_calls,
-        orphans=use.orphans,
-        duplicate_ids=use.duplicate_ids,
-        empty=use.empty,
-    )
+def summarise_tools(use: ToolUse, *, top: int) -> dict[str, Any]:
+    """Put what to read first in order, for JSON. Of the results, the ``top`` largest are listed."""
+    fields = asdict(use)
+    return {
+        "by_tool": by_tool(use),
+        "by_content": by_content(use),
+        "largest_results": largest(use, top),
+        "repeats": repeats(use),
+        **{name: fields[name] for name in ("unanswered", "open_calls", "orphans", "duplicate_ids", "empty")},
+    }
 
 
 def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
     """One row for each tool, the one with most tokens in calls and results first."""
-    made: dict[str, list[Call]] = {}
+    made: dict[str, list[MadeCall]] = {}
     for call in use.calls:
         made.setdefault(call.place.tool, []).append(call)
     return _rows(use, [result.place.tool for result in use.results], made)
@@ -260,7 +245,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[Call]]) -> tuple[ToolRow, ...]:
+def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[MadeCall]]) -> tuple[ToolRow, ...]:
     groups: dict[str, list[Result]] = {name: [] for name in made}
     for name, result in zip(names, use.results, strict=True):
         groups.setdefault(name, []).append(result)
@@ -270,7 +255,7 @@ def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[Call]]
     return tuple(sorted(rows, key=lambda row: (-row.calls.tokens - row.results.tokens, row.name)))
 
 
-def _row(name: str, calls: Sequence[Call], results: Sequence[Result], everything: int) -> ToolRow:
+def _row(name: str, calls: Sequence[MadeCall], results: Sequence[Result], everything: int) -> ToolRow:
     asked, given = _mass(calls), _mass(results)
     return ToolRow(
         name=name,
@@ -283,7 +268,7 @@ def _row(name: str, calls: Sequence[Call], results: Sequence[Result], everything
     )
 
 
-def _mass(items: Iterable[Result | Call]) -> Mass:
+def _mass(items: Iterable[Result | MadeCall]) -> Mass:
     return sum((Mass(1, item.tokens, item.sent_tokens) for item in items), Mass())
 
 

@@ -43,7 +43,7 @@ _NOTHING: frozenset[str] = frozenset()
 _KEY = re.compile(r"""\w+(?=["']?\s?[:=])""")
 
 
-class Source(NamedTuple):
+class Neighbours(NamedTuple):
     """What stood beside a value where it was seen."""
 
     words: frozenset[str]
@@ -52,12 +52,12 @@ class Source(NamedTuple):
     """Names before a colon or equals sign; the header of a column may take their place."""
 
 
-class Seen(NamedTuple):
+class Sighting(NamedTuple):
     """Where a value stands before a position."""
 
     last: int
     """The last message that holds it."""
-    source: Source
+    source: Neighbours
     """What stands beside it in all messages that hold it."""
 
 
@@ -67,10 +67,10 @@ class Value(Struct, frozen=True):
     text: str
     is_far: bool
     """Last seen more than 4 messages back, and not in the head: the messages before the first assistant's."""
-    source: Source
+    source: Neighbours
 
 
-class Found(Struct, frozen=True):
+class RecalledValues(Struct, frozen=True):
     """How many of the values of some calls are there, and in how many calls (steps) all far ones are bound."""
 
     values: int = 0
@@ -86,7 +86,7 @@ class Found(Struct, frozen=True):
     """Calls that use a far value."""
     far_bound_steps: int = 0
 
-    def __add__(self, other: Found) -> Found:
+    def __add__(self, other: RecalledValues) -> RecalledValues:
         return fieldwise(self, other)
 
 
@@ -122,7 +122,7 @@ class _Read:
         self.text = "\n".join(_texts(message.parts))
         self.runs = frozenset(_RUN.findall(self.text))
         self._spans: dict[str, list[tuple[int, int]]] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Neighbours] = {}
         self._headers: dict[str, frozenset[str]] = {}
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._columns: Columns | None = None
@@ -141,14 +141,14 @@ class _Read:
             self._spans[value] = list(islice(_spans(value, self.text), MOST_PLACES))
         return self._spans[value]
 
-    def beside(self, value: str) -> Source:
+    def beside(self, value: str) -> Neighbours:
         """What stands beside the value, all its places taken together, and what heads its columns."""
         if value not in self._sources:
             near = [self._near(*span) for span in self.spans(value)]
             words = {word for source in near for word in source.words}
             headed = {word for header in self.headers(value) for word in _plain_words(header)}
             keys = frozenset(key for source in near for key in source.keys)
-            self._sources[value] = Source(frozenset(words | headed) - {value.casefold()}, keys)
+            self._sources[value] = Neighbours(frozenset(words | headed) - {value.casefold()}, keys)
         return self._sources[value]
 
     def headers(self, value: str) -> frozenset[str]:
@@ -166,13 +166,13 @@ class _Read:
             return True
         return not keys.isdisjoint(name for header in self.headers(value.text) for name in header.split())
 
-    def _near(self, start: int, end: int) -> Source:
+    def _near(self, start: int, end: int) -> Neighbours:
         words: set[str] = set()
         keys: set[str] = set()
         for first, last in ((max(start - NEAR_CHARS, 0), start), (end, end + NEAR_CHARS)):
             words.update(_plain_words(self.text, first, last))
             keys.update(match[0].casefold() for match in _KEY.finditer(self.text, first, last))
-        return Source(frozenset(words), frozenset(keys))
+        return Neighbours(frozenset(words), frozenset(keys))
 
 
 class Places:
@@ -185,7 +185,7 @@ class Places:
         self._texts = texts
         self._holding: dict[str, list[int]] = {}
         self._firsts: dict[str, int | None] = {}
-        self._seen: dict[str, tuple[int, Seen | None]] = {}
+        self._seen: dict[str, tuple[int, Sighting | None]] = {}
         for position, message in enumerate(messages):
             for run in texts.of(message).runs:
                 self._holding.setdefault(run, []).append(position)
@@ -205,7 +205,7 @@ class Places:
         """What a message says."""
         return self._texts.of(self.messages[position]).text
 
-    def seen(self, value: str, *, before: int) -> Seen | None:
+    def seen(self, value: str, *, before: int) -> Sighting | None:
         """Where the messages before a position hold the value; None where none does. Asked with rising
         positions, it looks at each message once."""
         likely = self._likely(value)
@@ -216,7 +216,7 @@ class Places:
         for at in self._held(value, likely[done:end]):
             beside = self._texts.of(self.messages[at]).beside(value)
             words, keys = seen.source if seen else (_NOTHING, _NOTHING)
-            seen = Seen(at, Source(words | beside.words, keys | beside.keys))
+            seen = Sighting(at, Neighbours(words | beside.words, keys | beside.keys))
         self._seen[value] = end, seen
         return seen
 
@@ -242,12 +242,12 @@ def values_of(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts
 
 def look_for(
     values: Iterable[Value], shown: Sequence[Message], *, texts: Texts, reachable: Sequence[Message] = ()
-) -> Found:
+) -> RecalledValues:
     """Which of the values stand in a request that shows these messages.
 
     ``reachable``: what the addresses in it lead to (``reached``).
     """
-    found = Found()
+    found = RecalledValues()
     for value in values:
         present = bound = False
         for read in texts.holding(value.text, shown):
@@ -256,7 +256,7 @@ def look_for(
                 break
         available = present or any(True for _ in texts.holding(value.text, reachable))
         counts = (1, int(present), int(bound), int(available))
-        found += Found(*counts, *counts) if value.is_far else Found(*counts)
+        found += RecalledValues(*counts, *counts) if value.is_far else RecalledValues(*counts)
     bound_whole = 0 < found.far_values == found.far_bound
     return replace(found, far_steps=int(found.far_values > 0), far_bound_steps=int(bound_whole))
 

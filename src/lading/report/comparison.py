@@ -10,7 +10,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from lading.evaluate.scores import Standing, by_strategy, by_window, lapses
+from lading.evaluate.scores import ContestantScore, by_strategy, by_window, lapses
 from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
 from lading.report.page import asset, filled, joined, policy_source
 
@@ -25,7 +25,7 @@ _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5,
 """Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
 
 
-def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
+def comparison_page(standings: Sequence[ContestantScore], facts: str) -> bytes:
     """The page, in UTF-8. ``facts``: what applied, in words."""
     style = joined(("page", "comparison"), "css")
     charts = map(_chart, by_window(standings))
@@ -74,7 +74,7 @@ def _meanings(tables: Sequence[WindowTable]) -> str:
     return f'<section><h2>Columns</h2><dl class="meanings">{"".join(terms)}</dl></section>'
 
 
-def _chart(standings: Sequence[Standing]) -> str:
+def _chart(standings: Sequence[ContestantScore]) -> str:
     """Cost to the right, what is kept upward, at the first prices."""
     known = [
         (item, kept)
@@ -122,7 +122,7 @@ def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> 
     return sum(abs(place[0] - x) < _NAME and abs(place[1] - y) < _LINE for x, y in others)
 
 
-def _mark(kept: str, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
+def _mark(kept: str, item: ContestantScore, *, place: tuple[float, float], crowd: int) -> str:
     x, y = place
     failed = lapses(item)
     said = html.escape("; ".join((f"{item.strategy}: cost {item.cost.ratio:.3f}, {kept}", *failed)))

@@ -19,7 +19,7 @@ FORMAT = 2
 PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]
 
 
-class Piece(Struct, frozen=True, omit_defaults=True):
+class PartData(Struct, frozen=True, omit_defaults=True):
     """A part of a message as a person reads it. Pictures and other bytes are named, not carried."""
 
     kind: PieceKind
@@ -29,25 +29,25 @@ class Piece(Struct, frozen=True, omit_defaults=True):
     """Of the tool, or of the file."""
     id: str = ""
     """Of the tool call."""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[PartData, ...] = ()
     """What a result holds."""
     is_error: bool = False
     note: str = ""
     """What is sent and not shown here: a picture's type and size, a signature."""
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
+class MessageData(Struct, frozen=True, omit_defaults=True):
     """A message."""
 
     role: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PartData, ...]
     name: str = ""
 
 
-class Logged(Struct, frozen=True, omit_defaults=True):
+class EntryData(Struct, frozen=True, omit_defaults=True):
     """An entry of the log; its index is its place in the list."""
 
-    message: Said
+    message: MessageData
     tokens: int
     turn: int = 0
     at_s: float | None = None
@@ -55,13 +55,13 @@ class Logged(Struct, frozen=True, omit_defaults=True):
     """Positions of the calls from which and until which a request shows it; -1: none does."""
 
 
-class Edited(Struct, frozen=True, omit_defaults=True):
+class EditData(Struct, frozen=True, omit_defaults=True):
     """A frozen decision; its index is its place in the list."""
 
     kind: EditKind
     first: int
     last: int
-    messages: tuple[Said, ...]
+    messages: tuple[MessageData, ...]
     tokens: tuple[int, ...]
     """Of the record, where there is one, and of each of ``messages``."""
     tokens_before: int
@@ -74,7 +74,7 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     """As of entries."""
 
 
-class Shows(Struct, frozen=True):
+class ShownCounts(Struct, frozen=True):
     """What a request shows, as counts of the session's lists and places in them."""
 
     entries: int
@@ -101,7 +101,7 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     """One call of a session."""
 
     call: int
-    shows: Shows
+    shows: ShownCounts
     layers: dict[str, int]
     """Tokens of the request by layer; empty where none could be built."""
     simulated: Usage
@@ -145,8 +145,8 @@ class SessionData(Struct, frozen=True):
     tools: tuple[tuple[ToolData, ...], ...]
     templates: dict[str, Any]
     """The bodies' other fields, by the digest that frames name."""
-    entries: tuple[Logged, ...]
-    edits: tuple[Edited, ...]
+    entries: tuple[EntryData, ...]
+    edits: tuple[EditData, ...]
     calls: tuple[CallData, ...]
     bill: SideBySide | None = None
     """What the recorded run was billed, beside what was simulated; None where its recording does not say."""

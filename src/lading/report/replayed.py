@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from lading.evaluate.bill_reconciliation import side_by_side, words
-from lading.evaluate.recorded import Call, Plan
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan
 from lading.history.log import Reported
-from lading.report.data import CallData, SessionData, Shows
+from lading.report.data import CallData, SessionData, ShownCounts
 from lading.report.stored import read_stored
 from lading.report.timeline import add_timeline
 from lading.request.manifest import frame
@@ -19,7 +19,7 @@ from lading.stores import SessionStore
 
 
 def replayed(
-    store: SessionStore, calls: Iterable[Call], *, recording: Recording, plan: Plan, session: str
+    store: SessionStore, calls: Iterable[ReplayedCall], *, recording: Recording, plan: ReplayPlan, session: str
 ) -> Iterator[SessionData]:
     """The data of a session whose replay into ``store`` gave ``calls``, all of them, in order; nothing when the
     replay ended before anything was stored.
@@ -41,10 +41,10 @@ def replayed(
     )
 
 
-def _merged(made: Iterable[CallData], outcomes: Iterable[Call], recording: Recording) -> Iterator[CallData]:
+def _merged(made: Iterable[CallData], outcomes: Iterable[ReplayedCall], recording: Recording) -> Iterator[CallData]:
     requests = iter(made)
     bills = {bill.message_index: _recorded(bill) for bill in recording.usage}
-    shows = Shows(0, 0, 0, 0)
+    shows = ShownCounts(0, 0, 0, 0)
     for outcome in outcomes:
         if outcome.pack is None:
             # Everything before the reply was in the log, one entry for each message.

@@ -12,7 +12,7 @@ from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
 from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
-from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
+from lading.report.data import CallData, RequestData, SessionData, ShownCounts, ToolData
 from lading.report.pieces import edited, logged, offered
 from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
@@ -113,7 +113,7 @@ class _Frames:
         self._places: dict[tuple[str, Detail], int] = {}
         self._current = -1
 
-    def next(self, manifest: Manifest) -> tuple[Frame, Shows]:
+    def next(self, manifest: Manifest) -> tuple[Frame, ShownCounts]:
         """The frame of this request, and what it shows."""
         if manifest.frame is not None:
             if manifest.frame not in self.frames:
@@ -125,7 +125,7 @@ class _Frames:
         tools = self._tools(frame.tools, manifest.tool_detail)
         if frame.template not in self.templates:
             self.templates[frame.template] = self._value(frame.template)
-        return frame, Shows(manifest.seen.entries, manifest.seen.edits, self._current, tools)
+        return frame, ShownCounts(manifest.seen.entries, manifest.seen.edits, self._current, tools)
 
     def _tools(self, digest: str, detail: Detail) -> int:
         if (digest, detail) not in self._places:

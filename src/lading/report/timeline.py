@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from lading.history.log import NO_COMPACTIONS
-from lading.report.data import CallData, Edited, Logged, SessionData
+from lading.report.data import CallData, EditData, EntryData, SessionData
 
 KINDS = ("messages", "results", "stand-ins")
 """The conversation of a request by kind: what was said, results of tools, what edits left in their place."""
@@ -31,7 +31,7 @@ class _Timeline:
     """The view of a session, call by call. An item of the view is an entry, or an edit as the complement of its
     index; it stands at the first entry that it covers."""
 
-    def __init__(self, entries: Sequence[Logged], edits: Sequence[Edited]) -> None:
+    def __init__(self, entries: Sequence[EntryData], edits: Sequence[EditData]) -> None:
         self._entries, self._edits = entries, edits
         self._seen_entries = self._seen_edits = 0
         self._view: dict[int, int] = {}

@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cut, Cutting, Window, admitted, listed, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
@@ -34,7 +34,7 @@ def _show(case: Case) -> Iterator[Showing]:
         yield showing
 
 
-def _extract(cut: Cut, *, case: Case, past: Past) -> Message | None:
+def _extract(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
     """The start of each message that left, a line each."""
     gone = reversed(past.messages[past.head : cut.start])
     lines = [

@@ -20,7 +20,7 @@ HEAD_SHARE = 0.7
 """Share of what is kept of a clipped result that comes from its start."""
 
 
-class Past(Struct, frozen=True):
+class AdmittedMessages(Struct, frozen=True):
     """A session's messages as an arm shows them, and what each counts."""
 
     messages: tuple[Message, ...]
@@ -33,13 +33,13 @@ class Past(Struct, frozen=True):
         """What the head counts."""
         return sum(self.tokens[: self.head])
 
-    def with_start(self, other: Past, position: int) -> Past:
+    def with_start(self, other: AdmittedMessages, position: int) -> AdmittedMessages:
         """The messages of ``other`` before the position, its own from there on."""
         messages = other.messages[:position] + self.messages[position:]
-        return Past(messages, other.tokens[:position] + self.tokens[position:], self.head)
+        return AdmittedMessages(messages, other.tokens[:position] + self.tokens[position:], self.head)
 
 
-def admitted(case: Case) -> Past:
+def admitted(case: Case) -> AdmittedMessages:
     """The session with every result clipped that is too large for the room it comes into.
 
     So a block fits beside the head, unless its calls alone do not.
@@ -57,7 +57,7 @@ def admitted(case: Case) -> Past:
                 messages[position] = clipped(messages[position], cap, count=case.count)
                 tokens[position] = case.count(messages[position])
             left = max(left - tokens[position], 0)
-    return Past(tuple(messages), tuple(tokens), head)
+    return AdmittedMessages(tuple(messages), tuple(tokens), head)
 
 
 def clipped(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
@@ -89,7 +89,7 @@ def _cut(result: ToolResult, kept_chars: int) -> ToolResult:
     return replace(result, parts=(Text(f"{text[:start]}\n[{missing} characters left out]\n{text[end:]}"),))
 
 
-def cut_point(past: Past, upto: int, *, first: int, tail_tokens: int) -> int:
+def cut_point(past: AdmittedMessages, upto: int, *, first: int, tail_tokens: int) -> int:
     """The earliest legal cut from ``first`` on that leaves at most so many tokens behind it, the last legal one
     where none does, ``first`` where there is none."""
     cut, left = first, sum(past.tokens[first:upto])
@@ -142,11 +142,11 @@ class Window:
         self.start = head
         """The messages between the head and this position left."""
 
-    def tokens(self, past: Past, upto: int) -> int:
+    def tokens(self, past: AdmittedMessages, upto: int) -> int:
         """What the messages count that would be shown were nothing cut now."""
         return past.head_tokens + self._note_tokens + sum(past.tokens[self.start : upto])
 
-    def show(self, past: Past, upto: int) -> Showing:
+    def show(self, past: AdmittedMessages, upto: int) -> Showing:
         """The request of a call; ``past`` may show messages otherwise than before, but no others."""
         room = self._case.room_tokens - self._cutting.reserved_tokens
         outside = self._case.window_tokens - self._case.room_tokens
@@ -156,7 +156,7 @@ class Window:
         shown = past.messages[: self._head] + note + past.messages[self.start : upto]
         return Showing(upto, shown)
 
-    def _cut(self, past: Past, upto: int, room: int) -> None:
+    def _cut(self, past: AdmittedMessages, upto: int, room: int) -> None:
         conversation = max(room - past.head_tokens - self._cutting.note_tokens, 0)
         tail_tokens = int(self._cutting.to_share * conversation)
         start = cut_point(past, upto, first=self.start, tail_tokens=tail_tokens)

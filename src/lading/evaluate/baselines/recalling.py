@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import Cutting, Past, Window, admitted, said
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admitted, said
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.history.validity import newest_block
 from lading.messages import Message, user_text
@@ -86,7 +86,7 @@ def _reserved(case: Case, window_share: float, recalled_tokens: int | None) -> i
     return min(asked, case.room_tokens // 2)
 
 
-def _query(past: Past, upto: int) -> str:
+def _query(past: AdmittedMessages, upto: int) -> str:
     """What the model has not answered yet, then what a user said last."""
     messages = past.messages[:upto]
     asked = next((message for message in reversed(messages) if message.role == "user" and message.text), None)
