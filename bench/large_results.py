@@ -9,10 +9,10 @@ from bench.figures import Figure, plain
 from bench.large_contents import KINDS
 from bench.large_sessions import session
 from lading.cli.options import parse_rates
-from lading.evaluate.compare import Grid, NamedRates, compare, contestant
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.compare import Grid, NamedRates, compare, find_contestant
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.scores import ContestantScore
-from lading.evaluate.walks import session_of
+from lading.evaluate.walks import prepare
 
 STRATEGIES = ("priced", "without-digests", "without-admission", "basic")
 WINDOWS = (32_000, 16_000, 8_000)
@@ -39,10 +39,10 @@ def _figures() -> Iterator[Figure]:
 def _standings(kind: str) -> list[ContestantScore]:
     made = [session(kind, seed) for seed in range(SEEDS)]
     sessions = [
-        session_of(one.recording, plan_for(one.recording, PlanOptions(counter="cl100k"))[0], name=one.recording.id)
+        prepare(one.recording, plan_replay(one.recording, PlanOptions(counter="cl100k"))[0], name=one.recording.id)
         for one in made
     ]
-    grid = Grid(tuple(map(contestant, STRATEGIES)), WINDOWS, (NamedRates(PRICES, parse_rates(PRICES)),))
+    grid = Grid(tuple(map(find_contestant, STRATEGIES)), WINDOWS, (NamedRates(PRICES, parse_rates(PRICES)),))
     probes = [probe for one in made for probe in one.probes]
     return compare(sessions, grid, advance=lambda _calls: None, probes=probes)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.figures import Figure, below, plain
 from lading.economics import Rates
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
 from lading.evaluate.recorded import ReplayedCall, replay
 from lading.evaluate.tally import tally
@@ -55,7 +55,7 @@ def _long(path: Path) -> list[Figure]:
         figures.append(below(what, result.cost_ratio, goal, unit="", digits=3))
     with tempfile.TemporaryDirectory() as folder:
         options = PlanOptions(window_tokens=64_000, counter="cl100k", rates=RATES)
-        plan, _ = plan_for(recording, options)
+        plan, _ = plan_replay(recording, options)
         started = time.perf_counter()
         with open_sqlite(Path(folder), durability="normal") as store:
             for _ in replay(recording, plan, session="long", store=store):
@@ -73,5 +73,5 @@ def _recordings(path: Path) -> list[Recording]:
 
 
 def _calls(recording: Recording, options: PlanOptions) -> list[ReplayedCall]:
-    plan, _ = plan_for(recording, options)
+    plan, _ = plan_replay(recording, options)
     return list(replay(recording, plan, session="bench"))

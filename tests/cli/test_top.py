@@ -24,7 +24,7 @@ from rich.cells import cell_len
 from rich.console import Group
 
 from lading.cli import terminal, top
-from lading.report.stored import stored
+from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
@@ -106,7 +106,7 @@ def live(folder: Path, *arguments: str, size: tuple[int, int] = (40, 120)) -> It
 def test_a_frame_has_the_figures_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(tmp_path / "store", "agent", 40)
     with open_sqlite(tmp_path / "store", create=False) as store:
-        told = stored(store, tenant="default", session="agent", source="")
+        told = read_session(store, tenant="default", session="agent", source="")
     last_s = told.calls[-1].at_s
     assert last_s is not None
     monkeypatch.setattr("lading.cli.top.time", SimpleNamespace(time=lambda: last_s + 7))

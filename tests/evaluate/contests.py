@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from lading.economics import Rates
 from lading.evaluate.compare import Contestant, Grid, NamedRates
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.showings import Arm, Case, Showing
-from lading.evaluate.walks import RecordedSession, session_of
+from lading.evaluate.walks import RecordedSession, prepare
 from lading.messages import Message, user_text
 from lading.sources import open_tool
 from tests.evaluate.sessions import WORDS_COUNTER, asks, gives, recorded, said
@@ -41,8 +41,8 @@ def rounds(number: int, words: int = 30) -> tuple[Message, ...]:
 def session(*messages: Message, name: str = "s", **fields: Any) -> RecordedSession:
     """A session whose tokens are its words, and four for each message and result; any prefix is cached."""
     recording = recorded(*(messages or rounds(8)), **{"tools": (open_tool("read"),), **fields})
-    plan, _ = plan_for(recording, PlanOptions(counter=WORDS_COUNTER))
-    return session_of(recording, replace(plan, min_prefix_tokens=0), name=name)
+    plan, _ = plan_replay(recording, PlanOptions(counter=WORDS_COUNTER))
+    return prepare(recording, replace(plan, min_prefix_tokens=0), name=name)
 
 
 def grid(

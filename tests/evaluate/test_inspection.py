@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lading.errors import UnknownName
-from lading.evaluate.inspection import Inspection, inspect_recording, summarise, total
+from lading.evaluate.inspection import Inspection, add_up, inspect_recording, summarise
 from lading.evaluate.layers import Mass
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.recorded import replay
 from lading.events import UnknownModel
 from lading.messages import Message, Text, user_text
@@ -65,7 +65,7 @@ def test_what_is_sent_is_what_is_billed() -> None:
 def test_append_only_is_the_yardstick_of_a_replay() -> None:
     recording = recorded(*SESSION.messages, tools=(open_tool("read"),), tools_recorded=True)
     found = inspect_recording(recording, BY_WORDS).found.append_only
-    plan, _ = plan_for(recording, BY_WORDS)
+    plan, _ = plan_replay(recording, BY_WORDS)
     calls = list(replay(recording, plan, session="s"))
     assert found.calls == len(calls)
     assert found.peak_tokens == calls[-1].append_only_tokens
@@ -128,7 +128,7 @@ def test_a_session_of_named_agents_without_a_user() -> None:
 def test_inspections_add_up() -> None:
     one = inspect_recording(SESSION, BY_WORDS).found
     other = inspect_recording(recorded(said("user", "hi")), BY_WORDS, check=True).found
-    both = total([one, other, one])
+    both = add_up([one, other, one])
     assert both.tokens == 2 * one.tokens + other.tokens
     assert both.counts.sessions == 3
     assert both.legality == other.legality
@@ -136,8 +136,8 @@ def test_inspections_add_up() -> None:
     assert one.billed is not None
     assert both.billed.input_tokens == 2 * one.billed.input_tokens
     assert [result.first_words for result in both.use.results] == ["seven words stand in this one result"] * 2
-    assert total([one]) == one
-    assert total([]) == Inspection()
+    assert add_up([one]) == one
+    assert add_up([]) == Inspection()
 
 
 def test_a_summary_is_cut_to_the_largest() -> None:

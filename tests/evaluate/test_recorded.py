@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from lading.audit.snapshots import recorded as stored_record
 from lading.audit.why import why
 from lading.economics import Rates
-from lading.evaluate.bill_reconciliation import side_by_side
+from lading.evaluate.bill_reconciliation import compare_bills
 from lading.evaluate.inspection import inspect_recording
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.recorded import ReplayedCall, replay
-from lading.evaluate.walks import count_in, everything, session_of, walk_arm, walk_strategy
+from lading.evaluate.walks import everything, make_counter, prepare, walk_arm, walk_strategy
 from lading.messages import Message
 from lading.sources import Recording, Request, Usage
 from lading.stores.memory import MemoryStore
@@ -42,7 +42,7 @@ def conversation(*clocks: str, words: int = 40, model: str = "gpt-4o") -> Record
 
 
 def calls_of(recording: Recording, *, window: int | None = None, strategy: str = "basic") -> list[ReplayedCall]:
-    plan, _ = plan_for(recording, PlanOptions(strategy=strategy, window_tokens=window))
+    plan, _ = plan_replay(recording, PlanOptions(strategy=strategy, window_tokens=window))
     return list(replay(recording, plan, session="s"))
 
 
@@ -79,7 +79,7 @@ def test_what_the_last_prompt_said_is_in_the_log_and_rebuilds() -> None:
     recording = conversation("10:00", "10:01", "10:02")
     last = Request(len(recording.messages), 0, (), 0, (said("system", "The time is 10:03."),))
     recording = replace(recording, requests=(*recording.requests, last))
-    plan, _ = plan_for(recording, PlanOptions())
+    plan, _ = plan_replay(recording, PlanOptions())
     store = MemoryStore()
     list(replay(recording, plan, session="s", store=store))
     verdicts = [why(store, f"is 10:0{at}", tenant="default", session="s").verdict for at in range(5)]
@@ -90,11 +90,11 @@ def test_what_the_last_prompt_said_is_in_the_log_and_rebuilds() -> None:
 @given(clocks=st.lists(st.sampled_from("ABC"), min_size=1, max_size=6))
 def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str]) -> None:
     recording = conversation(*clocks)
-    plan, _ = plan_for(recording, PlanOptions(strategy="basic"))
+    plan, _ = plan_replay(recording, PlanOptions(strategy="basic"))
     plan = replace(plan, settings=replace(plan.settings, rates=RATES))
     calls = list(replay(recording, plan, session="s"))
-    walked = session_of(recording, plan, name="s")
-    arm = list(walk_arm(walked, everything, count=count_in(walked), clock=ticking, bodies=range(9)))
+    walked = prepare(recording, plan, name="s")
+    arm = list(walk_arm(walked, everything, count=make_counter(walked), clock=ticking, bodies=range(9)))
     assert [step.usage for step in arm] == [call.append_only for call in calls]
     line = list(walk_strategy(walked, "basic", rates=RATES, clock=ticking))
     assert (
@@ -125,8 +125,8 @@ def bills(calls: list[ReplayedCall]) -> Iterator[Usage]:
 def test_a_miss_that_the_simulation_has_too_is_no_difference() -> None:
     recording = conversation("10:00", "10:00", "10:01", "10:01", words=1_500)
     recording = replace(recording, usage=tuple(bills(calls_of(recording))))
-    plan, _ = plan_for(recording, PlanOptions(strategy="basic"))
-    found = side_by_side(recording, plan, walks={"basic": list(replay(recording, plan, session="s"))})
+    plan, _ = plan_replay(recording, PlanOptions(strategy="basic"))
+    found = compare_bills(recording, plan, walks={"basic": list(replay(recording, plan, session="s"))})
     assert found is not None
     assert [part for part in found.differences if part.part == "missed"] == []
     assert found.recorded.cost == pytest.approx(found.simulated["append-only"].cost)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA
 from lading.economics import Usage
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
 from lading.evaluate.recorded import ReplayedCall, RestoreOffer, replay
 from lading.evaluate.tally import tally
@@ -24,7 +24,7 @@ READ = Tool("read", "Read a file.", {"type": "object"})
 
 
 def walked(recording: Recording, **options: object) -> tuple[list[ReplayedCall], MemoryStore]:
-    plan, _ = plan_for(recording, PlanOptions(counter="estimate", **options))  # type: ignore[arg-type]
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", **options))  # type: ignore[arg-type]
     store = MemoryStore()
     return list(replay(recording, plan, session="s", store=store)), store
 
@@ -87,7 +87,7 @@ def test_it_comes_with_the_first_tool_that_a_recording_without_schemas_names() -
 
 @pytest.mark.parametrize("detail", LADDER)
 def test_what_it_takes_is_what_a_request_without_it_lacks(detail: str) -> None:
-    plan, _ = plan_for(session(TOOLS), PlanOptions(counter="estimate"))
+    plan, _ = plan_replay(session(TOOLS), PlanOptions(counter="estimate"))
     meter = plan.settings.meter
     offer = RestoreOffer(meter, is_offered=True)
     together = offer.beside(TOOLS)
@@ -99,7 +99,7 @@ def test_what_it_takes_is_what_a_request_without_it_lacks(detail: str) -> None:
 
 def test_the_tally_says_what_it_costs() -> None:
     recording = session(TOOLS)
-    plan, _ = plan_for(recording, PlanOptions(counter="estimate", restore=True))
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", restore=True))
     # A window without edits, and no prefix too short for the cache: all that differs is the schema.
     plan = replace(plan, min_prefix_tokens=0)
     calls = {on: list(replay(recording, replace(plan, restore=on), session="s")) for on in (True, False)}

@@ -7,7 +7,7 @@ from hypothesis import given
 from lading.history.view import rebuild
 from lading.messages import Message
 from lading.report.data import SessionData
-from lading.report.stored import stored
+from lading.report.stored import read_session
 from lading.stores.memory import MemoryStore
 from tests.engines import packs, run, settings
 from tests.histories import histories
@@ -30,7 +30,7 @@ def test_each_request_is_the_view_that_its_call_saw(history: list[Message]) -> N
     if not packs(outcomes):
         return
     at_rest = store.load("default", "session")
-    session = stored(store, tenant="default", session="session", source="")
+    session = read_session(store, tenant="default", session="session", source="")
     for position, call in enumerate(session.calls):
         view = rebuild(at_rest.entries[: call.shows.entries], at_rest.edits[: call.shows.edits])
         expected: dict[int, int] = {}

@@ -30,14 +30,14 @@ from lading.cli.tables import Column, number, print_table, say
 from lading.compaction import STRATEGIES, Strategy, When
 from lading.errors import IllegalRequest, InputError
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.compare import Contestant, Grid, NamedRates, compare, contestant
+from lading.evaluate.compare import Contestant, Grid, NamedRates, compare, find_contestant
 from lading.evaluate.plan import PlanOptions
 from lading.evaluate.probes import Probe, SessionProbes, read_probes
 from lading.evaluate.scores import ContestantScore
-from lading.evaluate.walks import RecordedSession, session_of
+from lading.evaluate.walks import RecordedSession, prepare
 from lading.report import comparison_tables
-from lading.report.comparison import comparison_page
-from lading.report.comparison_tables import evidence_tables, window_tables
+from lading.report.comparison import render_comparison
+from lading.report.comparison_tables import make_evidence_tables, make_window_tables
 from lading.sources import Recording
 
 _NAMES = Column("strategy", left=True)
@@ -135,7 +135,7 @@ def command(
             standings = compare(sessions, grid, advance=advance, probes=probes)
         facts = facts_of(sessions)
         if write_page:
-            write_page(comparison_page(standings, named_facts(facts)))
+            write_page(render_comparison(standings, named_facts(facts)))
     if not calls:
         terminal.warn("There is no call to compare by: no assistant message follows a user message.")
     if as_json:
@@ -153,7 +153,7 @@ def _rivals(
     everything = (*STRATEGIES, *ARMS)
     names = [name for given in strategies for name in (everything if given == "all" else (given,))]
     pairs = list(product(whens or (None,), verbatims or (None,)))
-    rivals = [contestant(name, when=when, verbatim=verbatim) for name in names for when, verbatim in pairs]
+    rivals = [find_contestant(name, when=when, verbatim=verbatim) for name in names for when, verbatim in pairs]
     if (whens or verbatims) and not any(isinstance(rival.strategy, Strategy) for rival in rivals):
         raise InputError("No strategy that is compared has options --when and --verbatim. Compare priced too.")
     return tuple({rival.name: rival for rival in rivals}.values())
@@ -165,7 +165,7 @@ def _sessions(recordings: Iterable[Recording], options: PlanOptions) -> list[Rec
     sessions: list[RecordedSession] = []
     for name, (recording, plan) in plan_all(recordings, options, notes=notes).items():
         try:
-            sessions.append(session_of(recording, plan, name=name))
+            sessions.append(prepare(recording, plan, name=name))
         except IllegalRequest as error:
             terminal.warn(f"session {name}: {error} The session is left out.")
     return sessions
@@ -192,7 +192,7 @@ def _probes(sessions: Sequence[RecordedSession], path: str | None) -> tuple[list
 
 
 def facts_of(sessions: Iterable[RecordedSession]) -> dict[str, str]:
-    """What applied, in words; several values where sessions differ."""
+    """Describe the settings; several values where sessions differ."""
     found: dict[str, dict[str, None]] = {"model": {}, "wire": {}, "counter": {}}
     count = 0
     for session in sessions:
@@ -206,7 +206,7 @@ def facts_of(sessions: Iterable[RecordedSession]) -> dict[str, str]:
 
 
 def named_facts(facts: Mapping[str, str]) -> str:
-    """What applied, in one line."""
+    """Describe the settings in one line."""
     named = {"provider format" if name == "wire" else name: value for name, value in facts.items()}
     return ", ".join(f"{name} {value}" for name, value in named.items() if value)
 
@@ -214,7 +214,7 @@ def named_facts(facts: Mapping[str, str]) -> str:
 def print_standings(standings: Sequence[ContestantScore], facts: Mapping[str, str]) -> None:
     """A table for each window, and what its columns mean."""
     meanings: dict[str, str] = {}
-    for table in window_tables(standings):
+    for table in make_window_tables(standings):
         costs = slice(table.bill_columns)
         keeps = slice(table.bill_columns, None)
         for title, part in ((table.title, costs), ("", keeps)):
@@ -223,7 +223,7 @@ def print_standings(standings: Sequence[ContestantScore], facts: Mapping[str, st
             say("")
         say(table.verdict, style="bold")
         meanings |= {column.title: column.meaning for column in table.columns}
-    for table in evidence_tables(standings):
+    for table in make_evidence_tables(standings):
         rows = [(name, *cells) for name, cells in table.rows]
         print_table(table.title, [_PROBES, *map(_column, table.columns)], rows=rows)
         say("")

@@ -12,7 +12,7 @@ from lading.audit.snapshots import Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import explain_difference
 from lading.cli.options import json_option
-from lading.cli.stores import named_snapshot
+from lading.cli.stores import find_snapshot
 from lading.cli.tables import say, say_answer
 from lading.evaluate.differences import diff
 
@@ -39,7 +39,7 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
       lading diff ./priced@session-1:last ./basic@session-1:last
     """
     with terminal.clear_errors():
-        snapshots = named_snapshot(one), named_snapshot(other)
+        snapshots = find_snapshot(one), find_snapshot(other)
         difference = diff(*snapshots)
     if as_json:
         terminal.print_json(difference)

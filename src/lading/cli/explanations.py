@@ -21,7 +21,7 @@ _STANDS: dict[EditKind | None, str] = {
 
 
 def explain_answer(answer: Answer) -> tuple[str, ...]:
-    """What became of the text, a sentence or two a line. Texts are as they were said: hostile output too."""
+    """Explain what became of the text, a sentence or two a line. Texts are raw: hostile output too."""
     lines = [_verdict(answer)]
     if answer.match == "loose":
         lines.append("It differs there in case or spacing.")
@@ -49,7 +49,7 @@ def explain_answer(answer: Answer) -> tuple[str, ...]:
 
 
 def explain_difference(difference: Difference) -> tuple[str, ...]:
-    """What changed between the requests, the cause first."""
+    """Explain what changed between the requests, the cause first."""
     one, other = difference.one, difference.other
     lines = [f"{_name(one)} and {_name(other)}: {difference.why}."]
     if parting := difference.parting:

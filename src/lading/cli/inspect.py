@@ -15,18 +15,27 @@ from typing import Any
 import click
 
 from lading.cli import terminal
-from lading.cli.bills import billed_cost, print_bill, simulated_cost
+from lading.cli.bills import format_billed_cost, format_simulated_cost, print_bill
 from lading.cli.options import json_option, model_option
 from lading.cli.recordings import ModelNotes, read_files
-from lading.cli.survey import nothing_found, place_json_value, print_survey
-from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say, short_names, where
+from lading.cli.survey import explain_nothing_found, place_json_value, print_survey
+from lading.cli.tables import Column, amount, bar, format_place, number, print_items, print_table, say, short_names
 from lading.errors import InputError, SourceError
-from lading.evaluate.inspection import Inspected, Inspection, inspect_recording, summarise, total
-from lading.evaluate.layers import layer_name
+from lading.evaluate.inspection import Inspected, Inspection, add_up, inspect_recording, summarise
+from lading.evaluate.layers import name_layer
 from lading.evaluate.legality import Broken, Legality
 from lading.evaluate.plan import PlanOptions
 from lading.evaluate.survey import Surveyed, summarise_place, survey
-from lading.evaluate.tooluse import Location, Result, ToolRow, ToolUse, by_content, by_tool, largest, repeats
+from lading.evaluate.tooluse import (
+    Location,
+    Result,
+    ToolRow,
+    ToolUse,
+    find_largest,
+    find_repeats,
+    group_by_content,
+    group_by_tool,
+)
 from lading.sources import Problem
 from lading.sources.places import Place, find_places, written_since
 
@@ -113,7 +122,7 @@ def _inspect_files(
 def _places(days: int | None) -> tuple[Place, ...]:
     places = find_places(Path(os.path.expanduser("~")), os.environ)
     if not any(place.files for place in places):
-        raise SourceError(nothing_found(places))
+        raise SourceError(explain_nothing_found(places))
     if days is None:
         return places
     return tuple(written_since(place, time.time() - days * _DAY_S) for place in places)
@@ -156,19 +165,19 @@ def as_json_value(
         {"file": file, "session": item.session, "setting": item.setting, **summarise(item.found, top=top)}
         for file, item in inspected
     ]
-    together = summarise(total([item.found for _, item in inspected]), top=top)
+    together = summarise(add_up([item.found for _, item in inspected]), top=top)
     return {"total": together, "sessions": sessions, "problems": problems}
 
 
 def print_report(items: Sequence[Inspected], *, top: int) -> None:
     """Tables on stdout: what holds for all sessions together, then the largest sessions."""
-    found = total([item.found for item in items])
+    found = add_up([item.found for item in items])
     names = short_names(item.session for item in items)
     _print_heading(items, found)
     _print_layers(found)
-    _print_tools(by_tool(found.use), top=top)
-    _print_content(by_content(found.use), top=top)
-    _print_largest(largest(found.use, top), names)
+    _print_tools(group_by_tool(found.use), top=top)
+    _print_content(group_by_content(found.use), top=top)
+    _print_largest(find_largest(found.use, top), names)
     _print_findings(found.use, names)
     print_bill(found.append_only, found.billed, names=names, changes=found.changes)
     if found.legality is not None:
@@ -214,7 +223,7 @@ def _print_layers(found: Inspection) -> None:
     layers = sorted(found.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
     print_items(
         "by layer",
-        [(layer_name(name), mass) for name, mass in layers if mass.items],
+        [(name_layer(name), mass) for name, mass in layers if mass.items],
         columns=[
             (Column("layer", left=True), lambda item: item[0]),
             (Column("parts"), lambda item: f"{item[1].items:,}"),
@@ -276,14 +285,14 @@ def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
             (Column("sent"), lambda result: amount(result.sent_tokens)),
             (Column("tool", left=True), lambda result: result.place.tool),
             (Column("content", left=True, only_wide=True), lambda result: result.content_type),
-            (Column("where", left=True), lambda result: where(result.place, names)),
+            (Column("where", left=True), lambda result: format_place(result.place, names)),
             (Column("first words", left=True, crop=True), lambda result: result.first_words),
         ],
     )
 
 
 def _print_findings(use: ToolUse, names: Mapping[str, str]) -> None:
-    again = repeats(use)
+    again = find_repeats(use)
     repeated = (
         ("results that say what an earlier one said", again.same_content),
         ("results of a call made before", again.same_call),
@@ -301,7 +310,7 @@ def _print_findings(use: ToolUse, names: Mapping[str, str]) -> None:
         if mass.items
     ]
     rows += [
-        (name, f"{len(found):,}", f"first: {found[0].tool}, {where(found[0], names)}")
+        (name, f"{len(found):,}", f"first: {found[0].tool}, {format_place(found[0], names)}")
         for name, found in places
         if found
     ]
@@ -332,7 +341,7 @@ def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> N
 
 
 def _first_place(item: Broken, names: Mapping[str, str]) -> str:
-    return f"{where(Location(item.session, item.message_index, ''), names)}: {item.path}"
+    return f"{format_place(Location(item.session, item.message_index, ''), names)}: {item.path}"
 
 
 def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top: int) -> None:
@@ -349,7 +358,7 @@ def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top
             (Column("tokens"), lambda item: amount(item.found.tokens)),
             (Column("share", left=True), lambda item: bar(item.found.tokens, everything)),
             (Column("sent"), lambda item: amount(item.found.append_only.input.tokens)),
-            (Column("everything sent"), lambda item: simulated_cost(item.found.append_only)),
+            (Column("everything sent"), lambda item: format_simulated_cost(item.found.append_only)),
             *([(Column("billed"), _billed_cost)] if billed else []),
             *([(Column("illegal"), _illegal)] if checked else []),
         ],
@@ -358,7 +367,7 @@ def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top
 
 
 def _billed_cost(item: Inspected) -> str:
-    return billed_cost(item.found.billed) if item.found.billed else ""
+    return format_billed_cost(item.found.billed) if item.found.billed else ""
 
 
 def _illegal(item: Inspected) -> str:

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from lading.addresses import name_from
 from lading.cli import terminal
 from lading.errors import IllegalRequest
-from lading.evaluate.plan import PlanOptions, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
 from lading.events import Event, UnknownModel
 from lading.report.data import SessionData
-from lading.report.replayed import replayed
+from lading.report.replayed import read_replay
 from lading.sources import Problem, Recording, read, restated
 from lading.stores import SessionStore
 
@@ -88,7 +88,7 @@ def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: Mo
     """Plan the replay of each recording, by a session name that is legal and unique."""
     planned: Planned = {}
     for recording in recordings:
-        plan, events = plan_for(recording, options)
+        plan, events = plan_replay(recording, options)
         notes.note(events)
         name, number = name_from(recording.id), 1
         session = name
@@ -136,7 +136,9 @@ def report_data(replays: Mapping[str, Replay]) -> Iterator[SessionData]:
     """Give the data of a report for replayed sessions that have a store."""
     for session, item in replays.items():
         if item.store is not None:
-            yield from replayed(item.store, item.calls, recording=item.recording, plan=item.plan, session=session)
+            yield from read_replay(
+                item.store, item.calls, recording=item.recording, plan=item.plan, session=session
+            )
 
 
 def _calls(

@@ -37,13 +37,13 @@ from lading.cli.tables import Column, number, print_items, say
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
 from lading.economics import OwnCalls, Rates
 from lading.errors import InputError, StoreError
-from lading.evaluate.bill_reconciliation import SideBySide, added, side_by_side
+from lading.evaluate.bill_reconciliation import SideBySide, add_bills, compare_bills
 from lading.evaluate.plan import PlanOptions
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan, model_calls
-from lading.evaluate.tally import StrategyTally, Tally, TypedError, saving, tally_strategy
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, find_calls
+from lading.evaluate.tally import StrategyTally, Tally, TypedError, describe_saving, tally_strategy
 from lading.history.log import Edit
 from lading.report.data import FORMAT, ReportData
-from lading.report.page import page
+from lading.report.page import render_page
 from lading.stores import SessionStore
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
@@ -172,14 +172,14 @@ def command(
             tally_strategy(name, {session: (item.plan, item.calls) for session, item in walk.items()})
             for name, walk in walks.items()
         ]
-        bills = added(
-            side_by_side(recording, plan, walks={name: walk[session].calls for name, walk in walks.items()})
+        bills = add_bills(
+            compare_bills(recording, plan, walks={name: walk[session].calls for name, walk in walks.items()})
             for session, (recording, plan) in plans[0].items()
         )
         if write_page:
             sessions = tuple(session for walk in walks.values() for session in report_data(walk))
-            write_page(page(ReportData(FORMAT, sessions)))
-    if silent := sum(not model_calls(recording.messages) for recording in recordings):
+            write_page(render_page(ReportData(FORMAT, sessions)))
+    if silent := sum(not find_calls(recording.messages) for recording in recordings):
         calls = "1 session has" if silent == 1 else f"{silent:,} sessions have"
         terminal.warn(f"{calls} no call to replay: no assistant message follows a user message.")
     value = {"replays": tallies, "bills": as_json_value(bills), "problems": problems}
@@ -292,7 +292,7 @@ def _headline(figures: Tally) -> str:
     if failed := len(figures.typed_errors):
         return f"{failed:,} of {number(figures.calls, 'call')} have no request, so its cost cannot be compared"
     changed = figures.edits.forced + figures.edits.voluntary > 0
-    return saving(figures.cost_ratio) + (" (no gain)" if changed and figures.cost_ratio >= 1.0 else "")
+    return describe_saving(figures.cost_ratio) + (" (no gain)" if changed and figures.cost_ratio >= 1.0 else "")
 
 
 def _notes(figures: Tally) -> Iterator[str]:
@@ -376,7 +376,7 @@ def emit_line(call: ReplayedCall, plan: ReplayPlan) -> bytes:
 
 
 def _extra(own: OwnCalls) -> dict[str, int]:
-    """What model calls of the strategy's own took; they read nothing from a cache."""
+    """Report the strategy's own model calls; they read nothing from a cache."""
     return {
         "extra_input_tokens": own.input_tokens,
         "extra_cached_input_tokens": 0,

@@ -17,8 +17,8 @@ from lading.cli.stores import end_damaged, open_existing, read_each
 from lading.cli.tables import number
 from lading.evaluate.plan import PlanOptions
 from lading.report.data import FORMAT, ReportData, SessionData
-from lading.report.page import page
-from lading.report.stored import stored
+from lading.report.page import render_page
+from lading.report.stored import read_session
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite_file import FILE_NAME
 
@@ -54,7 +54,7 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
         if not data.sessions:
             end_damaged(problems)
         if write is not None:
-            write(page(data))
+            write(render_page(data))
     if as_json:
         terminal.print_json(data)
     else:
@@ -72,7 +72,7 @@ def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[Sessio
     """The sessions that can be read; why the others cannot goes to ``problems``."""
     for folder in folders:
         with open_existing(folder) as store:
-            read = partial(stored, store, source=folder)
+            read = partial(read_session, store, source=folder)
             yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 

@@ -21,7 +21,7 @@ from lading.audit.snapshots import Shown, Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import moment
 from lading.cli.options import json_option
-from lading.cli.stores import FORM, end_damaged, in_full, named_snapshot, open_existing, parse, read_each
+from lading.cli.stores import FORM, complete_address, end_damaged, find_snapshot, open_existing, parse, read_each
 from lading.cli.tables import Column, amount, number, print_items, say
 from lading.compaction.record_lines import RecordText, read
 from lading.errors import InputError
@@ -57,11 +57,11 @@ def command(what: str, folder: str, as_json: bool) -> None:
         if not is_address and os.path.isdir(what):
             problems: list[str] = []
             with open_existing(what) as store:
-                sessions = listed(store, problems)
+                sessions = list_sessions(store, problems)
             terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
             end_damaged(problems)
         elif not is_address and parse(what):
-            request = named_snapshot(what)
+            request = find_snapshot(what)
             show = partial(print_request, request, folder=what.rpartition("@")[0])
             terminal.print_either(as_json, partial(request_values, request), show=show)
         elif not is_address:
@@ -71,7 +71,7 @@ def command(what: str, folder: str, as_json: bool) -> None:
             )
         else:
             with open_existing(folder) as store:
-                entries = resolve(store, in_full(store, what))
+                entries = resolve(store, complete_address(store, what))
             terminal.print_either(as_json, lambda: entries, show=lambda: print_entries(entries))
 
 
@@ -96,7 +96,7 @@ class Listed(Struct, frozen=True):
     """Those in the view, without their lines."""
 
 
-def listed(store: SessionStore, problems: list[str]) -> list[Listed]:
+def list_sessions(store: SessionStore, problems: list[str]) -> list[Listed]:
     """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
     return list(read_each(store.sessions(), partial(_listed, store), problems=problems, doing="reading"))
 

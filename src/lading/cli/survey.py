@@ -1,4 +1,4 @@
-"""What ``lading inspect`` prints without files: the logs of each tool on this machine."""
+"""Print the logs of each tool on this machine: ``lading inspect`` without files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from lading.cli.bills import billed_cost
+from lading.cli.bills import format_billed_cost
 from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say
 from lading.evaluate.inspection import Inspection, summarise
-from lading.evaluate.layers import layer_name
+from lading.evaluate.layers import name_layer
 from lading.evaluate.survey import PlaceSummary
 from lading.sources import Problem
 from lading.sources.places import Place
@@ -20,8 +20,8 @@ from lading.sources.places import Place
 _SHOWN_PROBLEMS = 3
 
 
-def nothing_found(places: Iterable[Place]) -> str:
-    """What to say when no tool has logs here: where was looked, and what to do."""
+def explain_nothing_found(places: Iterable[Place]) -> str:
+    """Say where logs were looked for, and what to do."""
     looked = ", ".join(folder for place in places for folder in place.folders)
     tools = ", ".join(place.tool for place in places)
     trouble = "; ".join(reason for place in places for reason in place.unreadable)
@@ -75,7 +75,7 @@ def _print_places(rows: Sequence[PlaceSummary]) -> None:
 def _billed(row: PlaceSummary) -> str:
     if row.found is None:
         return ""
-    return billed_cost(row.found.billed) if row.found.billed else "not logged"
+    return format_billed_cost(row.found.billed) if row.found.billed else "not logged"
 
 
 def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
@@ -89,7 +89,7 @@ def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
         ),
         rows=[
             (
-                layer_name(layer),
+                name_layer(layer),
                 *(
                     cell
                     for mass, (_, inspection) in zip(masses, found, strict=True)

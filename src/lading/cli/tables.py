@@ -95,7 +95,7 @@ def short_names(sessions: Iterable[str]) -> dict[str, str]:
     }
 
 
-def where(place: Location, names: Mapping[str, str]) -> str:
+def format_place(place: Location, names: Mapping[str, str]) -> str:
     """The message, and the session's short name where there are several."""
     index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
     return f"{names[place.session]} {index}" if len(names) > 1 else index
@@ -149,7 +149,7 @@ def money(usd: float) -> str:
 
 
 def number(count: int, noun: str) -> str:
-    """So many of something, in words."""
+    """Write a count with its noun."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
 

@@ -27,7 +27,7 @@ from lading.cli.tables import amount, money, number, sign
 from lading.cli.terminal import printable
 from lading.economics import Usage
 from lading.errors import LadingError, StoreError
-from lading.evaluate.tally import saving
+from lading.evaluate.tally import describe_saving
 from lading.evaluate.watching import Costs, SeenCall, SessionWatch, Watched
 from lading.stores.sqlite import SqliteStore
 from lading.stores.sqlite_file import FILE_NAME
@@ -77,7 +77,7 @@ def command(store: str, session: str | None, interval: float, once: bool, as_jso
 
 
 def _print(glance: Glance, session: str | None, *, store: str, as_json: bool) -> None:
-    selected = chosen(glance, session)
+    selected = choose_session(glance, session)
     if glance.troubles and not glance.sessions:
         terminal.fail(glance.troubles[0])
     if session is not None and selected is None:
@@ -93,7 +93,7 @@ def _follow(watch: StoreWatch, session: str | None, *, store: str, interval_s: f
         with Live(console=terminal.out, screen=True, auto_refresh=False) as live:
             while True:
                 glance = watch.look()
-                selected = chosen(glance, session)
+                selected = choose_session(glance, session)
                 if session is not None and selected is None and not glance.troubles:
                     glance = Glance(glance.sessions, (_missing(glance, session),))
                 live.update(screen(glance, selected, folder=store, lines=terminal.out.height), refresh=True)
@@ -117,7 +117,7 @@ class Active(Struct, frozen=True):
 
 
 class Glance(Struct, frozen=True):
-    """What a look at a store gave."""
+    """The state of a store at one moment."""
 
     sessions: tuple[Active, ...]
     """The most recently active first."""
@@ -199,7 +199,7 @@ _OF_FIGURES = "0123456789,.$+("
 _OTHERS = ("░", ":", "yellow")
 
 
-def chosen(glance: Glance, name: str | None) -> Watched | None:
+def choose_session(glance: Glance, name: str | None) -> Watched | None:
     """The session whose calls are listed: the one of that name (or TENANT/NAME), else the most recent one."""
     found = [item.watched for item in glance.sessions]
     if name is not None:
@@ -282,7 +282,7 @@ def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
     if ratio is None or paid_usd is None or full_usd is None:
         yield ("  no price in USD is known for this model", "dim"), cache
     else:
-        compared = f"  {saving(ratio)} ({money(full_usd)}), simulated"
+        compared = f"  {describe_saving(ratio)} ({money(full_usd)}), simulated"
         yield (f"  input {money(paid_usd)}", "bold"), (compared, ""), cache
     if costs.reported_calls:
         paid = "?" if costs.reported_usd is None else money(costs.reported_usd)
@@ -291,7 +291,7 @@ def _money(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:
         yield ((f"  as billed: input {paid}{output}, {calls}, cache {_cached(costs.reported)}", ""),)
     full = costs.billed_append_only_usd
     if full is not None and (ratio := costs.billed_ratio) is not None:
-        yield ((f"  as billed: {saving(ratio)} ({money(full)} simulated)", ""),)
+        yield ((f"  as billed: {describe_saving(ratio)} ({money(full)} simulated)", ""),)
 
 
 def _edits(seen: Watched) -> Iterable[Sequence[tuple[str, str]]]:

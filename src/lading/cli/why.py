@@ -14,7 +14,7 @@ from lading.audit.why import answer as answered
 from lading.cli import terminal
 from lading.cli.explanations import explain_answer
 from lading.cli.options import json_option
-from lading.cli.stores import end_damaged, matching_sessions, open_existing, read_each
+from lading.cli.stores import end_damaged, find_sessions, open_existing, read_each
 from lading.cli.tables import say, say_answer
 from lading.errors import InputError
 
@@ -45,7 +45,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
     """
     with terminal.clear_errors(), open_existing(folder) as store:
         wanted = _given(text)
-        sessions = matching_sessions(store, tenant=tenant, session=session)
+        sessions = find_sessions(store, tenant=tenant, session=session)
         problems: list[str] = []
         records = read_each(sessions, partial(recorded, store), problems=problems, doing="searching")
         # Of several sessions, those are asked that have such a call.

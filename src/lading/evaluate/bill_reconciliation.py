@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from lading.economics import Usage, fieldwise
 from lading.evaluate import billing
-from lading.evaluate.prices import Price, price_of
+from lading.evaluate.prices import Price, find_price
 from lading.evaluate.recorded import ReplayedCall, ReplayPlan
-from lading.evaluate.simulated import usage_of
+from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.sources import Recording
@@ -110,7 +110,7 @@ class SideBySide(Struct, frozen=True):
         return self.scaled_tokens / counted if counted else 1.0
 
 
-def side_by_side(
+def compare_bills(
     recording: Recording, plan: ReplayPlan, *, walks: Mapping[str, Sequence[ReplayedCall]]
 ) -> SideBySide | None:
     """The bills of a recording and of its replays, by strategy, each walk with the same plan but for that.
@@ -127,7 +127,7 @@ def side_by_side(
     prices, is_priced = _prices(matched, cards, plan)
     counted = [walk[at].append_only for at in places]
     factor, constant = _line(
-        [usage.tokens for usage in counted], [billing.input_of(bill).tokens for bill in matched]
+        [usage.tokens for usage in counted], [billing.read_input(bill).tokens for bill in matched]
     )
     held = [1.0, *(_held(one, two, plan.min_prefix_tokens) for one, two in pairwise(counted))]
     unrecorded = [_constant(round(constant), is_first=not (at and share)) for at, share in enumerate(held)]
@@ -137,7 +137,7 @@ def side_by_side(
         cost = _cost(usages, prices)
         return BillRow(_sum(usages), cost, factor * cost + extra)
 
-    recorded, indexes = [billing.input_of(bill) for bill in matched], [bill.message_index for bill in matched]
+    recorded, indexes = [billing.read_input(bill) for bill in matched], [bill.message_index for bill in matched]
     warm = _warm(recorded, held, least=plan.min_prefix_tokens)
     simulated = {YARDSTICK: row(counted)}
     for name, calls in walks.items():
@@ -161,7 +161,7 @@ def side_by_side(
         paid=(
             len(stated),
             sum(bill.cost_usd or 0.0 for bill, _ in stated),
-            sum(price.input(billing.input_of(bill)) + price.output(bill.output_tokens) for bill, price in stated),
+            sum(price.input(billing.read_input(bill)) + price.output(bill.output_tokens) for bill, price in stated),
         ),
         differences=(
             *_of_requests((counted, unrecorded, warm), prices, factor=factor, missing=_missing(recording)),
@@ -170,7 +170,7 @@ def side_by_side(
     )
 
 
-def added(found: Iterable[SideBySide | None]) -> SideBySide | None:
+def add_bills(found: Iterable[SideBySide | None]) -> SideBySide | None:
     """All of them added up; where some are priced in USD, these alone."""
     items = [item for item in found if item is not None]
     items = [item for item in items if item.is_priced] or items
@@ -200,7 +200,7 @@ def added(found: Iterable[SideBySide | None]) -> SideBySide | None:
     )
 
 
-def words(part: CostPart, found: SideBySide) -> str:
+def describe(part: CostPart, found: SideBySide) -> str:
     """A part of the difference, as a person reads it."""
     match part.part:
         case "counts":
@@ -284,7 +284,7 @@ def _line(counted: Sequence[int], billed: Sequence[int]) -> tuple[float, float]:
 
 
 def _constant(tokens: int, *, is_first: bool) -> Usage:
-    """What was not recorded stands in front: written once, then read."""
+    """Bill what was not recorded: it is at the start, so written once, then read."""
     return Usage(written_tokens=tokens) if is_first else Usage(read_tokens=tokens)
 
 
@@ -312,7 +312,7 @@ def _cards(recording: Recording, plan: ReplayPlan) -> Mapping[str, Card]:
 def _prices(bills: Sequence[Bill], cards: Mapping[str, Card], plan: ReplayPlan) -> tuple[list[Price], bool]:
     own = plan.settings.card
     found = [
-        price_of(cards[bill.model], plan.settings.rates if cards[bill.model] is own else None) for bill in bills
+        find_price(cards[bill.model], plan.settings.rates if cards[bill.model] is own else None) for bill in bills
     ]
     known = [price for price in found if price is not None]
     if len(known) == len(found):
@@ -324,7 +324,7 @@ def _misses(
     recording: Recording, plan: ReplayPlan, cards: Mapping[str, Card]
 ) -> dict[int, tuple[billing.Miss, bool]]:
     """The misses by the index of the reply, and whether that answers what a user said."""
-    found = billing.billed(recording, plan, card_of=lambda model: cards[model])
+    found = billing.sum_bills(recording, plan, card_of=lambda model: cards[model])
     roles = dict(zip(recording.raw_indices, ("", *(message.role for message in recording.messages)), strict=False))
     misses = found.misses if found else ()
     return {miss.message_index: (miss, roles.get(miss.message_index) == "user") for miss in misses}
@@ -334,7 +334,7 @@ def _warm(recorded: Sequence[Usage], held: Sequence[float], *, least: int) -> li
     """The recorded requests as they would be billed had the cache held that share of the request before."""
     sizes = [usage.tokens for usage in recorded]
     befores = [round(share * before) for share, before in zip(held, (0, *sizes), strict=False)]
-    return [usage_of(size, min(size, before), least=least) for size, before in zip(sizes, befores, strict=True)]
+    return [bill_request(size, min(size, before), least=least) for size, before in zip(sizes, befores, strict=True)]
 
 
 def _cost(usages: Sequence[Usage], prices: Sequence[Price]) -> float:

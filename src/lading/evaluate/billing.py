@@ -1,4 +1,4 @@
-"""What recorded sessions cost: simulated append-only, and as the provider really billed them."""
+"""Bills of recorded sessions: simulated append-only, and as the provider really billed them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import economics
-from lading.evaluate.prices import price_of
+from lading.evaluate.prices import find_price
 from lading.evaluate.recorded import ReplayPlan
-from lading.evaluate.simulated import usage_of
+from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.sources import Recording, Request, Usage
 
@@ -96,7 +96,7 @@ class RequestChange(Struct, frozen=True):
     """As in ``Miss``."""
 
 
-def changes(recording: Recording) -> tuple[RequestChange, ...]:
+def find_changes(recording: Recording) -> tuple[RequestChange, ...]:
     """The changes of a recording's requests; none where they are not known."""
     return tuple(
         RequestChange(recording.id, item.message_index, item.changed_index)
@@ -106,7 +106,7 @@ def changes(recording: Recording) -> tuple[RequestChange, ...]:
 
 
 class Billed(Struct, frozen=True):
-    """What the log says the provider billed. The token counts do not overlap."""
+    """The recorded bill of the provider. The token counts do not overlap."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -125,7 +125,7 @@ class Billed(Struct, frozen=True):
         return economics.fieldwise(self, other)
 
 
-def append_only(
+def bill_append_only(
     tokens: Sequence[int],
     calls: Sequence[int],
     *,
@@ -140,10 +140,10 @@ def append_only(
     call. ``restated``: messages that are others from a position on, each with its tokens from then on. All tools
     are offered from the first call on.
     """
-    price = price_of(plan.settings.card, plan.settings.rates)
+    price = find_price(plan.settings.card, plan.settings.rates)
     bill, sizes = economics.Usage(), list[int]()
     for size, shared in _requests(tokens, calls, tools_tokens, restated):
-        bill += usage_of(size, min(shared, size), least=plan.min_prefix_tokens)
+        bill += bill_request(size, min(shared, size), least=plan.min_prefix_tokens)
         sizes.append(size)
     output, window = sum(replies), plan.settings.budget.window_tokens
     return AppendOnly(
@@ -159,8 +159,8 @@ def append_only(
     )
 
 
-def billed(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Billed | None:
-    """What the log says was billed; None when it says nothing."""
+def sum_bills(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Billed | None:
+    """Add up the recorded bills; None when there are none."""
     if not recording.usage:
         return None
     caches = any(bill.cache_read_tokens or bill.cache_write_tokens for bill in recording.usage)
@@ -215,16 +215,16 @@ def _misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
 
 
 def _is_missed(before: Usage, bill: Usage, card: Card) -> bool:
-    prefix = input_of(before).tokens
+    prefix = read_input(before).tokens
     return prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens)
 
 
 def _miss(recording: Recording, before: Usage, bill: Usage, card: Card) -> Miss:
-    prefix, size = input_of(before).tokens, input_of(bill).tokens
+    prefix, size = read_input(before).tokens, read_input(bill).tokens
     changed_index = _first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
-    price = price_of(card)
+    price = find_price(card)
     return Miss(
         session=recording.id,
         message_index=bill.message_index,
@@ -251,16 +251,16 @@ def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float, is
         return "idle"
     if is_changed:
         return "request changed"
-    return "history shortened" if input_of(bill).tokens < input_of(before).tokens else "unexplained"
+    return "history shortened" if read_input(bill).tokens < read_input(before).tokens else "unexplained"
 
 
 def _cost(bill: Usage, card: Card) -> float | None:
     if bill.cost_usd is not None:
         return bill.cost_usd
-    price = price_of(card)
-    return None if price is None else price.input(input_of(bill)) + price.output(bill.output_tokens)
+    price = find_price(card)
+    return None if price is None else price.input(read_input(bill)) + price.output(bill.output_tokens)
 
 
-def input_of(bill: Usage) -> economics.Usage:
+def read_input(bill: Usage) -> economics.Usage:
     """The input of a recorded bill."""
     return economics.Usage(bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens)

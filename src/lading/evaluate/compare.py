@@ -18,13 +18,21 @@ from lading.compaction.without import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS, OTHER_NAMES
-from lading.evaluate.evidence import weights
+from lading.evaluate.evidence import weigh_words
 from lading.evaluate.guards import Guards
 from lading.evaluate.probes import Probe, SessionProbes
-from lading.evaluate.scores import ContestantScore, Judged, Score, standing
+from lading.evaluate.scores import ContestantScore, Judged, Score, sum_scores
 from lading.evaluate.showings import Arm
-from lading.evaluate.value_recall import RecalledValues, Texts, look_for, reached, values_of
-from lading.evaluate.walks import Clock, RecordedSession, WalkedCall, count_in, everything, walk_arm, walk_strategy
+from lading.evaluate.value_recall import RecalledValues, Texts, find_values, follow_addresses, look_for
+from lading.evaluate.walks import (
+    Clock,
+    RecordedSession,
+    WalkedCall,
+    everything,
+    make_counter,
+    walk_arm,
+    walk_strategy,
+)
 from lading.messages import Message
 from lading.registry import lookup
 
@@ -33,7 +41,7 @@ Advance = Callable[[int], None]
 
 
 class Contestant(Struct, frozen=True):
-    """What is compared: a strategy, run by the engine, or an arm."""
+    """A strategy, run by the engine, or an arm."""
 
     name: str
     arm: Arm | None = None
@@ -49,7 +57,7 @@ class NamedRates(Struct, frozen=True):
 
 
 class Grid(Struct, frozen=True):
-    """What is compared with what."""
+    """The contestants, windows and prices of a comparison."""
 
     contestants: tuple[Contestant, ...]
     windows: tuple[int, ...]
@@ -64,7 +72,7 @@ class Grid(Struct, frozen=True):
         return 1 + len(self.windows) * (strategies * len(self.prices) + arms)
 
 
-def contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
+def find_contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
     """The strategy or the arm of that name, or at that dotted path; a strategy where both have it, with the options
     where it takes them. Raises UnknownName, InputError for options that cannot be.
     """
@@ -92,7 +100,7 @@ def compare(
     probes: Sequence[Probe] = (),
 ) -> list[ContestantScore]:
     """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
-    weight = weights([[item.quote for item in probe.evidence] for probe in probes])
+    weight = weigh_words([[item.quote for item in probe.evidence] for probe in probes])
     scores: dict[tuple[str, int, str], list[Score]] = {}
     for session in sessions:
         yardstick = _Yardstick(session, clock, SessionProbes(session, probes), weight)
@@ -102,7 +110,7 @@ def compare(
                 scores.setdefault(key, []).append(score)
     names = [rival.name for rival in grid.contestants]
     return [
-        standing(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
+        sum_scores(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
         for window, name, prices in product(grid.windows, names, grid.prices)
     ]
 
@@ -115,8 +123,8 @@ class _Yardstick:
     ) -> None:
         self._session, self._clock, self._asked, self._weight = session, clock, asked, weight
         self._texts = Texts()
-        self._count = count_in(session)
-        self._values = list(values_of(session.messages, session.calls, texts=self._texts))
+        self._count = make_counter(session)
+        self._values = list(find_values(session.messages, session.calls, texts=self._texts))
         self._guards = Guards(session.messages, count=self._count, texts=self._texts)
         full = walk_arm(session, everything, count=self._count, clock=clock)
         self._full = [replace(step, shown=()) for step in full]
@@ -160,7 +168,7 @@ class _Yardstick:
         session = self._session
         place = f"{session.plan.settings.tenant}/{session.name}"
         entries = session.recording.messages[: session.raw_calls[call]]
-        reachable = reached(shown, entries, texts=self._texts, place=place)
+        reachable = follow_addresses(shown, entries, texts=self._texts, place=place)
         return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)
 
 

@@ -1,4 +1,4 @@
-"""What changed between two requests, where their bytes part, and who caused it.
+"""Compare two requests: what changed, where their bytes part, and who caused it.
 
 Both are ``Snapshot`` values, of one session or of two. Of one session the earlier may stand on either side.
 """
@@ -70,7 +70,7 @@ class Parting(Struct, frozen=True):
 
 
 class Side(Struct, frozen=True):
-    """What only one of the requests has."""
+    """The entries, edits and tools that only one of the requests has."""
 
     entries: int
     """How many entries of its log, the newest."""
@@ -82,7 +82,7 @@ class Side(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """What changed from one request to another."""
+    """The changes from one request to another."""
 
     one: Named
     other: Named
@@ -103,7 +103,7 @@ class Difference(Struct, frozen=True):
 
 
 def diff(one: Snapshot, other: Snapshot) -> Difference:
-    """What changed from one request to the other."""
+    """Compare one request with the other."""
     parting = _parting(one, other)
     cause, why = _cause(one, other, parting)
     before, after = one.manifest.counts, other.manifest.counts

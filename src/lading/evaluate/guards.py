@@ -1,4 +1,4 @@
-"""What a request must keep whatever it costs: measures that show where a low cost was bought by keeping nothing.
+"""Guards, which a request must keep whatever it costs: measures that show where a low cost was bought by keeping nothing.
 
 They compare a request with the session's log in full, message by message and, where a result was shortened, line
 by line.
@@ -19,7 +19,7 @@ from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import leaves
 from lading.evaluate.quoting import Quotes
-from lading.evaluate.value_recall import Places, Texts, identifiers
+from lading.evaluate.value_recall import Places, Texts, find_identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import essence
 from lading.shrink.shrinking import decoded
@@ -38,7 +38,7 @@ log, not from it."""
 
 
 class Kept(Struct, frozen=True):
-    """What one request keeps of the log."""
+    """The part of the log that one request keeps."""
 
     head_whole: bool
     """Every message before the first assistant message stands in it as it was, or reshaped without loss."""
@@ -93,7 +93,7 @@ class Guards:
             self._shown[id(shown)] = _Compared(shown, self._where(said))
 
     def kept(self, shown: Sequence[Message], upto: int) -> Kept:
-        """What a request that shows these messages keeps of ``messages[:upto]``."""
+        """Measure what a request that shows these messages keeps of ``messages[:upto]``."""
         read = [self._read(message) for message in shown]
         there = {position for item in read for position in item.positions}
         run = upto
@@ -133,7 +133,7 @@ class Guards:
         if not rest.parts:
             return _Compared(message, ())
         said = _said(rest.parts)
-        values = dict.fromkeys(value for text in said for value in identifiers(_MARKER.sub(" ", text)))
+        values = dict.fromkeys(value for text in said for value in find_identifiers(_MARKER.sub(" ", text)))
         firsts = tuple((value, self._places.first(value)) for value in values)
         texts = (self._quotes.unquoted(text) for text in (*said, *(call.arguments for call in rest.calls)))
         generated = "\n".join(filter(None, texts))

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from lading.economics import fieldwise
-from lading.evaluate.billing import AppendOnly, Billed, RequestChange, append_only, billed, changes
+from lading.evaluate.billing import AppendOnly, Billed, RequestChange, bill_append_only, find_changes, sum_bills
 from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
 from lading.evaluate.legality import Legality, check_requests
-from lading.evaluate.plan import PlanOptions, plan_for
-from lading.evaluate.recorded import ReplayPlan, model_calls
-from lading.evaluate.tooluse import ToolUse, summarise_tools, tool_use
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayPlan, find_calls
+from lading.evaluate.tooluse import ToolUse, find_tool_use, summarise_tools
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
@@ -62,7 +62,7 @@ class Setting(Struct, frozen=True):
 
 
 class Inspection(Struct, frozen=True):
-    """What was found in a session, or in several added up."""
+    """The findings of a session, or of several added up."""
 
     counts: Counts = Counts()
     layers: dict[str, Mass] = {}
@@ -101,15 +101,15 @@ class Inspected(Struct, frozen=True):
 
 
 def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool = False) -> Inspected:
-    """What stands in a recorded session, and what it cost. ``check``: its requests against the wire's rules.
+    """Inspect a recorded session and its cost. ``check``: its requests against the wire's rules.
 
     Raises UnknownName for a counter that does not exist.
     """
-    plan, events = plan_for(recording, options)
+    plan, events = plan_replay(recording, options)
     meter, messages = plan.settings.meter, recording.messages
     tools = ToolsSoFar(recording).at(len(messages))
     tools_tokens = meter.count_tools(tools)
-    calls = model_calls(messages)
+    calls = find_calls(messages)
     weights = [weigh(message, meter) for message in messages]
     tokens = [weight.tokens for weight in weights]
     carried = [len(calls) - bisect_right(calls, position) for position in range(len(messages))]
@@ -117,8 +117,8 @@ def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool
     found = Inspection(
         counts=_counts(messages, calls),
         layers=_layers(weights, carried, schemas),
-        use=tool_use(recording, weights, carried=carried),
-        append_only=append_only(
+        use=find_tool_use(recording, weights, carried=carried),
+        append_only=bill_append_only(
             tokens,
             calls,
             plan=plan,
@@ -129,19 +129,19 @@ def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool
                 for at, said in restated(recording).at.items()
             },
         ),
-        billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
+        billed=sum_bills(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
-        changes=changes(recording),
+        changes=find_changes(recording),
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
 
 
-def total(inspections: Sequence[Inspection]) -> Inspection:
+def add_up(inspections: Sequence[Inspection]) -> Inspection:
     """All of them added up; by halves, so that long lists are not copied once for each session."""
     if len(inspections) < 2:
         return inspections[0] if inspections else Inspection()
     middle = len(inspections) // 2
-    return total(inspections[:middle]) + total(inspections[middle:])
+    return add_up(inspections[:middle]) + add_up(inspections[middle:])
 
 
 def summarise(found: Inspection, *, top: int) -> dict[str, Any]:

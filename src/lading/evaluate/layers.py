@@ -1,4 +1,4 @@
-"""What a message is made of, in tokens: words, arguments, reasoning, results, pictures, framing."""
+"""Tokens of a message by layer: words, arguments, reasoning, results, pictures, framing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Weight(Struct, frozen=True):
     """Layer and tokens of each part, then of the pictures inside results; adds up to ``sum(parts)``."""
 
 
-def layer_name(layer: str) -> str:
+def name_layer(layer: str) -> str:
     """Name a layer as tables do."""
     return _LAYER_NAMES.get(layer, layer.replace("_", " "))
 

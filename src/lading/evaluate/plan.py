@@ -1,4 +1,4 @@
-"""How a recorded session is to be replayed: its model's card, then what the caller overrides."""
+"""Plan the replay of a recorded session: its model's card, then what the caller overrides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lading.wire import WIRES, find_wire
 
 
 class PlanOptions(Struct, frozen=True):
-    """What the caller overrides; None leaves it to the card or the recording."""
+    """The caller's overrides; None leaves it to the card or the recording."""
 
     model: str | None = None
     window_tokens: int | None = None
@@ -34,7 +34,7 @@ class PlanOptions(Struct, frozen=True):
     """Offer the tool ``restore``; see ``ReplayPlan``."""
 
 
-def plan_for(recording: Recording, options: PlanOptions) -> tuple[ReplayPlan, tuple[Event, ...]]:
+def plan_replay(recording: Recording, options: PlanOptions) -> tuple[ReplayPlan, tuple[Event, ...]]:
     """The plan for one recording, and what its model's name gave rise to.
 
     The margin is 0: nothing is generated, so nothing may overrun. Raises InputError when the window leaves

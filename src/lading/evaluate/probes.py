@@ -14,7 +14,7 @@ from lading import jsonbytes
 from lading.addresses import name_from
 from lading.audit.text_search import message_strings
 from lading.errors import InputError
-from lading.evaluate.evidence import Scored, look_for, read_request, spaced, words
+from lading.evaluate.evidence import Scored, collapse_spaces, look_for, read_request, split_words
 from lading.evaluate.walks import RecordedSession, WalkedCall
 
 
@@ -103,12 +103,12 @@ def read_probes(path: str) -> Iterator[Probe]:
 
 
 def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
-    if not words(item.quote):
+    if not split_words(item.quote):
         return f"The quote {item.quote!r} has no word to look for. Quote more."
     if item.message >= reply:
         text = f"Message {item.message} is not before the call, whose reply is message {reply}."
         return f"{text} Quote an earlier message, or ask at a later call."
-    quote = spaced(item.quote)
+    quote = collapse_spaces(item.quote)
     if quote in said.get(item.message, ""):
         return ""
     places = [index for index, text in said.items() if index < reply and quote in text]
@@ -117,9 +117,9 @@ def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
 
 
 def _said(session: RecordedSession) -> dict[int, str]:
-    """What each message of the file says, arguments as they are and as they read, white space as one space."""
+    """Read the text of each message of the file, arguments raw and decoded, white space as one space."""
     found: dict[int, str] = {}
     for message, index in zip(session.recording.messages, session.recording.raw_indices, strict=True):
         strings = (string for kind, string in message_strings(message) if kind != "reasoning")
-        found[index] = spaced("\n".join((found.get(index, ""), *strings)))
+        found[index] = collapse_spaces("\n".join((found.get(index, ""), *strings)))
     return found

@@ -1,4 +1,4 @@
-"""What of a text is not quoted from a session, but written by whoever made the text."""
+"""Find the part of a text that is not quoted from a session."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ReplayPlan(Struct, frozen=True):
         return PrefixCache(min_prefix_tokens=self.min_prefix_tokens, ttl_s=self.settings.cache_ttl_s)
 
 
-def model_calls(messages: Sequence[Message]) -> list[int]:
+def find_calls(messages: Sequence[Message]) -> list[int]:
     """Where the model was called: each assistant message after the first user message, as in a replay."""
     users = (position for position, message in enumerate(messages) if message.role == "user")
     first = next(users, len(messages))
@@ -87,7 +87,7 @@ def replay(
     caches = [plan.cache(), plan.cache()]
     tools, prompts = ToolsSoFar(recording), restated(recording).at
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
-    due, number = set(model_calls(recording.messages)), 0
+    due, number = set(find_calls(recording.messages)), 0
     for position, message in enumerate(recording.messages):
         at_s = recording.times_s[position] if recording.times_s else None
         _restate(prompts.get(position, ()), line, yardstick)
@@ -130,7 +130,7 @@ class RestoreOffer:
         self._alone = self._together = Offer((), None, meter)
 
     def beside(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """What is offered at a call at which the session offered ``tools``: nothing where it offered none, and
+        """Return the tools of a call at which the session offered ``tools``: nothing where it offered none, and
         no second tool of that name."""
         taken = any(tool.name == RESTORE for tool in tools)
         together = (*tools, SCHEMA) if self._is_offered and tools and not taken else tools

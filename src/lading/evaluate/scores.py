@@ -1,4 +1,4 @@
-"""What the walks of sessions add up to: the figures of one contestant at one window and one set of prices."""
+"""Add up walks of sessions: the figures of one contestant at one window and one set of prices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.economics import Rates, Usage
-from lading.evaluate.evidence import Evidence, Scored, evidence_of
+from lading.evaluate.evidence import Evidence, Scored, sum_evidence
 from lading.evaluate.guards import Kept
 from lading.evaluate.tally import quantile
 from lading.evaluate.value_recall import RecalledValues
@@ -104,7 +104,7 @@ class Recall(Struct, frozen=True):
 
 
 class GuardFigures(Struct, frozen=True):
-    """What was kept and broken. Runs and generated shares are over the calls of which the full history exceeds
+    """Figures of what was kept and broken. Runs and generated shares are over the calls of which the full history exceeds
     the window; None where there is none."""
 
     head_whole: float | None
@@ -147,7 +147,7 @@ class ContestantScore(Struct, frozen=True):
     """Spent on deciding and building a request; a strategy's includes admission and the receipt."""
 
 
-def by_window(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
+def group_by_window(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
     """The standings at each window, in order."""
     found: dict[int, list[ContestantScore]] = {}
     for item in standings:
@@ -155,7 +155,7 @@ def by_window(standings: Iterable[ContestantScore]) -> list[list[ContestantScore
     return list(found.values())
 
 
-def by_strategy(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
+def group_by_strategy(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
     """The standings of each contestant, in order."""
     found: dict[str, list[ContestantScore]] = {}
     for item in standings:
@@ -163,7 +163,7 @@ def by_strategy(standings: Iterable[ContestantScore]) -> list[list[ContestantSco
     return list(found.values())
 
 
-def lapses(found: ContestantScore) -> tuple[str, ...]:
+def find_lapses(found: ContestantScore) -> tuple[str, ...]:
     """Which guards a contestant does not hold, in words; with any, its cost is no figure to compare with."""
     guards, least = found.guards, LEAST_RUN_SHARE * found.window_tokens
     failed = {
@@ -177,7 +177,7 @@ def lapses(found: ContestantScore) -> tuple[str, ...]:
     return tuple(name for name, is_so in failed.items() if is_so)
 
 
-def standing(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str]) -> ContestantScore:
+def sum_scores(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str]) -> ContestantScore:
     """The figures over sessions; ``name``: the contestant, the window and the prices."""
     window = name[1]
     calls = [call for score in scores for call in score.judged]
@@ -193,7 +193,7 @@ def standing(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str
         edits=EditCounts(
             sum(call.step.forced_edits for call in calls), sum(call.step.voluntary_edits for call in calls)
         ),
-        evidence=evidence_of([item for call in calls for item in call.scored]),
+        evidence=sum_evidence([item for call in calls for item in call.scored]),
         recall=_recall(sum((call.found for call in exceeding), RecalledValues())),
         guards=_guards(scores, exceeding, window),
         ms_per_call=1000 * seconds / len(calls) if calls else 0.0,

@@ -1,4 +1,4 @@
-"""What an arm of a comparison shows the model: one value for each recorded call, whoever decided it."""
+"""The requests of an arm of a comparison: one value for each recorded call, whoever decided it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class SimulatedBills:
         """The bills of this request."""
         shown = [entry for entry in self._new if entry.index < manifest.seen.entries]
         self._new = self._new[len(shown) :]
-        added = lading_added(shown)
+        added = find_added(shown)
         self._added |= {entry.index: entry.tokens for entry in added}
         replies = {entry.index for entry in shown if entry.message.role == "assistant"}
         request = self._request.answered() if replies else self._request
@@ -110,14 +110,14 @@ class SimulatedBills:
         return sum(self._added.pop(index) for index in list(self._added) if index >= first)
 
 
-def lading_added(entries: Sequence[Entry]) -> list[Entry]:
+def find_added(entries: Sequence[Entry]) -> list[Entry]:
     """The entries that a history without Lading would not have: calls of ``restore`` alone, their answers, warnings
     of loop detection. A caller that answers ``restore`` itself has seen some of them."""
     answered = {result.call_id for entry in entries for result in entry.message.results if result.name == RESTORE}
     return [entry for entry in entries if entry.known_as == "" or _is_restoring(entry, answered)]
 
 
-def usage_of(tokens: int, cached: int, *, least: int) -> Usage:
+def bill_request(tokens: int, cached: int, *, least: int) -> Usage:
     """The bill of a request of so many tokens that shares ``cached`` of them with one before it; ``least``:
     the provider caches no shorter prefix."""
     if tokens < least:
@@ -139,4 +139,4 @@ def later(at_s: float | None, before_s: float | None) -> float | None:
 def _bill(last: _Billing, frame: Frame) -> Usage:
     idle_s = None if last.at_s is None or last.cached_s is None else last.at_s - last.cached_s
     cached = 0 if is_cold(idle_s=idle_s, ttl_s=frame.cache_ttl_s) else last.cached
-    return usage_of(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)
+    return bill_request(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)

@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.errors import SourceError
-from lading.evaluate.inspection import Inspected, Inspection, inspect_recording, total
+from lading.evaluate.inspection import Inspected, Inspection, add_up, inspect_recording
 from lading.evaluate.plan import PlanOptions
 from lading.sources import Problem, Recording, Usage, read
 from lading.sources.places import LogFile, Place
 
 
 class PlaceSummary(Struct, frozen=True):
-    """What a tool's logs come to."""
+    """The figures of a tool's logs."""
 
     tool: str
     format: str
@@ -74,7 +74,7 @@ def survey(place: Place, options: PlanOptions, *, check: bool = False) -> Iterat
 
 
 def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
-    """What the logs of a place come to, ``surveyed`` being what its survey gave."""
+    """Add up the logs of a place; ``surveyed``: what its survey gave."""
     with_sessions = [item for item in surveyed if item.sessions]
     sessions = [found.found for item in with_sessions for found in item.sessions]
     newest_s = max((file.modified_s for file in place.files), default=None)
@@ -88,7 +88,7 @@ def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
         first_s=min((item.first_s for item in with_sessions), default=None),
         last_s=max((item.last_s for item in with_sessions), default=None if place.format else newest_s),
         unreadable=place.unreadable,
-        found=total(sessions) if sessions else None,
+        found=add_up(sessions) if sessions else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the calls of a replay add up to."""
+"""Add up the calls of a replay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lading.economics import OwnCalls, fieldwise
 from lading.errors import WindowExceeded
-from lading.evaluate.prices import Price, price_of
+from lading.evaluate.prices import Price, find_price
 from lading.evaluate.recorded import ReplayedCall, ReplayPlan
 from lading.events import Repaired
 from lading.history.log import Edit
@@ -43,7 +43,7 @@ class Edits(Struct, frozen=True):
 
 
 class Restore(Struct, frozen=True):
-    """What offering the tool ``restore`` costs; it answers nothing in a replay, as no model asks it."""
+    """The cost of offering the tool ``restore``; it answers nothing in a replay, as no model asks it."""
 
     requests: int
     """That offer it."""
@@ -117,7 +117,7 @@ def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
         tokens_peak=tokens[-1] if tokens else 0,
         append_only_share=sum(tokens) / full_tokens if full_tokens else 1.0,
         cost_ratio=billed / full if full else 1.0,
-        edits=edits_among(edits),
+        edits=count_edits(edits),
         repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
@@ -126,7 +126,7 @@ def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
     )
 
 
-def edits_among(edits: Sequence[Edit | Decision]) -> Edits:
+def count_edits(edits: Sequence[Edit | Decision]) -> Edits:
     """How many of these edits were forced, and how much they removed."""
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced_tokens = sum(edit.forced_tokens for edit in edits)
@@ -139,7 +139,7 @@ def quantile(ordered: Sequence[int], share: float) -> int:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
 
 
-def saving(cost_ratio: float) -> str:
+def describe_saving(cost_ratio: float) -> str:
     """A cost in the form of a headline, such as ``62 % cheaper than everything sent``."""
     percent = 100 * abs(1 - cost_ratio)
     if percent < 0.05:
@@ -170,7 +170,7 @@ def _typed_error(call: ReplayedCall) -> TypedError:
 def _prices(plans: Mapping[str, ReplayPlan]) -> dict[str, Price]:
     """The price of each session: in USD where all models have one, else relative to a base input token."""
     rates = {session: plan.settings.rates for session, plan in plans.items()}
-    found = {session: price_of(plan.settings.card, rates[session]) for session, plan in plans.items()}
+    found = {session: find_price(plan.settings.card, rates[session]) for session, plan in plans.items()}
     in_usd = {session: price for session, price in found.items() if price and price.base_usd > 0}
     return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
 

@@ -1,4 +1,4 @@
-"""What tools gave in a recorded session: each result with its size, kind and place, and what went wrong."""
+"""Tool calls and results of a recorded session: each result with its size, kind and place, and what went wrong."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class ToolRow(Struct, frozen=True):
-    """What one tool, or one content type, takes."""
+    """The tokens of one tool, or of one content type."""
 
     name: str
     calls: Mass
@@ -99,7 +99,7 @@ class Repeats(Struct, frozen=True):
     either: Mass
 
 
-def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
+def find_tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
     """The tool use of a recording. ``carried``: for each message, how many model calls come after it."""
     walk = _Pairing(recording.id)
     for position, message in enumerate(recording.messages):
@@ -181,7 +181,7 @@ class _Pairing:
         self._said.add(said)
 
     def ended(self) -> ToolUse:
-        """What was found."""
+        """Return what was found."""
         left = [item.place for item in self._open.values() if item.number <= self._waited]
         return ToolUse(
             tuple(self._calls),
@@ -198,15 +198,15 @@ def summarise_tools(use: ToolUse, *, top: int) -> dict[str, Any]:
     """Put what to read first in order, for JSON. Of the results, the ``top`` largest are listed."""
     fields = asdict(use)
     return {
-        "by_tool": by_tool(use),
-        "by_content": by_content(use),
-        "largest_results": largest(use, top),
-        "repeats": repeats(use),
+        "by_tool": group_by_tool(use),
+        "by_content": group_by_content(use),
+        "largest_results": find_largest(use, top),
+        "repeats": find_repeats(use),
         **{name: fields[name] for name in ("unanswered", "open_calls", "orphans", "duplicate_ids", "empty")},
     }
 
 
-def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
+def group_by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
     """One row for each tool, the one with most tokens in calls and results first."""
     made: dict[str, list[MadeCall]] = {}
     for call in use.calls:
@@ -214,17 +214,17 @@ def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
     return _rows(use, [result.place.tool for result in use.results], made)
 
 
-def by_content(use: ToolUse) -> tuple[ToolRow, ...]:
+def group_by_content(use: ToolUse) -> tuple[ToolRow, ...]:
     """One row for each content type, the one with most tokens first."""
     return _rows(use, [result.content_type for result in use.results], {})
 
 
-def largest(use: ToolUse, top: int) -> tuple[Result, ...]:
+def find_largest(use: ToolUse, top: int) -> tuple[Result, ...]:
     """The results with most tokens, in that order; equal ones as they came."""
     return tuple(sorted(use.results, key=lambda result: -result.tokens)[:top])
 
 
-def repeats(use: ToolUse) -> Repeats:
+def find_repeats(use: ToolUse) -> Repeats:
     """How much of the results was said or asked for before."""
     return Repeats(
         same_content=_mass(result for result in use.results if result.same_content),

@@ -44,7 +44,7 @@ _KEY = re.compile(r"""\w+(?=["']?\s?[:=])""")
 
 
 class Neighbours(NamedTuple):
-    """What stood beside a value where it was seen."""
+    """The words and keys beside a value where it was seen."""
 
     words: frozenset[str]
     """Plain words, case folded."""
@@ -91,7 +91,7 @@ class RecalledValues(Struct, frozen=True):
 
 
 class Texts:
-    """What messages say, each read once: messages that did not change come back as the same object."""
+    """The texts of messages, each read once: messages that did not change come back as the same object."""
 
     def __init__(self) -> None:
         self._read: dict[int, _Read] = {}
@@ -106,7 +106,7 @@ class Texts:
                 yield read
 
     def of(self, message: Message) -> _Read:
-        """What a message says."""
+        """Return the text of a message."""
         read = self._read.get(id(message))
         if read is None:
             read = self._read[id(message)] = _Read(message)
@@ -142,7 +142,7 @@ class _Read:
         return self._spans[value]
 
     def beside(self, value: str) -> Neighbours:
-        """What stands beside the value, all its places taken together, and what heads its columns."""
+        """Collect what is beside the value, all its places taken together, and the headers of its columns."""
         if value not in self._sources:
             near = [self._near(*span) for span in self.spans(value)]
             words = {word for source in near for word in source.words}
@@ -202,7 +202,7 @@ class Places:
         return (at for at in fewest if words <= self._texts.of(self.messages[at]).runs)
 
     def text(self, position: int) -> str:
-        """What a message says."""
+        """Return the text of a message."""
         return self._texts.of(self.messages[position]).text
 
     def seen(self, value: str, *, before: int) -> Sighting | None:
@@ -227,7 +227,7 @@ class Places:
         return (at for at in positions if self._texts.of(self.messages[at]).spans(value))
 
 
-def values_of(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts) -> Iterator[tuple[Value, ...]]:
+def find_values(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts) -> Iterator[tuple[Value, ...]]:
     """The values of each call, in the order in which the reply uses them, each once.
 
     ``messages``: the session as it is shown when nothing is left out. ``calls``: the positions of the
@@ -245,7 +245,7 @@ def look_for(
 ) -> RecalledValues:
     """Which of the values stand in a request that shows these messages.
 
-    ``reachable``: what the addresses in it lead to (``reached``).
+    ``reachable``: what the addresses in it lead to (``follow_addresses``).
     """
     found = RecalledValues()
     for value in values:
@@ -261,7 +261,9 @@ def look_for(
     return replace(found, far_steps=int(found.far_values > 0), far_bound_steps=int(bound_whole))
 
 
-def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Texts, place: str) -> list[Message]:
+def follow_addresses(
+    shown: Iterable[Message], entries: Sequence[Message], *, texts: Texts, place: str
+) -> list[Message]:
     """The messages of the log that addresses in the request lead to, each once, in order.
 
     ``place``: the session as addresses name it, ``tenant/session``; relative addresses are its own. One call of
@@ -275,7 +277,7 @@ def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Text
     return found
 
 
-def identifiers(text: str) -> Iterator[str]:
+def find_identifiers(text: str) -> Iterator[str]:
     """The pieces of a text that look like identifiers, paths or numbers, 4 to 64 characters long."""
     return filter(is_identifier, PIECE.findall(text))
 
@@ -307,7 +309,7 @@ def _arguments(call: ToolCall) -> Iterator[str]:
 
 def _values_in(text: str) -> Iterator[str]:
     if len(text) > MOST_CHARS or any(map(str.isspace, text)):
-        yield from identifiers(text)
+        yield from find_identifiers(text)
     elif len(text) >= LEAST_CHARS and _RUN.search(text):
         yield text
 
@@ -320,7 +322,7 @@ def _parsed(arguments: str) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """What a JSON value holds that is no list and no object, in order, with the keys that lead to it."""
+    """Yield what a JSON value holds that is no list and no object, in order, with the keys that lead to it."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         keys, item = waiting.pop()
@@ -334,7 +336,7 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _texts(parts: Iterable[Part]) -> Iterator[str]:
-    """What the parts say to the model; reasoning is not among it, as providers leave out old reasoning."""
+    """Yield the texts of parts that the model reads; providers leave out old reasoning."""
     for part in parts:
         match part:
             case Text():

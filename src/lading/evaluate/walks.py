@@ -14,7 +14,7 @@ from lading.compaction import Strategy
 from lading.economics import Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
-from lading.evaluate.recorded import ReplayPlan, model_calls
+from lading.evaluate.recorded import ReplayPlan, find_calls
 from lading.evaluate.showings import Case, Showing
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS, Edit
@@ -35,7 +35,7 @@ Clock = Callable[[], float]
 
 
 class Own(Struct, frozen=True):
-    """What a request's own model call, a summary, takes."""
+    """The tokens of a request's own model call, a summary."""
 
     read_tokens: int = 0
     fresh_tokens: int = 0
@@ -89,13 +89,13 @@ class RecordedSession(Struct, frozen=True):
         return times[self.raw_calls[call]] if times else None
 
 
-def session_of(recording: Recording, plan: ReplayPlan, *, name: str) -> RecordedSession:
+def prepare(recording: Recording, plan: ReplayPlan, *, name: str) -> RecordedSession:
     """The session of a recording. Raises IllegalRequest for a number that JSON cannot carry."""
     settings = plan.settings
     history = History(needs_on(find_wire(settings.wire), settings.card), lambda _message: 0)
     so_far = ToolsSoFar(recording)
     calls: list[int] = []
-    raw_calls = model_calls(recording.messages)
+    raw_calls = find_calls(recording.messages)
     due = set(raw_calls)
     for position, message in enumerate(recording.messages):
         if position in due:
@@ -108,7 +108,7 @@ def session_of(recording: Recording, plan: ReplayPlan, *, name: str) -> Recorded
     )
 
 
-def count_in(session: RecordedSession) -> Callable[[Message], int]:
+def make_counter(session: RecordedSession) -> Callable[[Message], int]:
     """A function that counts a message as the session's wire will write it; what it counted once it knows."""
     settings = session.plan.settings
     count = counter_on(find_wire(settings.wire), card=settings.card, meter=settings.meter)
@@ -174,7 +174,7 @@ def walk_arm(
     """The calls as an arm answers them: encoded, checked, billed. ``bodies``: calls, from 0, that need a body."""
     plan = session.plan
     builder, cache = _Builder(session, count), plan.cache()
-    showings = show(case_of(session, count=count))
+    showings = show(make_case(session, count=count))
     for call in range(len(session.calls)):
         started = clock()
         showing = next(showings, None)
@@ -195,7 +195,7 @@ def walk_arm(
         )
 
 
-def case_of(session: RecordedSession, *, count: Callable[[Message], int]) -> Case:
+def make_case(session: RecordedSession, *, count: Callable[[Message], int]) -> Case:
     """The session as an arm takes it: the tools of its last call are there from the first."""
     settings = session.plan.settings
     tools = settings.meter.count_tools(session.tools[-1]) if session.tools else 0

@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lading.evaluate.scores import ContestantScore, by_strategy, by_window, lapses
-from lading.evaluate.tally import saving
+from lading.evaluate.scores import ContestantScore, find_lapses, group_by_strategy, group_by_window
+from lading.evaluate.tally import describe_saving
 
 
 class Measure(Struct, frozen=True):
-    """What a column is headed with."""
+    """The heading of a column."""
 
     title: str
     meaning: str
@@ -106,16 +106,16 @@ KEPT: tuple[Figure, ...] = (
     ),
     (
         Measure("fails", "Guards that do not hold; with any, a cost is no figure to compare.", is_words=True),
-        lambda item: ", ".join(lapses(item)) or "-",
+        lambda item: ", ".join(find_lapses(item)) or "-",
     ),
 )
 """What it keeps, and the guards."""
 
 
-def window_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
+def make_window_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
     """The tables of a comparison, in the order of its windows."""
-    for at_window in by_window(standings):
-        rivals = by_strategy(at_window)
+    for at_window in group_by_window(standings):
+        rivals = group_by_strategy(at_window)
         costs = [
             Measure(item.prices, f"Input cost relative to everything sent at the prices {item.prices}.")
             for item in rivals[0]
@@ -128,10 +128,10 @@ def window_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]
         yield WindowTable(_title(at_window[0]), columns, len(costs) + len(bill), rows, verdict)
 
 
-def evidence_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
+def make_evidence_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
     """How much of the evidence stands at each window, by what probes share: a column for each contestant."""
-    for at_window in by_window(standings):
-        rivals = [(rival[0].strategy, rival[0].evidence) for rival in by_strategy(at_window)]
+    for at_window in group_by_window(standings):
+        rivals = [(rival[0].strategy, rival[0].evidence) for rival in group_by_strategy(at_window)]
         found = [(name, evidence) for name, evidence in rivals if evidence]
         groups = found[0][1].by if found else {}
         rows = tuple(
@@ -147,14 +147,14 @@ def _verdict(rivals: list[ContestantScore]) -> str:
     """Which is the cheapest at the first prices, of those that hold every guard where any does; and which is
     cheaper still, with the guards that it fails."""
     ordered = sorted(rivals, key=lambda item: item.cost.ratio)
-    best = next((item for item in ordered if not lapses(item)), None)
+    best = next((item for item in ordered if not find_lapses(item)), None)
     among = "no strategy holds every guard; of all" if best is None else "of those that hold every guard"
     named = best or ordered[0]
-    verdict = f"At {named.prices}, {among}, {named.strategy} is the cheapest: {saving(named.cost.ratio)}."
+    verdict = f"At {named.prices}, {among}, {named.strategy} is the cheapest: {describe_saving(named.cost.ratio)}."
     if best in (None, ordered[0]):
         return verdict
-    cheaper = ordered[0]
-    return f"{verdict} {cheaper.strategy} is {saving(cheaper.cost.ratio)}, and fails: {', '.join(lapses(cheaper))}."
+    cheaper, failed = ordered[0], ", ".join(find_lapses(ordered[0]))
+    return f"{verdict} {cheaper.strategy} is {describe_saving(cheaper.cost.ratio)}, and fails: {failed}."
 
 
 def _cells(rival: list[ContestantScore], figures: Iterable[Figure]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class EditData(Struct, frozen=True, omit_defaults=True):
 
 
 class ShownCounts(Struct, frozen=True):
-    """What a request shows, as counts of the session's lists and places in them."""
+    """The part of a session that a request shows: counts of its lists, and places in them."""
 
     entries: int
     edits: int
@@ -155,7 +155,7 @@ class SessionData(Struct, frozen=True):
 
 
 class ReportData(Struct, frozen=True):
-    """What a page shows."""
+    """The data of a page."""
 
     format: int
     sessions: tuple[SessionData, ...]

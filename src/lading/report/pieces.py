@@ -11,19 +11,19 @@ from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text,
 from lading.report.data import EditData, EntryData, MessageData, PartData, ToolData
 
 
-def logged(entry: Entry) -> EntryData:
+def convert_entry(entry: Entry) -> EntryData:
     """An entry of the log."""
-    return EntryData(said(entry.message), entry.tokens, entry.turn, entry.at_s)
+    return EntryData(convert_message(entry.message), entry.tokens, entry.turn, entry.at_s)
 
 
-def edited(edit: Edit, entries: Sequence[Entry]) -> EditData:
+def convert_edit(edit: Edit, entries: Sequence[Entry]) -> EditData:
     """A decision on this log."""
     record = read(edit, entries)
     return EditData(
         kind=edit.kind,
         first=edit.first,
         last=edit.last,
-        messages=tuple(map(said, edit.replacement[1 if record else 0 :])),
+        messages=tuple(map(convert_message, edit.replacement[1 if record else 0 :])),
         tokens=edit.replacement_tokens,
         tokens_before=edit.tokens_before,
         reason=edit.reason,
@@ -33,12 +33,12 @@ def edited(edit: Edit, entries: Sequence[Entry]) -> EditData:
     )
 
 
-def said(message: Message) -> MessageData:
+def convert_message(message: Message) -> MessageData:
     """A message."""
     return MessageData(message.role, tuple(map(_piece, message.parts)), message.name)
 
 
-def offered(tool: Tool) -> ToolData:
+def convert_tool(tool: Tool) -> ToolData:
     """A tool; a provider's own one shows the provider's object for its schema."""
     return ToolData(tool.name, tool.description, tool.template if tool.schema is None else tool.schema)
 

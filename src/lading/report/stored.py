@@ -13,19 +13,19 @@ from lading.evaluate.simulated import SimulatedBills
 from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
 from lading.report.data import CallData, RequestData, SessionData, ShownCounts, ToolData
-from lading.report.pieces import edited, logged, offered
+from lading.report.pieces import convert_edit, convert_entry, convert_tool
 from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
 
 
-def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
-    """The data of a stored session, with its timeline. Arguments and errors as of ``read_stored``."""
-    return add_timeline(read_stored(store, tenant=tenant, session=session, source=source))
+def read_session(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+    """The data of a stored session, with its timeline. Arguments and errors as of ``read_without_timeline``."""
+    return add_timeline(read_without_timeline(store, tenant=tenant, session=session, source=source))
 
 
-def read_stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+def read_without_timeline(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
     """The data of a stored session. ``source`` says where it is from, for people.
 
     Raises StoreError when there is no such session, TamperedError when its parts do not fit together.
@@ -65,8 +65,8 @@ def read_stored(store: SessionStore, *, tenant: str, session: str, source: str) 
         frames=tuple(frames.frames),
         tools=tuple(frames.tools),
         templates=frames.templates,
-        entries=tuple(map(logged, entries)),
-        edits=tuple(edited(edit, entries) for edit in edits),
+        entries=tuple(map(convert_entry, entries)),
+        edits=tuple(convert_edit(edit, entries) for edit in edits),
         calls=tuple(_with_reports(calls, entries)),
     )
 
@@ -134,7 +134,7 @@ class _Frames:
             except ValueError as error:
                 raise TamperedError(f"The stored tools cannot be read: {error}.") from error
             self._places[digest, detail] = len(self.tools)
-            self.tools.append(tuple(map(offered, tools)))
+            self.tools.append(tuple(map(convert_tool, tools)))
         return self._places[digest, detail]
 
     def _value(self, digest: str) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admitted
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admit
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, Text, ToolResult
 
@@ -20,7 +20,7 @@ BATCHED_GAIN_SHARE = 0.1
 
 def _each(case: Case) -> Iterator[Showing]:
     """All results but the last three are cleared at every call."""
-    past = admitted(case)
+    past = admit(case)
     cleared = _cleared(past, case)
     window = Window(case, past.head, cutting=Cutting())
     for upto in case.calls:
@@ -28,7 +28,7 @@ def _each(case: Case) -> Iterator[Showing]:
 
 
 def _batched(case: Case) -> Iterator[Showing]:
-    past = admitted(case)
+    past = admit(case)
     return in_batches(case, past, window=Window(case, past.head, cutting=Cutting()))
 
 

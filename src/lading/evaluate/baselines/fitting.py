@@ -1,4 +1,4 @@
-"""What bounded arms share: what a message says, results clipped at admission, legal cuts, windows cut in chunks."""
+"""Building blocks of bounded arms: message texts, results clipped at admission, legal cuts, chunked windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AdmittedMessages(Struct, frozen=True):
 
     @property
     def head_tokens(self) -> int:
-        """What the head counts."""
+        """The tokens of the head."""
         return sum(self.tokens[: self.head])
 
     def with_start(self, other: AdmittedMessages, position: int) -> AdmittedMessages:
@@ -39,7 +39,7 @@ class AdmittedMessages(Struct, frozen=True):
         return AdmittedMessages(messages, other.tokens[:position] + self.tokens[position:], self.head)
 
 
-def admitted(case: Case) -> AdmittedMessages:
+def admit(case: Case) -> AdmittedMessages:
     """The session with every result clipped that is too large for the room it comes into.
 
     So a block fits beside the head, unless its calls alone do not.
@@ -54,13 +54,13 @@ def admitted(case: Case) -> AdmittedMessages:
         for position in range(start, end):
             cap = int(ADMITTED_SHARE * left)
             if messages[position].results and tokens[position] > cap:
-                messages[position] = clipped(messages[position], cap, count=case.count)
+                messages[position] = clip(messages[position], cap, count=case.count)
                 tokens[position] = case.count(messages[position])
             left = max(left - tokens[position], 0)
     return AdmittedMessages(tuple(messages), tuple(tokens), head)
 
 
-def clipped(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
+def clip(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
     """The message with the longest head and tail of its results that fit; pictures and files in them go. Where
     not even the notes fit, the notes alone."""
     chars = max(len(result.text) for result in message.results)
@@ -114,7 +114,7 @@ class Cutting(Struct, frozen=True):
 
 
 class Cut(Struct, frozen=True):
-    """What a note on what was cut is made from."""
+    """The input of a note on what was cut."""
 
     start: int
     """The messages between the head and this position left."""
@@ -143,7 +143,7 @@ class Window:
         """The messages between the head and this position left."""
 
     def tokens(self, past: AdmittedMessages, upto: int) -> int:
-        """What the messages count that would be shown were nothing cut now."""
+        """Count the messages that would be shown were nothing cut now."""
         return past.head_tokens + self._note_tokens + sum(past.tokens[self.start : upto])
 
     def show(self, past: AdmittedMessages, upto: int) -> Showing:
@@ -170,7 +170,7 @@ class Window:
             self._note_tokens = self._case.count(self._note) if self._note else 0
 
 
-def listed(
+def list_lines(
     heading: str, lines: Sequence[str], *, max_tokens: int, count: Callable[[Message], int]
 ) -> Message | None:
     """A user message with the heading and as many first lines as fit; None when not one does."""
@@ -182,12 +182,12 @@ def _list(heading: str, lines: Sequence[str]) -> Message:
     return user_text("\n".join((heading, *lines)))
 
 
-def said(message: Message) -> str:
+def message_text(message: Message) -> str:
     """All text of a message: words, names and arguments of calls, results."""
     return "\n".join(_said(message))
 
 
-def said_by(call: ToolCall) -> str:
+def argument_text(call: ToolCall) -> str:
     """The arguments of a call as they read: where their JSON escapes something, its strings a line each."""
     if "\\" not in call.arguments:
         return call.arguments
@@ -202,6 +202,6 @@ def _said(message: Message) -> Iterator[str]:
         if isinstance(part, Text):
             yield part.text
         elif isinstance(part, ToolCall):
-            yield f"{part.name} {said_by(part)}"
+            yield f"{part.name} {argument_text(part)}"
         elif isinstance(part, ToolResult):
             yield part.text

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admitted, said
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admit, message_text
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.history.validity import newest_block
 from lading.messages import Message, user_text
@@ -63,7 +63,7 @@ class _Chunk(NamedTuple):
 
 def _show(case: Case, *, window_share: float, recalled_tokens: int | None) -> Iterator[Showing]:
     """``recalled_tokens`` None: recalled chunks take all that the window leaves."""
-    past = admitted(case)
+    past = admit(case)
     cutting = Cutting(at_share=window_share, reserved_tokens=_reserved(case, window_share, recalled_tokens))
     window = Window(case, past.head, cutting=cutting)
     index, chunks, taken = Index(), list[_Chunk](), past.head
@@ -87,10 +87,10 @@ def _reserved(case: Case, window_share: float, recalled_tokens: int | None) -> i
 
 
 def _query(past: AdmittedMessages, upto: int) -> str:
-    """What the model has not answered yet, then what a user said last."""
+    """Take what the model has not answered yet, then what a user said last."""
     messages = past.messages[:upto]
     asked = next((message for message in reversed(messages) if message.role == "user" and message.text), None)
-    return "\n".join(map(said, (*messages[newest_block(messages) :], *([asked] if asked else []))))
+    return "\n".join(map(message_text, (*messages[newest_block(messages) :], *([asked] if asked else []))))
 
 
 def _recalled(
@@ -112,8 +112,8 @@ def _recalled(
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """What a message says in pieces, cut at line ends where there are any."""
-    text = said(message)
+    """Split the text of a message into pieces, at line ends where there are any."""
+    text = message_text(message)
     start = 0
     while start < len(text):
         end = start + CHUNK_CHARS

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from lading import jsonbytes
-from lading.evaluate.baselines.fitting import AdmittedMessages, Cut, Cutting, Window, admitted, most
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cut, Cutting, Window, admit, most
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, ToolCall, user_text
 
@@ -29,7 +29,7 @@ _OLD = ("oldText", "old_string", "old_str", "search")
 
 
 def _turns(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
-    """What left, summarized turn by turn, and the files changed; the oldest turns go first."""
+    """Summarize what left turn by turn, with the files changed; the oldest turns go first."""
     gone = case.messages[past.head : cut.start]
     starts = [0, *(at for at, message in enumerate(gone) if at and message.role == "user"), len(gone)]
     turns = [_turn(gone[first:last]) for first, last in pairwise(starts)]
@@ -39,7 +39,7 @@ def _turns(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
 
 
 def _dialogue(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
-    """What was said, and a line for each action: the newest in detail, the oldest shortened or gone."""
+    """Keep what was said, and a line for each action: the newest in detail, the oldest shortened or gone."""
     gone = case.messages[past.head : cut.start]
     short, detailed = ([list(_lines(item, *limits)) for item in gone] for limits in LIMITS)
     number = len(gone)
@@ -125,7 +125,7 @@ def _failures(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _show(case: Case, *, note: Callable[..., Message | None]) -> Iterator[Showing]:
-    past = admitted(case)
+    past = admit(case)
     cutting = Cutting(AT_SHARE, TO_SHARE, int(NOTE_SHARE * case.window_tokens))
     window = Window(case, past.head, cutting=cutting, note=partial(note, case=case, past=past))
     for upto in case.calls:
