@@ -18,7 +18,8 @@ def request(session: SessionData, position: int) -> dict[int, int]:
     """The entries at which a call shows something, each with its tokens."""
     entries = ((at, item.tokens, item.shown) for at, item in enumerate(session.entries))
     edits = ((item.first, sum(item.tokens), item.shown) for item in session.edits)
-    items = [(at, tokens) for at, tokens, (first, until) in (*entries, *edits) if first <= position < until]
+    known = ((at, tokens, shown) for at, tokens, shown in (*entries, *edits) if shown)
+    items = [(at, tokens) for at, tokens, (first, until) in known if first <= position < until]
     assert len(dict(items)) == len(items)
     return {at: tokens for at, tokens in sorted(items) if tokens}
 
@@ -37,12 +38,12 @@ def test_each_request_is_the_view_that_its_call_saw(history: list[Message]) -> N
         for item in view.items:
             expected[item.entry] = expected.get(item.entry, 0) + item.tokens
         assert request(session, position) == {at: tokens for at, tokens in expected.items() if tokens}
-        assert sum(call.conversation) == call.layers.get("conversation", 0)
+        assert sum(call.shows.conversation) == call.layers.get("conversation", 0)
 
 
 def test_a_replay_ends_its_timeline_at_its_last_call() -> None:
     session = session_of(dialogue())
-    ends = {item.shown[1] for item in session.entries}
+    ends = {item.shown[1] for item in session.entries if item.shown}
     assert max(ends) == len(session.calls)
     assert min(ends) < len(session.calls)
-    assert any(call.conversation[2] for call in session.calls)
+    assert any(call.shows.conversation[2] for call in session.calls)

@@ -151,14 +151,7 @@ def command(
       lading replay session.jsonl --strategy priced --strategy basic --store ./store
     """
     options = PlanOptions(
-        model=model,
-        window_tokens=window,
-        output_reserve_tokens=output_reserve,
-        wire=wire,
-        counter=counter,
-        rates=prices,
-        ttl_s=ttl,
-        restore=restore,
+        model, window, output_reserve, wire=wire, counter=counter, rates=prices, ttl_s=ttl, restore=restore
     )
     with terminal.clear_errors(), ExitStack() as stack:
         chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
@@ -385,14 +378,9 @@ def _extra(own: OwnCalls) -> dict[str, int]:
 
 
 def _emitted(edit: Edit) -> dict[str, Any]:
+    names = ("kind", "first", "last", "reason", "tokens_before", "tokens_after", "forced_tokens")
     return {
         "edit": edit.index,
-        "kind": edit.kind,
-        "first": edit.first,
-        "last": edit.last,
-        "reason": edit.reason,
-        "tokens_before": edit.tokens_before,
-        "tokens_after": edit.tokens_after,
-        "forced_tokens": edit.forced_tokens,
+        **{name: getattr(edit, name) for name in names},
         "pointers": list(edit.pointers),
     }

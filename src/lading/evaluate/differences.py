@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -212,21 +213,9 @@ def _around(body: bytes, offset: int) -> str:
 
 def _side(of: Snapshot, than: Snapshot) -> Side:
     entries = _shared([entry.digest for entry in of.entries], [entry.digest for entry in than.entries])
-    edits = tuple(
-        EditSummary(
-            edit.index,
-            edit.kind,
-            edit.first,
-            edit.last,
-            edit.call,
-            edit.reason,
-            edit.tokens_before,
-            edit.tokens_after,
-            edit.forced_tokens,
-        )
-        for edit in _without(of.edits, than.edits)
-    )
-    return Side(len(of.entries) - entries, entries, edits, _tool_names(of, than))
+    names = ("index", "kind", "first", "last", "call", "reason", "tokens_before", "tokens_after", "forced_tokens")
+    edits = (EditSummary(*attrgetter(*names)(edit)) for edit in _without(of.edits, than.edits))
+    return Side(len(of.entries) - entries, entries, tuple(edits), _tool_names(of, than))
 
 
 def _tool_names(of: Snapshot, than: Snapshot) -> tuple[str, ...]:

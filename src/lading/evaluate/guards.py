@@ -1,4 +1,4 @@
-"""Guards, which a request must keep whatever it costs: measures that show where a low cost was bought by keeping nothing.
+"""Guards of a request: measures that show where a low cost was bought by keeping nothing.
 
 They compare a request with the session's log in full, message by message and, where a result was shortened, line
 by line.

@@ -7,7 +7,7 @@ that price in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -85,40 +85,41 @@ def replay(
     line = Engine(settings, store)
     yardstick = Engine(replace(settings, strategy="append-only", budget=UNBOUNDED))
     caches = [plan.cache(), plan.cache()]
-    tools, prompts = ToolsSoFar(recording), restated(recording).at
+    tools = ToolsSoFar(recording)
     restore = RestoreOffer(settings.meter, is_offered=plan.restore and line.changes_requests)
-    due, number = set(find_calls(recording.messages)), 0
-    for position, message in enumerate(recording.messages):
-        at_s = recording.times_s[position] if recording.times_s else None
-        _restate(prompts.get(position, ()), line, yardstick)
-        if position in due:
-            number += 1
-            offer, edits_before = tools.at(position), len(line.history.edits)
-            full = yardstick.pack(tools=offer, template=plan.template, at_s=at_s)
-            append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
-            pack, error, billed, of_restore = None, None, append_only, Usage()
-            try:
-                pack = line.pack(tools=restore.beside(offer), template=plan.template, at_s=at_s)
-                billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
-                of_restore = restore.part(billed, detail=pack.manifest.tool_detail)
-            except PackError as failure:
-                error = failure
-            edits = tuple(edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired")
-            upto = recording.raw_indices[position]
-            yield ReplayedCall(
-                session, number, upto, pack, error, edits, billed, append_only, full.tokens, of_restore
-            )
-        line.append([message], at_s=at_s)
-        yardstick.append([message], at_s=at_s)
-    _restate(prompts.get(len(recording.messages), ()), line)
+    for number, (position, at_s) in enumerate(feed(recording, line, yardstick), 1):
+        offer, edits_before = tools.at(position), len(line.history.edits)
+        full = yardstick.pack(tools=offer, template=plan.template, at_s=at_s)
+        append_only = caches[1].bill(full.chain, full.ends, at_s=at_s)
+        pack, error, billed, of_restore = None, None, append_only, Usage()
+        try:
+            pack = line.pack(tools=restore.beside(offer), template=plan.template, at_s=at_s)
+            billed = caches[0].bill(pack.chain, pack.ends, at_s=at_s)
+            of_restore = restore.part(billed, detail=pack.manifest.tool_detail)
+        except PackError as failure:
+            error = failure
+        edits = tuple(edit for edit in line.history.edits[edits_before:] if edit.kind != "repaired")
+        upto = recording.raw_indices[position]
+        yield ReplayedCall(session, number, upto, pack, error, edits, billed, append_only, full.tokens, of_restore)
     line.save()
 
 
-def _restate(changes: Iterable[tuple[int, Message]], *engines: Engine) -> None:
-    """From the next request on, system messages at the start say what the recorded request says."""
-    for entry, message in changes:
-        for engine in engines:
-            engine.restate(entry, message)
+def feed(recording: Recording, *engines: Engine) -> Iterator[tuple[int, float | None]]:
+    """Give a recording to engines message by message, and stop before each recorded reply: its position and time.
+
+    System messages that a request states anew are restated before it.
+    """
+    due, changes = set(find_calls(recording.messages)), restated(recording).at
+    for position in range(len(recording.messages) + 1):
+        for entry, message in changes.get(position, ()):
+            for engine in engines:
+                engine.restate(entry, message)
+        if position < len(recording.messages):
+            at_s = recording.times_s[position] if recording.times_s else None
+            if position in due:
+                yield position, at_s
+            for engine in engines:
+                engine.append([recording.messages[position]], at_s=at_s)
 
 
 class RestoreOffer:

@@ -104,7 +104,7 @@ class Recall(Struct, frozen=True):
 
 
 class GuardFigures(Struct, frozen=True):
-    """Figures of what was kept and broken. Runs and generated shares are over the calls of which the full history exceeds
+    """The guards, added up. Runs and generated shares are over the calls of which the full history exceeds
     the window; None where there is none."""
 
     head_whole: float | None

@@ -135,10 +135,9 @@ class _Pairing:
         self._waited = 0
         self._calls: list[MadeCall] = []
         self._results: list[Result] = []
-        self._unanswered: list[Location] = []
-        self._orphans: list[Location] = []
-        self._duplicates: list[Location] = []
-        self._empty: list[Location] = []
+        self._found: dict[str, list[Location]] = {
+            name: [] for name in ("unanswered", "orphans", "duplicate_ids", "empty")
+        }
 
     def goes_on(self) -> None:
         """A message comes that is no result: what is open now will hardly be answered."""
@@ -148,9 +147,9 @@ class _Pairing:
         place = Location(self._session, index, printable(call.name))
         self._calls.append(MadeCall(place, tokens, tokens * calls_after))
         if call.id in self._ids:
-            self._duplicates.append(place)
+            self._found["duplicate_ids"].append(place)
         if call.id in self._open:
-            self._unanswered.append(self._open[call.id].place)
+            self._found["unanswered"].append(self._open[call.id].place)
         made = (call.name, call.arguments)
         self._open[call.id] = _Open(place, len(self._calls), made in self._made)
         self._ids.add(call.id)
@@ -161,10 +160,10 @@ class _Pairing:
         name = answered.place.tool if answered else printable(result.name) or NO_CALL
         place = Location(self._session, index, name)
         if answered is None:
-            self._orphans.append(place)
+            self._found["orphans"].append(place)
         kind = _kind(result)
         if kind == "empty":
-            self._empty.append(place)
+            self._found["empty"].append(place)
         said = _digest(result)
         self._results.append(
             Result(
@@ -182,16 +181,12 @@ class _Pairing:
 
     def ended(self) -> ToolUse:
         """Return what was found."""
-        left = [item.place for item in self._open.values() if item.number <= self._waited]
-        return ToolUse(
-            tuple(self._calls),
-            tuple(self._results),
-            tuple(sorted((*self._unanswered, *left), key=lambda place: place.message_index)),
-            tuple(item.place for item in self._open.values() if item.number > self._waited),
-            tuple(self._orphans),
-            tuple(self._duplicates),
-            tuple(self._empty),
-        )
+        waiting = self._open.values()
+        self._found["unanswered"] += [item.place for item in waiting if item.number <= self._waited]
+        self._found["unanswered"].sort(key=lambda place: place.message_index)
+        still_open = tuple(item.place for item in waiting if item.number > self._waited)
+        found = {name: tuple(places) for name, places in self._found.items()}
+        return ToolUse(tuple(self._calls), tuple(self._results), open_calls=still_open, **found)
 
 
 def summarise_tools(use: ToolUse, *, top: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lading.compaction import Strategy
 from lading.economics import Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
-from lading.evaluate.recorded import ReplayPlan, find_calls
+from lading.evaluate.recorded import ReplayPlan, feed, find_calls
 from lading.evaluate.showings import Case, Showing
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS, Edit
@@ -129,21 +129,15 @@ def walk_strategy(
     """The calls as the engine answers them with this strategy at these rates."""
     plan = session.plan
     settings = replace(plan.settings, session=session.name, strategy=strategy, rates=rates)
-    line, cache, done = Engine(settings), plan.cache(), 0
-    changes, firsts = restated(session.recording).at, dict[int, Message]()
-    for call, position in enumerate(session.raw_calls):
-        at_s, edits_before = session.at_s(call), len(line.history.edits)
-        started = clock()
-        for entry in range(done, position + 1):
-            for first, message in changes.pop(entry, ()):
-                line.restate(first, message)
-                firsts[id(message)] = session.recording.messages[first]
-            if entry < position:
-                times = session.recording.times_s
-                line.append([session.recording.messages[entry]], at_s=times[entry] if times else None)
-        done = position
+    line, cache = Engine(settings), plan.cache()
+    changes = (change for said in restated(session.recording).at.values() for change in said)
+    firsts = {id(message): session.recording.messages[first] for first, message in changes}
+    fed = feed(session.recording, line)
+    for tools in session.tools:
+        edits_before, started = len(line.history.edits), clock()
+        _, at_s = next(fed)
         try:
-            pack = line.pack(tools=session.tools[call], template=plan.template, at_s=at_s)
+            pack = line.pack(tools=tools, template=plan.template, at_s=at_s)
         except PackError:
             yield WalkedCall((), 0, None, seconds=clock() - started)
             continue

@@ -51,8 +51,8 @@ class EntryData(Struct, frozen=True, omit_defaults=True):
     tokens: int
     turn: int = 0
     at_s: float | None = None
-    shown: tuple[int, int] = (-1, -1)
-    """Positions of the calls from which and until which a request shows it; -1: none does."""
+    shown: tuple[int, int] | None = None
+    """Positions of the calls from which and until which requests show it; None: no call saw it."""
 
 
 class EditData(Struct, frozen=True, omit_defaults=True):
@@ -70,7 +70,7 @@ class EditData(Struct, frozen=True, omit_defaults=True):
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
     """What stands before ``messages``."""
-    shown: tuple[int, int] = (-1, -1)
+    shown: tuple[int, int] | None = None
     """As of entries."""
 
 
@@ -81,6 +81,8 @@ class ShownCounts(Struct, frozen=True):
     edits: int
     frame: int
     tools: int
+    conversation: tuple[int, ...] = ()
+    """Of the layer: tokens of what was said, of results of tools, of what edits left in their place."""
 
 
 class RequestData(Struct, frozen=True, omit_defaults=True):
@@ -109,8 +111,6 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     refused it as too long."""
     append_only: Usage
     """The same for sending everything, in a window without end; nothing where the caller did not make the call."""
-    conversation: tuple[int, ...] = ()
-    """Of its layer: tokens of what was said, of results of tools, of what edits left in their place."""
     prefix: Prefix | None = None
     sent: RequestData | None = None
     account: float = 0.0

@@ -52,8 +52,9 @@ function callOf(session, data, position) {
 }
 
 /** Layers with the conversation split into what was said, results of tools, and what edits left in their place. */
-function layersOf({ layers: { conversation, ...layers }, conversation: parts }) {
-  return parts ? { ...layers, "stand-ins": parts[2], results: parts[1], messages: parts[0] } : layers;
+function layersOf({ layers: { conversation, ...layers }, shows }) {
+  const [messages, results, left] = shows.conversation;
+  return conversation === undefined ? layers : { ...layers, "stand-ins": left, results, messages };
 }
 
 const NO_USAGE = { read_tokens: 0, written_tokens: 0, fresh_tokens: 0 };
