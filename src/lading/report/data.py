@@ -13,7 +13,7 @@ from lading.evaluate.bill_reconciliation import SideBySide
 from lading.history.log import EditKind, Reported
 from lading.request.manifest import Cause, Frame, Prefix
 
-FORMAT = 2
+FORMAT = 1
 """Version of the data's form."""
 
 PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]

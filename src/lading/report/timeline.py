@@ -1,4 +1,4 @@
-"""Find the calls of a session that show each of its entries and edits, and how much of each kind a request holds."""
+"""Find the calls of a session that show each of its entries and edits, and what a request is made of."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_timeline(session: SessionData) -> SessionData:
 def _new_items(
     session: SessionData, before: ShownCounts, now: ShownCounts
 ) -> Iterator[tuple[int, int, int, int | None, int]]:
-    """Yield each new item with the entries that it covers, its kind (None: that of its first entry) and its tokens."""
+    """Yield each new item with the entries it covers, its kind (None: that of its first entry) and its tokens."""
     for at in range(before.entries, now.entries):
         entry = session.entries[at]
         has_result = any(piece.kind == "result" for piece in entry.message.pieces)
