@@ -17,6 +17,7 @@ from bench import (
     hostile,
     inspect_logs,
     large_results,
+    line,
     price_rule,
     report,
     sessions,
@@ -28,6 +29,7 @@ from bench import (
 from bench.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
+    "line": line.run,
     "warm-pack": warm_pack.run,
     "sessions": sessions.run,
     "store": store.run,

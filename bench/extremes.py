@@ -23,10 +23,10 @@ from openai import OpenAI
 
 from bench.figures import Figure, below, plain
 from lading import Session, jsonbytes, wrap
-from lading.clients.conversations import Conversations
 from lading.clients.transport import Transport
-from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT
+from lading.exchange.conversations import Conversations
+from lading.exchange.wrapping import Wrapping
 from lading.session.options import SessionOptions
 
 RESULT_BYTES = 50_000_000

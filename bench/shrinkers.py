@@ -10,9 +10,8 @@ from collections.abc import Callable
 from bench.figures import Figure, below, plain
 from bench.json_rivals import as_csv, minified, toon
 from bench.json_shapes import flat_rows, half_nested_users, nested_maps, nested_orders
-from lading.registry import lookup
-from lading.shrink import SHRINKERS, Shrinker, Wish, lines
-from lading.shrink.shrinking import reduced, shrunk
+from lading.shrink import SHRINKERS, Wish, shrinker
+from lading.shrink.shrinking import reduce, shrink
 from lading.tokens import counter
 from tests.shrink.samples import PLANTED, sample
 
@@ -30,7 +29,7 @@ RUNS = 5
 def run() -> list[Figure]:
     """Tokens of each shape, then milliseconds of each shrinker."""
     figures = [figure for name in ("o200k", "cl100k") for figure in _tokens(name)]
-    for kind in sorted({*SHRINKERS, "text"}):
+    for kind in sorted(set(SHRINKERS) - {"search", "empty"}):
         figures += _times(kind)
     return [*figures, _huge()]
 
@@ -40,7 +39,7 @@ def _tokens(name: str) -> list[Figure]:
     figures = []
     for shape, value in SHAPES.items():
         indented = json.dumps(value, indent=2)
-        found = shrunk(indented, count=count, kind="json")
+        found = shrink(indented, count=count, kind="json")
         ours = count(found.text) if found else count(indented)
         rivals = {rival: count(write(value)) for rival, write in RIVALS.items()}
         told = ", ".join(f"{rival} {tokens:,}" for rival, tokens in rivals.items())
@@ -50,12 +49,12 @@ def _tokens(name: str) -> list[Figure]:
 
 
 def _times(kind: str) -> list[Figure]:
-    shrinker: Shrinker = lookup(SHRINKERS, kind, kind="shrinker") if kind in SHRINKERS else lines.SHRINKER
+    found = shrinker(kind)
     text = _megabyte(kind)
     count = counter("o200k").count
     wish = Wish(4_000, (PLANTED,), "artifact://bench/s/log/1")
-    lossless_ms = _median_ms(lambda: list(shrinker.reshape(text)))
-    lossy_ms = _median_ms(lambda: shrinker.reduce(text, wish, count))
+    lossless_ms = _median_ms(lambda: list(found.reshape(text)))
+    lossy_ms = _median_ms(lambda: found.reduce(text, wish, count))
     return [
         below(f"{kind}, 1 MB: lossless candidates", lossless_ms, 300, unit="ms", digits=0),
         below(f"{kind}, 1 MB: lossy, counting included", lossy_ms, 300, unit="ms", digits=0),
@@ -66,7 +65,7 @@ def _huge() -> Figure:
     text = sample("log", 50 * MEGABYTE // 70, planted=True)
     count = counter("o200k").count
     wish = Wish(4_000, (PLANTED,), "artifact://bench/s/log/1")
-    taken_ms = _median_ms(lambda: reduced(text, wish, count=count))
+    taken_ms = _median_ms(lambda: reduce(text, wish, count=count))
     return below(f"log, {len(text) // MEGABYTE} MB: reduced", taken_ms, 5_000, unit="ms", digits=0)
 
 

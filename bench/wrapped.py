@@ -13,10 +13,10 @@ import httpx2
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading import jsonbytes
-from lading.clients.conversations import Conversations
 from lading.clients.transport import Transport
-from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT
+from lading.exchange.conversations import Conversations
+from lading.exchange.wrapping import Wrapping
 from lading.messages import Conversation, Message, Tool
 from lading.models.catalog import find_card
 from lading.session.options import SessionOptions

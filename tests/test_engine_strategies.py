@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.engine import Engine
-from lading.errors import IllegalRequest, PackError, WindowExceeded
+from lading.errors import IllegalRequest, PackError, StoreError, WindowExceeded
 from lading.events import StrategyOverruled
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Tool, user_text
 from lading.request.pack import Pack
+from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, settings, template
 from tests.histories import said, tool_loop
 
@@ -69,6 +70,40 @@ def test_where_nothing_presses_the_edits_of_a_bad_strategy_leave_no_trace_in_the
     pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
     assert pack.body == plain.pack(tools=TOOLS, template=template("openai_chat")).body
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
+    assert engine.history.edits == []
+
+
+class FullOnce(MemoryStore):
+    """A store that refuses the first manifest."""
+
+    refused = False
+
+    def append(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse it."""
+        if kwargs.get("manifest") and not self.refused:
+            self.refused = True
+            raise StoreError("The disk is full.")
+        super().append(*args, **kwargs)
+
+
+def test_bytes_of_a_request_that_could_not_be_stored_are_not_in_the_next() -> None:
+    """A strategy cuts once, for the request that is refused; the next shows everything."""
+    asked: list[int] = []
+
+    def cut_once(view: View, pressure: Pressure) -> Compaction:
+        asked.append(len(view))
+        return (
+            _drop(view, replace(pressure, room_tokens=0), upto=view.head + 2) if len(asked) == 1 else Compaction()
+        )
+
+    engine = Engine(settings(100_000, strategy=Strategy("once", cut_once)), FullOnce("once"))
+    plain = Engine(settings(100_000, strategy="append-only"))
+    for one in (engine, plain):
+        one.append(tool_loop(3))
+    with pytest.raises(StoreError, match="full"):
+        engine.pack(tools=TOOLS, template=template("openai_chat"))
+    pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
+    assert pack.body == plain.pack(tools=TOOLS, template=template("openai_chat")).body
     assert engine.history.edits == []
 
 

@@ -1,16 +1,21 @@
-"""A strategy, a wire and a source are each added with one file and one line, and work everywhere at once."""
+"""A strategy, a wire, a source and a shrinker are each added with one file and one line, and work everywhere."""
 
 from __future__ import annotations
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from lading import Session
 from lading.cli import main
 from lading.compaction import STRATEGIES
+from lading.shrink import SHRINKERS, Shrunk, Wish
+from lading.shrink.contenttypes import content_type
+from lading.shrink.shrinking import decode, reduce, shrink
 from lading.sources import SOURCES
 from lading.wire import WIRES
 
@@ -59,11 +64,39 @@ def read(lines, report):
 SOURCE = Source("transcripts", recognises, read)
 """
 
+SHRINKER_FILE = """
+from lading.shrink import Shrinker, Shrunk
+
+
+def recognises(sample):
+    return sample.head.startswith("%notes")
+
+
+def reduce(text, wish, count):
+    shown = text[: wish.most_tokens] if count is len else "%notes [the rest left out]"
+    return Shrunk(shown, "notes.start")
+
+
+def reshape(text):
+    yield Shrunk(text.replace("cobblestone pavement", "$"), "notes.short", lossless=True)
+
+
+DECODERS = {"notes.short": lambda text: text.replace("$", "cobblestone pavement")}
+SHRINKER = Shrinker("notes", recognises, reduce, reshape, DECODERS)
+"""
+NOTES = "%notes\n" + "cobblestone pavement " * 400
+
 
 @pytest.fixture
 def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three files of a user's own on the import path."""
-    for name, text in (("my_strategy", STRATEGY_FILE), ("my_wire", WIRE_FILE), ("my_source", SOURCE_FILE)):
+    """Files of a user's own on the import path."""
+    files = {
+        "my_strategy": STRATEGY_FILE,
+        "my_wire": WIRE_FILE,
+        "my_source": SOURCE_FILE,
+        "my_shrinker": SHRINKER_FILE,
+    }
+    for name, text in files.items():
         (tmp_path / f"{name}.py").write_text(text)
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(tmp_path)
@@ -114,3 +147,29 @@ def test_a_store_is_no_reason_to_import_a_module(own_files: Path, monkeypatch: p
     assert refused.exit_code == 1
     assert "Import my_wire first if you trust it" in refused.output
     assert "my_wire" not in sys.modules
+
+
+@pytest.mark.usefixtures("own_files")
+def test_a_shrinker_brings_a_content_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert content_type(NOTES) == "text"
+    monkeypatch.setitem(SHRINKERS, "notes", "my_shrinker:SHRINKER")
+    assert content_type(NOTES) == "notes"
+    found = shrink(NOTES, count=len)
+    assert found is not None
+    assert (found.form, decode(found.text, found.form)) == ("notes.short", NOTES)
+    assert reduce(NOTES, Wish(50), count=len) == Shrunk(NOTES[:50], "notes.start")
+    session = Session("gpt-4o", window=4_000, output_reserve=200)
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    session.add([{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": [call]}])
+    session.add([{"role": "tool", "tool_call_id": "c", "content": NOTES * 3}])
+    assert "as notes.short without loss" in str(session.pack().body)
+
+
+@pytest.mark.usefixtures("own_files")
+@pytest.mark.parametrize("name", ["my_shrinker:SHRINKER", "plugged"])
+def test_a_shrinker_by_dotted_path_or_entry_point(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = metadata.EntryPoint("plugged", "my_shrinker:SHRINKER", "lading.shrinker")
+    monkeypatch.setattr(metadata, "entry_points", lambda **chosen: [entry] if chosen["name"] == "plugged" else [])
+    found = shrink(NOTES, count=len, kind=name)
+    assert found is not None
+    assert found.form == "notes.short"

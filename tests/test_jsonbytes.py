@@ -112,3 +112,10 @@ def test_json_of_another_shape_is_refused(data: bytes) -> None:
 
 def test_the_digest_is_sha256_in_hex() -> None:
     assert jsonbytes.digest(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    value: dict[str, Any] = {"text": "a"}
+    value["again"] = [value]
+    with pytest.raises(ValueError, match=r"[Cc]ircular|nested"):
+        jsonbytes.dump(value)

@@ -265,14 +265,15 @@ class Engine:
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
             tools_tokens = self._offer.tokens(detail)
-            kept, repacked = self._rooms(plan, now, tools_tokens)
+            kept, repacked = rooms = self._rooms(plan, now, tools_tokens)
             # A request that goes another way than the last is counted with less certainty.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried = plan.branch()
                 account = self._decide(tried, room, now)
                 # A shorter list leaves more room: each message has a price of its own.
                 changes_sent = any(edit.first < last.entries for edit in tried.edits[last.edits :])
-                fits = self._rooms(tried, now, tools_tokens)[changes_sent or detail != self._detail]
+                left = rooms if tried.view is plan.view else self._rooms(tried, now, tools_tokens)
+                fits = left[changes_sent or detail != self._detail]
                 if tried.view.tokens <= fits:
                     if detail != self._detail:
                         before, after = self._offer.tokens(self._detail), self._offer.tokens(detail)

@@ -20,6 +20,8 @@ V = TypeVar("V")
 
 CANONICAL_FORM = "lading-canonical-1"
 
+_MOST_ITEMS = 100_000
+"""A value with more, or one that holds itself, is left to json."""
 _PAIRS = re.compile(r"(?:[\ud800-\udbff][\udc00-\udfff])++")
 _TOO_DEEP = "nested too deeply for JSON; a few hundred levels are read and written"
 
@@ -88,10 +90,19 @@ def digest(data: bytes) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Whether msgspec, which is several times as fast, writes the value as json does: numbers differ."""
-    kind = type(value)
-    if kind is dict:
-        return all(type(key) is str and _is_plain(inner) for key, inner in value.items())
-    return all(map(_is_plain, value)) if kind in (list, tuple) else kind in (str, bool, type(None))
+    found = [value]
+    for item in found:
+        kind = type(item)
+        if kind is dict:
+            found += item
+            found += item.values()
+        elif kind is list or kind is tuple:
+            found += item
+        elif kind is not str and kind is not bool and item is not None:
+            return False
+        if len(found) > _MOST_ITEMS:
+            return False
+    return True
 
 
 def _encoded(encoder: json.JSONEncoder, value: Any) -> bytes:

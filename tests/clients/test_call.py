@@ -15,8 +15,8 @@ from openai import OpenAIError
 
 from lading.addresses import RESTORE
 from lading.clients import wrap
-from lading.clients.call import MOST_RESTORES
 from lading.events import Event, ReplyLost, Restored, UsageMissing
+from lading.exchange.call import MOST_RESTORES
 from lading.request.manifest import unseal
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore

@@ -25,21 +25,9 @@ from tests.replies import CHAT_TOOLS
 NATIVE_TOOLS: list[dict[str, Any]] = [{"name": "read", "input_schema": {"type": "object"}}]
 
 RIM = {
-    "clients/call.py": (
-        "take",
-        "stream",
-        "feed",
-        "end",
-        "done",
-        "_guarded",
-        "_read",
-        "_fed",
-        "_released",
-        "_as_it_came",
-        "retry",
-        "lost",
-    ),
-    "clients/conversations.py": ("drop", "tell"),
+    "exchange/call.py": ("take", "retry", "lose", "guard", "release"),
+    "exchange/streamed.py": ("feed", "end", "leave", "_read", "_pass", "_release", "_release_raw"),
+    "exchange/conversations.py": ("drop", "tell"),
 }
 """The functions that guard the others."""
 FIRST = Use(RESTORE, {"address": "artifact://default/work/log/0"})
@@ -129,7 +117,7 @@ class Answered:
 def is_rim(file: str, name: str) -> bool:
     """Whether a function guards the others or is the transport, which has to have the answer."""
     guards = RIM.get(file, ())
-    return file in ("clients/transport.py", "clients/wrapping.py") or any(
+    return file in ("clients/transport.py", "exchange/exchange.py", "exchange/wrapping.py") or any(
         part in guards for part in name.split(".")
     )
 

@@ -20,8 +20,8 @@ from openai import AsyncOpenAI
 from lading import SessionOptions
 from lading.audit.replay import verify
 from lading.clients import wrap
-from lading.clients.sharing import SharedSession
 from lading.events import Event, Forked, ReplyLost
+from lading.exchange.sharing import SharedSession
 from lading.stores import STORES, SessionStore, leases, open_store
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import openai_client

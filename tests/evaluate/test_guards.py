@@ -125,7 +125,7 @@ IN_ROWS = "[Reformatted as json.rows without loss. Original: artifact://t/s/log/
 
 def reshaped(said: str) -> str:
     """The rows as admission shows them."""
-    forms = {found.form: found.text for found in json_sampling.reshape(said)}
+    forms = {found.form: found.text for found in json_sampling.SHRINKER.reshape(said)}
     return f"{IN_ROWS}{forms['json.rows']}"
 
 

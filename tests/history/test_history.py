@@ -46,6 +46,9 @@ def test_a_plan_that_is_dropped_has_changed_nothing() -> None:
     branch.apply(draft)
     assert [message.text for message in branch.view.messages[:2]] == ["hi", "gone"]
     assert len(plan.view) == len(branch.view) + 1 == len(raw) + 1
+    untouched = plan.branch()
+    plan.apply(Draft("dropped", 0, 0, (user_text("said"),), "test", (address("0"),)))
+    assert branch.view.messages[0].text == untouched.view.messages[0].text == "hi"
     assert (history.view.messages, history.edits) == (raw, [])
     history.append(answered("b"), call=1)
     assert history.edits == []

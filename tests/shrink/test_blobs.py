@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from lading.shrink import Wish
-from lading.shrink.blobs import SHRINKER, kind_of_file
+from lading.shrink.blobs import SHRINKER, describe_file
 from lading.tokens.estimate import ESTIMATE
 
 NOISE = b"".join(hashlib.sha256(bytes([number])).digest() for number in range(60))
@@ -49,7 +49,7 @@ def digest(data: bytes) -> str:
     ],
 )
 def test_files_are_known_by_how_they_start(data: bytes, kind: str) -> None:
-    assert kind_of_file(data) == kind
+    assert describe_file(data) == kind
 
 
 def test_base64_becomes_a_note_and_the_text_around_it_stays() -> None:

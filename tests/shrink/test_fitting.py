@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.shrink import Wish
-from lading.shrink.fitting import Kept, Units, clipped, fits, fitted
+from lading.shrink.fitting import Kept, Units, clip, fit_units, is_within
 from lading.tokens.estimate import ESTIMATE
 
 
@@ -20,7 +20,7 @@ def draw(kept: Kept) -> str:
 
 
 def kept(units: Units, most_tokens: int) -> list[int] | None:
-    found = fitted(" ".join(units.texts), units, draw=draw, wish=Wish(most_tokens), count=count)
+    found = fit_units(" ".join(units.texts), units, draw=draw, wish=Wish(most_tokens), count=count)
     assert found is None or (count(found.text) == found.tokens <= most_tokens and found.text == draw(found.kept))
     return list(found.kept) if found else None
 
@@ -39,10 +39,10 @@ def test_what_is_not_in_the_order_stays_only_below_others_or_as_a_short_gap() ->
 
 def test_what_fits_is_left_alone() -> None:
     assert kept(Units(["one two", "three"], [0, 1]), 3) is None
-    assert fits("one two three", Wish(3), count=count)
-    assert not fits("one two three", Wish(2), count=count)
-    assert not fits("one " * 500, Wish(2), count=count)
-    assert fits("x" * 500, Wish(2), count=count)
+    assert is_within("one two three", Wish(3), count=count)
+    assert not is_within("one two three", Wish(2), count=count)
+    assert not is_within("one " * 500, Wish(2), count=count)
+    assert is_within("x" * 500, Wish(2), count=count)
 
 
 @pytest.mark.parametrize("most_tokens", [-1, 0, 1])
@@ -53,7 +53,7 @@ def test_nothing_that_fits_is_none(most_tokens: int) -> None:
 
 def test_units_are_clipped_shorter_where_not_one_fits() -> None:
     text = "mark ".ljust(400, "-") * 30
-    found = fitted(text, Units([text], [0]), draw=draw, wish=Wish(20), count=ESTIMATE.count)
+    found = fit_units(text, Units([text], [0]), draw=draw, wish=Wish(20), count=ESTIMATE.count)
     assert found is not None
     assert "characters left out]" in found.text
 
@@ -74,7 +74,7 @@ def test_never_more_than_wished_and_little_is_counted(
         return count(text)
 
     units = Units(texts, order[: len(texts) // 2 + 1])
-    found = fitted(" ".join(texts), units, draw=draw, wish=Wish(most_tokens), count=watched)
+    found = fit_units(" ".join(texts), units, draw=draw, wish=Wish(most_tokens), count=watched)
     assert len(counted) <= 60
     if found:
         assert count(found.text) <= most_tokens
@@ -83,26 +83,26 @@ def test_never_more_than_wished_and_little_is_counted(
 
 
 def test_a_clip_shows_start_end_and_words_and_says_how_much_is_missing() -> None:
-    assert clipped("a" * 50 + "b" * 100 + "c" * 50, 60) == "a" * 20 + "[160 characters left out]" + "c" * 20
-    assert clipped("abc", 3) == "abc"
-    assert clipped("x" * 97 + "ßtea" + "y" * 99, 60, terms=("", "sstea")) == (
+    assert clip("a" * 50 + "b" * 100 + "c" * 50, 60) == "a" * 20 + "[160 characters left out]" + "c" * 20
+    assert clip("abc", 3) == "abc"
+    assert clip("x" * 97 + "ßtea" + "y" * 99, 60, terms=("", "sstea")) == (
         f"{'x' * 20}[67 characters left out]{'x' * 10}ßtea{'y' * 6}[73 characters left out]{'y' * 20}"
     )
-    shown = clipped("x" * 900 + "zebra" + "y" * 900 + "quince" + "z" * 900, 120, terms=("quince", "zebra"))
+    shown = clip("x" * 900 + "zebra" + "y" * 900 + "quince" + "z" * 900, 120, terms=("quince", "zebra"))
     assert "xzebray" in shown
     assert "yquincez" in shown
 
 
 def test_a_word_at_an_end_needs_no_piece_of_its_own() -> None:
     line = "tea" + "x" * 197
-    assert clipped(line, 60, terms=("tea",)) == "tea" + "x" * 17 + "[160 characters left out]" + "x" * 20
+    assert clip(line, 60, terms=("tea",)) == "tea" + "x" * 17 + "[160 characters left out]" + "x" * 20
 
 
 @given(st.text("ab ß", max_size=300), st.integers(1, 60), st.lists(st.text("abs", max_size=4), max_size=3))
 def test_clipping_tells_how_much_is_gone_and_makes_nothing_longer(
     text: str, most_chars: int, terms: list[str]
 ) -> None:
-    shown = clipped(text, most_chars, terms=terms)
+    shown = clip(text, most_chars, terms=terms)
     gone = [int(number.replace(",", "")) for number in re.findall(r"\[([\d,]+) characters left out\]", shown)]
     rest = re.sub(r"\[[\d,]+ characters left out\]", "", shown)
     assert len(rest) + sum(gone) == len(text)

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink.json_columns import blocks, text_of
-from lading.shrink.json_decoding import value_of
-from lading.shrink.json_literals import minified, read
+from lading.shrink.json_columns import make_document, write_document, write_json
+from lading.shrink.json_reading import read, read_document
 from tests.growth import assert_linear
 
 words = st.text(max_size=5) | st.sampled_from(
@@ -48,17 +47,17 @@ def nested(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def columns(text: str) -> str:
-    return text_of(blocks(read(text)))
+    return write_document(make_document(read(text)))
 
 
 def back(text: str) -> str:
-    return minified(value_of(text))
+    return write_json(read_document(text))
 
 
 @given(st.recursive(scalars, nested, max_leaves=20) | shaped(st.recursive(scalars, nested, max_leaves=10)))
 def test_any_value_comes_back_with_its_order_of_keys(value: Any) -> None:
     text = json.dumps(value)
-    assert back(columns(text)) == minified(read(text))
+    assert back(columns(text)) == write_json(read(text))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_any_value_comes_back_with_its_order_of_keys(value: Any) -> None:
 )  # fmt: skip
 def test_forms(value: Any, text: str) -> None:
     assert columns(json.dumps(value)) == text
-    assert back(text) == minified(read(json.dumps(value)))
+    assert back(text) == write_json(read(json.dumps(value)))
 
 
 def test_numbers_stay_as_they_were_written() -> None:
@@ -123,5 +122,5 @@ def test_one_wide_object_does_not_widen_all_rows() -> None:
     text = rows(5_000)
     short = columns(text)
     assert len(short) < len(text)
-    assert back(short) == minified(read(text))
+    assert back(short) == write_json(read(text))
     assert_linear(columns, rows(500), text)

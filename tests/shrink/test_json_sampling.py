@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from lading.shrink import Shrunk, Wish
-from lading.shrink.json_sampling import SHRINKER, decode, reshape
-from lading.shrink.shrinking import reduced, shrunk
+from lading.shrink.json_sampling import SHRINKER
+from lading.shrink.shrinking import reduce, shrink
 
 WHOLE = "artifact://acme/s1/log/3"
 
@@ -26,12 +26,12 @@ def sampled(value: Any, most_tokens: int, *terms: str) -> str:
 
 
 def forms(text: str) -> dict[str, str]:
-    return {found.form: found.text for found in reshape(text)}
+    return {found.form: found.text for found in SHRINKER.reshape(text)}
 
 
 def test_a_table_alone_needs_no_count() -> None:
     assert forms('[{"a": 1}, {"a": 2}]') == {"json.rows": "a\n1\n2", "json.minified": '[{"a":1},{"a":2}]'}
-    assert decode("a\n1\n2", "json.rows") == '[{"a":1},{"a":2}]'
+    assert SHRINKER.decode("a\n1\n2", "json.rows") == '[{"a":1},{"a":2}]'
 
 
 def test_a_document_has_columns() -> None:
@@ -43,7 +43,7 @@ def test_json_lines_come_back_as_lines() -> None:
     text = '{"a": 1, "b": 1.50}\n\n{"a": 2, "b": 3}\n'
     assert forms(text)["json.rows-lines"] == "a,b\n1,1.50\n2,3"
     for form, short in forms(text).items():
-        assert decode(short, form) == '{"a":1,"b":1.50}\n{"a":2,"b":3}'
+        assert SHRINKER.decode(short, form) == '{"a":1,"b":1.50}\n{"a":2,"b":3}'
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_json_lines_come_back_as_lines() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_json_for_us_has_no_form(text: str) -> None:
-    assert list(reshape(text)) == []
+    assert list(SHRINKER.reshape(text)) == []
     assert SHRINKER.reduce(text, Wish(100), len) is None
-    assert shrunk(text, count=len, kind="json") is None
+    assert shrink(text, count=len, kind="json") is None
 
 
 def test_brackets_in_strings_are_no_levels() -> None:
@@ -71,7 +71,7 @@ def test_brackets_in_strings_are_no_levels() -> None:
 )  # fmt: skip
 def test_a_text_in_no_such_form_raises_value_error(text: str, form: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        decode(text, form)
+        SHRINKER.decode(text, form)
 
 
 def test_a_sample_has_header_columns_ends_and_the_place_of_the_whole() -> None:
@@ -120,7 +120,7 @@ def test_a_long_string_is_cut_around_what_is_asked_for() -> None:
 
 def test_a_value_cut_short_is_treated_as_lines() -> None:
     text = json.dumps(rows(100), indent=1)[:-30]
-    found = reduced(text, Wish(400, (), WHOLE), count=len, kind="json")
+    found = reduce(text, Wish(400, (), WHOLE), count=len, kind="json")
     assert found is not None
     assert found.form == "text.lines"
     assert WHOLE in found.text
@@ -128,6 +128,6 @@ def test_a_value_cut_short_is_treated_as_lines() -> None:
 
 def test_the_lossless_form_is_taken_where_it_fits() -> None:
     text = json.dumps(rows(20), indent=1)
-    found = reduced(text, Wish(1_000, (), WHOLE), count=len)
-    assert found == shrunk(text, count=len)
+    found = reduce(text, Wish(1_000, (), WHOLE), count=len)
+    assert found == shrink(text, count=len)
     assert found == Shrunk(forms(text)["json.rows"], "json.rows", True)

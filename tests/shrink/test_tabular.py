@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.shrink import Wish
-from lading.shrink.padding import with_padding, without_padding
-from lading.shrink.tabular import SHRINKER, decode, reshape
+from lading.shrink.padding import pad, unpad
+from lading.shrink.tabular import SHRINKER
 
 ROWS = [("1", "Ann", "PT", "5"), ("2", "Bo", "PT", "50"), ("3", "Cy", "PT", "7")]
 HEAD = ("id", "name", "land", "qty")
@@ -17,8 +17,8 @@ def written(mark: str, quote: str = "", newline: str = "\n") -> str:
 
 
 def only(text: str) -> tuple[str, str]:
-    [found] = reshape(text)
-    assert decode(found.text, found.form) == text
+    [found] = SHRINKER.reshape(text)
+    assert SHRINKER.decode(found.text, found.form) == text
     return found.form, found.text
 
 
@@ -67,7 +67,7 @@ def test_a_quoted_cell_may_hold_newlines_and_marks() -> None:
     ],
 )
 def test_where_nothing_can_be_given_back_as_it_was_there_is_no_form(text: str) -> None:
-    assert list(reshape(text)) == []
+    assert list(SHRINKER.reshape(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -86,31 +86,31 @@ def test_spaces_that_align_are_left_off(text: str, short: str) -> None:
 
 def test_a_width_that_nobody_wrote_is_no_padding() -> None:
     with pytest.raises(ValueError, match="padding"):
-        with_padding("[padding q9]\na|b")
+        pad("[padding q9]\na|b")
 
 
 @given(st.text("| !-ab\n[", max_size=60))
 def test_padding_comes_back(text: str) -> None:
-    short = without_padding(text)
-    assert short is None or with_padding(short) == text
+    short = unpad(text)
+    assert short is None or pad(short) == text
 
 
 @given(st.text(',;\t"=a1\n\r', max_size=60))
 def test_any_table_comes_back(text: str) -> None:
-    for found in reshape(text):
-        assert decode(found.text, found.form) == text
+    for found in SHRINKER.reshape(text):
+        assert SHRINKER.decode(found.text, found.form) == text
 
 
 @pytest.mark.parametrize("text", ["a,b=1,c\n1,2\n3", "a,b=1,c\n1\n2"])
 def test_rows_that_do_not_fit_their_header_raise_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="zip"):
-        decode(text, "table.columns")
+        SHRINKER.decode(text, "table.columns")
 
 
 @pytest.mark.parametrize("form", ["table.sampled", "table.other"])
 def test_a_lossy_form_cannot_be_decoded(form: str) -> None:
     with pytest.raises(ValueError, match=form):
-        decode("a,b", form)
+        SHRINKER.decode("a,b", form)
 
 
 def test_a_sample_has_header_columns_and_what_matters() -> None:

@@ -3,37 +3,40 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink.terms import matches, spans
+from lading.shrink.terms import find_spans, find_units
 
 
 def test_the_rarest_word_comes_first_and_the_best_unit_of_each() -> None:
     units = ["a ship", "a Ship and a zebra", "ships", "ship at zebra crossing 9", "nothing"]
-    found = matches(units, ["ship", "zebra", "crossing", "Missing", "", " "])
+    found = find_units(units, ["ship", "zebra", "crossing", "Missing", "", " "])
     assert found.first == (3,)
     assert found.others == (1, 0, 2)
 
 
 def test_short_words_match_as_words_only() -> None:
-    found = matches(["width", "the id", "id_of", "idle", "(ID)"], ["id"])
+    found = find_units(["width", "the id", "id_of", "idle", "(ID)"], ["id"])
     assert (found.first, found.others) == ((1,), (2, 4))
-    assert matches(["港口的船"], ["船"]).first == (0,)
-    assert spans("id idle", ["id"], each=5) == [(0, 2)]
+    assert find_units(["港口的船"], ["船"]).first == (0,)
+    assert find_spans("id idle", ["id"], each=5) == [(0, 2)]
 
 
 def test_a_word_that_stands_nearly_everywhere_tells_nothing() -> None:
     units = ["pot"] * 40 + ["teapot of tea"] * 10
-    assert matches(units, ["pot", "tea"]).first == (40,)
-    assert matches(["tea"] * 16, ["tea"]).others == tuple(range(1, 16))
+    assert find_units(units, ["pot", "tea"]).first == (40,)
+    assert find_units(["tea"] * 16, ["tea"]).others == tuple(range(1, 16))
 
 
 def test_places_are_those_of_the_text_where_folding_makes_it_longer() -> None:
     text = "ß" * 5_000 + "Straße" + "ŉ" * 100 + "ZEBRA"
-    assert [text[start:end] for start, end in spans(text, ["strasse"[:-1], "zebra"], each=1)] == ["Straße", "ZEBRA"]
+    assert [text[start:end] for start, end in find_spans(text, ["strasse"[:-1], "zebra"], each=1)] == [
+        "Straße",
+        "ZEBRA",
+    ]
 
 
 @given(st.text("aßİŉb ", max_size=60), st.text("asb", min_size=4, max_size=5))
 def test_each_place_is_found_in_order(text: str, term: str) -> None:
-    found = spans(text, [term], each=3)
+    found = find_spans(text, [term], each=3)
     assert found == sorted(found)
     assert len(found) == min(text.casefold().count(term), 3)
     for start, _ in found:

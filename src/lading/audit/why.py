@@ -23,7 +23,7 @@ from lading.messages import Conversation, Message
 from lading.models.profiles import Detail
 from lading.request.manifest import Manifest
 from lading.request.tools import reduce_tools
-from lading.shrink.folding import shared_start
+from lading.shrink.folding import count_shared
 from lading.stores import SessionStore
 from lading.wire import WIRES, find_wire
 
@@ -328,4 +328,4 @@ class _Search:
 
 def _cuts(raw: str, kept: str) -> tuple[int, int]:
     """Where the start that two strings share ends in the first, and where the end that they share begins."""
-    return shared_start(raw, kept), len(raw) - shared_start(raw[::-1], kept[::-1])
+    return count_shared(raw, kept), len(raw) - count_shared(raw[::-1], kept[::-1])

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from lading.clients.conversations import Conversations
 from lading.clients.lading import Lading
 from lading.clients.transport import carried_by
-from lading.clients.wrapping import Wrapping
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
+from lading.exchange.conversations import Conversations
+from lading.exchange.wrapping import Wrapping
 from lading.session.options import DEFAULTS, SessionOptions, check_opening
 from lading.stores import SessionStore
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from lading.addresses import check_name
-from lading.clients.conversations import Conversations
 from lading.clients.transport import SESSION_HEADER
+from lading.exchange.conversations import Conversations
 from lading.session.session import Session
 
 C = TypeVar("C")

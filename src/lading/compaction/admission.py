@@ -22,7 +22,7 @@ from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, Part, Text, ToolResult, is_spoken, user_text
 from lading.shrink import Shrunk, Wish
-from lading.shrink.shrinking import reduced, shrunk
+from lading.shrink.shrinking import reduce, shrink
 
 ADMISSION_SHARE = 0.8
 """A single result, or call, above this share of the room is cut before it is sent."""
@@ -116,10 +116,10 @@ def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | Non
     tokens = pressure.count(Message("tool", (result,)))
     if tokens <= RESHAPED_TOKENS and tokens <= wish.most_tokens:
         return None
-    whole = shrunk(result.text, count=count)
+    whole = shrink(result.text, count=count)
     if whole and count(whole.text) <= min(tokens * (1 - LEAST_GAIN), wish.most_tokens):
         return whole
-    return reduced(result.text, wish, count=count) if tokens > wish.most_tokens else None
+    return reduce(result.text, wish, count=count) if tokens > wish.most_tokens else None
 
 
 def _caps(view: View, pressure: Pressure) -> tuple[int, int]:

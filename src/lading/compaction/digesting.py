@@ -18,7 +18,7 @@ from lading.history.log import Draft
 from lading.history.view import Item, View
 from lading.messages import Message, Part, Text, ToolResult, user_text
 from lading.shrink import Wish
-from lading.shrink.shrinking import reduced
+from lading.shrink.shrinking import reduce
 
 LARGE_TOKENS = 1_000
 USED_ROUNDS = 3
@@ -90,7 +90,7 @@ def _shorter(part: Part, text: str, pointer: str, wanted: tuple[str, ...], press
     tokens = count(text)
     of = f" of {named(part.name)}" if part.name else ""
     note = f"[Excerpt of a result{of} ({tokens:,} tokens, {len(text.splitlines()):,} lines). Original: {pointer}]"
-    lines = reduced(text, Wish(_most_tokens(count(part.text)), wanted), count=count)
+    lines = reduce(text, Wish(_most_tokens(count(part.text)), wanted), count=count)
     return replace(part, parts=(Text(f"{note}\n{lines.text}" if lines else note),))
 
 

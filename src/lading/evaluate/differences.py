@@ -16,7 +16,7 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.audit.snapshots import Shown, Snapshot
 from lading.history.log import Edit
-from lading.shrink.folding import shared_start
+from lading.shrink.folding import count_shared
 
 Cause: TypeAlias = Literal["nothing", "growth", "frame", "tools", "system", "fields", "edit", "history", "wire"]
 """nothing: the bytes are equal; growth: messages were added at the end; frame: another wire or model;
@@ -184,7 +184,7 @@ def _told(edit: Edit) -> str:
 def _parting(one: Snapshot, other: Snapshot) -> Parting | None:
     if one.body == other.body:
         return None
-    offset = shared_start(one.body, other.body)
+    offset = count_shared(one.body, other.body)
     paths = [_path_at({**of.envelope, "messages": list(of.messages)}, offset) for of in (other, one)]
     path = next((path for path in paths if path not in ("", "messages")), "messages")
     return Parting(offset, path, _around(one.body, offset), _around(other.body, offset))

@@ -22,7 +22,7 @@ from lading.evaluate.quoting import Quotes
 from lading.evaluate.value_recall import Places, Texts, find_identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import essence
-from lading.shrink.shrinking import decoded
+from lading.shrink.shrinking import decode
 
 _MOST_LONG_LINES = 100
 """Of a shortened result: so many lines that are no whole line of the original are looked for inside of it."""
@@ -186,7 +186,7 @@ def _decodes(shown: ToolResult, said: ToolResult) -> bool:
     if note is None or others[0] != others[1]:
         return False
     try:
-        text = decoded(shown.text[note.end() :], note[1])
+        text = decode(shown.text[note.end() :], note[1])
         return text == whole or (note[1].startswith("json.") and bool(_json(text) == _json(whole)))
     except ValueError:
         return False

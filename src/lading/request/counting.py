@@ -12,7 +12,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from lading.messages import Message
+from lading.messages import Message, Text
 from lading.models.card import Card
 from lading.tokens import Counter
 from lading.tokens.meter import Meter
@@ -24,7 +24,7 @@ def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], i
     writes_as_it_came = card.conduct.dialect == "first_party"
 
     def count(message: Message) -> int:
-        if writes_as_it_came and message.origin == wire.name:
+        if writes_as_it_came and (message.origin == wire.name or _is_a_users_text(message)):
             return meter.count_message(message)
         written = wire.decode({"messages": wire.encode_group([message], card)})
         # Most texts are the same in both.
@@ -32,6 +32,11 @@ def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], i
         return max(once.count_message(message), sum(map(once.count_message, written.messages)))
 
     return count
+
+
+def _is_a_users_text(message: Message) -> bool:
+    """Whether every wire writes the message as its one text."""
+    return message.role == "user" and len(message.parts) == 1 and type(message.parts[0]) is Text
 
 
 class _EachOnce:

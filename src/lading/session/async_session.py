@@ -86,11 +86,11 @@ class AsyncSession:
         await self.close()
 
 
-async def in_thread(step: Callable[[], Result], *, undo: Callable[[Result], object] = lambda _: None) -> Result:
+async def in_thread(step: Callable[[], Result]) -> Result:
     """Run a step in a thread, which may await on this loop what it has to ask.
 
     A caller who is cancelled waits until the thread has ended, so that nothing works on a session which the next
-    caller already uses. ``undo`` is given the result that nobody waits for any more.
+    caller already uses.
     """
     loop, asked = get_running_loop(), list[Future[Summarised]]()
     is_given_up = False
@@ -113,8 +113,8 @@ async def in_thread(step: Callable[[], Result], *, undo: Callable[[Result], obje
         while not running.done():
             with suppress(CancelledError):
                 await wait({running})
-        if running.exception() is None:
-            undo(running.result())
+        # An error that is asked for is not reported as one that nobody saw.
+        running.exception()
         raise
     finally:
         AWAIT.reset(token)

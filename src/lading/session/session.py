@@ -361,9 +361,7 @@ class Session:
         """
         found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
-            raise cause or InputError(
-                "The error does not say that a prompt is too long; retry() is for those only."
-            )
+            raise cause or InputError("The error does not say that a prompt is too long; retry() is for that only.")
         with self._lock:
             if self._last is None:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")

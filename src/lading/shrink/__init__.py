@@ -1,45 +1,67 @@
-"""Shrinkers: a text of one content type in fewer tokens. One file per content type; pure.
+"""Shrinkers: express a text of one content type in fewer tokens. One file per content type; pure.
 
 A lossless form decodes to the same content; a lossy one says in place what it left out. The smallest
 candidate wins, and nothing is ever larger than what came in. To add one, write a module with a ``Shrinker``
-value and one line in ``SHRINKERS``.
+and one line in ``SHRINKERS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
+
+from lading.registry import lookup
 
 Count: TypeAlias = Callable[[str], int]
 """Tokens of a text."""
 
 SHRINKERS: dict[str, str] = {
+    "empty": "lading.shrink.lines:EMPTY",
     "blob": "lading.shrink.blobs:SHRINKER",
-    "code": "lading.shrink.code:SHRINKER",
-    "diff": "lading.shrink.diffs:SHRINKER",
-    "html": "lading.shrink.markup:SHRINKER",
     "json": "lading.shrink.json_sampling:SHRINKER",
-    "listing": "lading.shrink.listings:SHRINKER",
-    "log": "lading.shrink.logs:SHRINKER",
-    "prose": "lading.shrink.prose:SHRINKER",
-    "table": "lading.shrink.tabular:SHRINKER",
+    "diff": "lading.shrink.diffs:SHRINKER",
     "trace": "lading.shrink.traces:SHRINKER",
+    "html": "lading.shrink.markup:SHRINKER",
+    "log": "lading.shrink.logs:SHRINKER",
+    "search": "lading.shrink.lines:SEARCH",
+    "listing": "lading.shrink.listings:SHRINKER",
+    "code": "lading.shrink.code:SHRINKER",
+    "table": "lading.shrink.tabular:SHRINKER",
+    "prose": "lading.shrink.prose:SHRINKER",
+    "text": "lading.shrink.lines:SHRINKER",
 }
-"""The shrinker of each content type (``contenttypes.content_type``), as a dotted path; what has none here goes to
-``lading.shrink.lines``."""
+"""The shrinker of each content type, in the order in which they are asked whether a text is theirs."""
 
 
 class Wish(Struct, frozen=True):
-    """What a lossy form must keep to."""
+    """Requirements on a lossy form."""
 
     most_tokens: int
     """No form is larger, its note included."""
     terms: tuple[str, ...] = ()
-    """Words of the request, casefolded: what holds one of them stays before anything else."""
+    """Words of the request, casefolded: text that holds one of them stays before anything else."""
     whole: str = ""
-    """Where the whole is; stands in the note where it is given."""
+    """Address of the original, for the note; may be empty."""
+
+
+class Sample(Struct, frozen=True):
+    """The parts of a text by which its content type is recognised."""
+
+    text: str
+    """All of it. Search only ``head``, ``tail`` and ``lines``: this may be megabytes."""
+    head: str
+    """Its start, without colours."""
+    tail: str
+    lines: tuple[str, ...]
+    """The first lines that are not empty, without the line numbers of file viewers. Lines of thousands of
+    characters are left out: no log, listing or source that people write has them."""
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """Compute the share of the lines in which the pattern is found; 0 when there are no lines."""
+        return sum(pattern.search(line) is not None for line in self.lines) / max(len(self.lines), 1)
 
 
 class Shrunk(Struct, frozen=True):
@@ -47,32 +69,30 @@ class Shrunk(Struct, frozen=True):
 
     text: str
     form: str
-    """Name of the form, such as ``json.columns``; decoders go by it."""
-    lossless: bool
-
-
-def _nothing(_text: str) -> Iterable[Shrunk]:
-    return ()
-
-
-def _refuse(_text: str, form: str) -> str:
-    raise ValueError(f"{form!r} is no lossless form")
-
-
-def only(form: str, decode: Callable[[str], str]) -> Callable[[str, str], str]:
-    """The decoder of a shrinker with one lossless form."""
-    return lambda text, given: decode(text) if given == form else _refuse(text, given)
+    """Name of the form, such as ``json.columns``: the shrinker's name comes first, decoders go by it."""
+    lossless: bool = False
 
 
 class Shrinker(Struct, frozen=True):
-    """What can be done for one content type, as functions of the text alone."""
+    """The functions of one content type. All are pure."""
 
     name: str
+    recognises: Callable[[Sample], bool]
     reduce: Callable[[str, Wish, Count], Shrunk | None]
-    """The lossy form that keeps most within the wish; None where the text is no such content, fits as it is, or
-    nothing of it fits."""
-    reshape: Callable[[str], Iterable[Shrunk]] = _nothing
-    """Lossless candidates, in no order; none where the text is no such content."""
-    decode: Callable[[str, str], str] = _refuse
-    """(text, form) of a lossless candidate, back to the content: the same text, or an equal JSON value. Raises
-    ValueError for another form."""
+    """Keep as much as the wish allows; None where the text is no such content, fits as it is, or nothing fits."""
+    reshape: Callable[[str], Iterable[Shrunk]] = lambda _: ()
+    """Give the lossless candidates, in no order; none where the text is no such content."""
+    decoders: Mapping[str, Callable[[str], str]] = {}
+    """For each lossless form: back to the same text, or to an equal JSON value."""
+
+    def decode(self, text: str, form: str) -> str:
+        """Decode a lossless candidate. Raises ValueError for another form, or a text that is not in it."""
+        if form not in self.decoders:
+            raise ValueError(f"{form!r} is no lossless form")
+        return self.decoders[form](text)
+
+
+def shrinker(name: str) -> Shrinker:
+    """Find the shrinker of that name, entry point or dotted path. Raises UnknownName."""
+    found: Shrinker = lookup(SHRINKERS, name, kind="shrinker", type_=Shrinker)
+    return found

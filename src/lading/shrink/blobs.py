@@ -1,18 +1,19 @@
-"""Base64, hex and bytes that are no text: what they are, how large, and the text around them."""
+"""Replace base64, hex and bytes that are no text by notes of what they are and how large; keep the text around."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from base64 import b64decode
-from collections.abc import Sequence
 from itertools import groupby
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.contenttypes import is_unreadable
-from lading.shrink.keeping import END, ERROR, Lines, keep, plain_lines, ranked
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.keeping import Line, Lines, Rank, keep, rank_lines, split_lines
 
 _LEAST_CHARS = 300
+_ANY_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_LEAST_CHARS},}}")
+_READABLE = bytes({*range(0x20, 0x100), *b"\t\n\r\f\x1b"})
+"""Every byte of UTF-8 that is no control character."""
 _LETTERS = "A-Za-z0-9+/_-"
 _RUN = re.compile(
     rf"(?<![{_LETTERS}])(?:[{_LETTERS}]{{{_LEAST_CHARS},}}|(?:[{_LETTERS}]{{48,}}\r?\n){{3,}}[{_LETTERS}]*)={{0,2}}"
@@ -46,7 +47,7 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"wOFF", "WOFF font"),
     (b"\x30\x82", "DER, such as a certificate or a key"),
 )
-"""What a file starts with, and what it is then."""
+"""The first bytes of a file, and its type."""
 _RIFF = {b"WEBP": "WebP image", b"WAVE": "WAV", b"AVI ": "AVI"}
 _LEAST_LETTERS = 8
 """A run of fewer different letters is a ruler or a filler."""
@@ -57,36 +58,47 @@ _NOTE = " left out: "
 _MOST_JPEG_SEGMENTS = 64
 
 
+def _is_blob(sample: Sample) -> bool:
+    """Recognise base64, or bytes that are no text."""
+    # The pattern may start anywhere, which is slow, and few texts have a word so long.
+    longest = max(map(len, sample.head.split()), default=0)
+    runs = sum(map(len, _ANY_RUN.findall(sample.head))) if longest >= _LEAST_CHARS else 0
+    return runs > len(sample.head) / 2 or _is_unreadable(sample.head, share=0.05)
+
+
+def _is_unreadable(text: str, *, share: float) -> bool:
+    """Tell whether more than that share of the text are bytes that are no text."""
+    controls = text.encode("utf-8", "surrogatepass").translate(None, _READABLE)
+    return len(controls) + text.count("\ufffd") > len(text) * share
+
+
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    bare = _RUN.sub(_note_of_run, text)
-    lines = plain_lines(bare)
+    bare = _RUN.sub(_describe_run, text)
+    texts = split_lines(bare)
     ranks = [
-        ERROR if _NOTE in line and rank > ERROR else rank
-        for line, rank in zip(lines, ranked(lines, wish.terms), strict=True)
+        Rank.ERROR if _NOTE in line and rank > Rank.ERROR else rank
+        for line, rank in zip(texts, rank_lines(texts, wish.terms), strict=True)
     ]
-    is_lost = [
-        rank >= END and is_unreadable(line, share=_LOST_SHARE) for line, rank in zip(lines, ranks, strict=True)
-    ]
-    texts: list[str] = []
-    kept_ranks: list[int] = []
-    sizes: list[int] = []
-    for lost, run in groupby(range(len(lines)), key=is_lost.__getitem__):
-        places = list(run)
-        group = [lines[place] for place in places]
-        texts += [_note_of_bytes(group)] if lost else group
-        kept_ranks += [ERROR] if lost else (ranks[place] for place in places)
-        sizes += [len(group)] if lost else [1] * len(group)
-    if bare == text and texts == lines:
+    lines = Lines(texts, ranks, "blob.notes")
+    rows: list[Line] = []
+    for is_lost, run in groupby(lines.rows(), key=_is_lost):
+        group = list(run)
+        note = _describe_bytes("\n".join([line.text for line in group])) if is_lost else ""
+        rows += [Line(note, Rank.ERROR, len(group))] if is_lost else group
+    if bare == text and [row.text for row in rows] == texts:
         return None
-    kept = keep(text, Lines(texts, kept_ranks, sizes), wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "blob.notes", lossless=False)
+    return keep(text, lines.with_rows(rows), wish=wish, count=count)
 
 
-SHRINKER = Shrinker("blob", _reduce)
+SHRINKER = Shrinker("blob", _is_blob, _reduce)
 
 
-def kind_of_file(data: bytes) -> str:
-    """What the bytes are, by how they start, images with their size in pixels; empty when that is not known."""
+def _is_lost(line: Line) -> bool:
+    return line.rank >= Rank.END and _is_unreadable(line.text, share=_LOST_SHARE)
+
+
+def describe_file(data: bytes) -> str:
+    """Name the type of the bytes by how they start, with the size of images in pixels; empty when it is unknown."""
     kind = next((kind for start, kind in MAGIC if data.startswith(start)), "")
     if data.startswith(b"RIFF"):
         kind = _RIFF.get(data[8:12], "")
@@ -97,7 +109,7 @@ def kind_of_file(data: bytes) -> str:
 
 
 def _pixels(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG, GIF or JPEG."""
+    """Read width and height of a PNG, GIF or JPEG."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
         return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     if data.startswith(b"GIF8") and len(data) >= 10:
@@ -113,7 +125,7 @@ def _pixels(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _note_of_run(found: re.Match[str]) -> str:
+def _describe_run(found: re.Match[str]) -> str:
     run = found[0]
     letters = "".join(run.split())
     first_line = run.split(maxsplit=1)[0]
@@ -125,7 +137,7 @@ def _note_of_run(found: re.Match[str]) -> str:
     data = bytes.fromhex(letters[: len(letters) // 2 * 2]) if is_hex else _base64(letters)
     # A wrapped run may end with the end of its last line, which is not part of it.
     end = run[len(run.rstrip("\r\n")) :]
-    return f"[{'hex' if is_hex else 'base64'} left out: {_description(data)}]{end}"
+    return f"[{'hex' if is_hex else 'base64'} left out: {_describe(data)}]{end}"
 
 
 def _base64(letters: str) -> bytes:
@@ -134,17 +146,16 @@ def _base64(letters: str) -> bytes:
     return b64decode(bare + "=" * (-len(bare) % 4))
 
 
-def _description(data: bytes) -> str:
+def _describe(data: bytes) -> str:
     start = data[:_SHOWN_CHARS]
-    kind = kind_of_file(data)
-    if not kind and start.isascii() and not is_unreadable(start.decode(), share=_LOST_SHARE):
+    kind = describe_file(data)
+    if not kind and start.isascii() and not _is_unreadable(start.decode(), share=_LOST_SHARE):
         kind = f"text {start.decode()!r}"
     digest = hashlib.sha256(data).hexdigest()[:12]
     return ", ".join(piece for piece in (kind, f"{len(data):,} bytes", f"sha256 {digest}") if piece)
 
 
-def _note_of_bytes(lines: Sequence[str]) -> str:
-    text = "\n".join(lines)
+def _describe_bytes(text: str) -> str:
     starts = ((start.decode("utf-8", "replace").replace("\r\n", "\n"), kind) for start, kind in MAGIC)
     kind = next((kind for start, kind in starts if text.startswith(start)), "no text")
     return f"[bytes left out: {kind}, {len(text):,} characters]"

@@ -1,4 +1,4 @@
-"""Source text: an outline with line numbers first, then bodies, best first."""
+"""Shrink source text: an outline with line numbers first, then bodies, best first."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from itertools import chain, groupby
 
 from msgspec.structs import replace
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish, only
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
 from lading.shrink.contenttypes import content_type
-from lading.shrink.fitting import Kept, Units, fitted
-from lading.shrink.line_numbers import lines, padded, unpadded
-from lading.shrink.notes import gap, heading, share
+from lading.shrink.fitting import Kept, Units, fit_units, gap_note, heading, ratio
+from lading.shrink.folding import verify
 from lading.shrink.outlines import Definition
-from lading.shrink.sourcetext import Source, read
-from lading.shrink.terms import Matches, matches
+from lading.shrink.sourcetext import Source, read_source
+from lading.shrink.terms import Matches, find_units
 
 _MOST_LINE_CHARS = 400
 _MOST_FIRST = 16
@@ -26,44 +25,64 @@ _AROUND = 2
 """Lines kept before and after one that holds a word, where the whole body is too long."""
 
 _GAP_CHARS = 12
-_GUTTER_FORM = "code.gutter"
+_PADDED = re.compile(r"^ +(?=[0-9]+[\t→])", re.MULTILINE)
+_UNPADDED = re.compile(r"^[0-9]+(?=[\t→])", re.MULTILINE)
+_WIDTH = 6
+_CODE_LINE = re.compile(
+    r"^\s*(?:(?:async )?def |class \w|(?:from \S+ )?import |return\b|(?:if|elif|else|for|while)\b.*[:{]$"
+    r"|try:|except\b|raise |with .*:$|@\w|(?:export |default |async )*function\b|export |(?:const|let|var) \w"
+    r"|(?:public|private|protected|static)\b|#include|package \w|func |(?:pub )?(?:fn|struct|enum|impl) |use \w+::"
+    r"|//|/\*|\*/|\* |#!|\"\"\"|'''|[\w.\[\]]+ (?:[-+*/|&]?=|:=) \S)|[{};]\s*$|\)\s*[:{]$|=>\s*\{?$"
+)
+_INDENTED = re.compile(r"^(?: {2,}|\t)")
 _LOOSE = re.compile(r"[^\s)}\];].*\w")
 _MARKED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|raise|throws?|panic)\b")
 
 
-def _reshape(text: str) -> list[Shrunk]:
-    """The text without the blanks before the line numbers of ``cat -n``."""
-    shorter = unpadded(text)
-    return [] if shorter is None else [Shrunk(shorter, _GUTTER_FORM, lossless=True)]
+def _is_code(sample: Sample) -> bool:
+    if len(sample.lines) < 3:
+        return False
+    share = sample.share(_CODE_LINE)
+    return share >= 0.3 or (share >= 0.15 and sample.share(_INDENTED) >= 0.5)
+
+
+def _unpad_numbers(text: str) -> Iterator[Shrunk]:
+    """Leave out the blanks before the line numbers of ``cat -n``."""
+    return verify(text, {"code.gutter": _PADDED.sub("", text)}, decoders=SHRINKER.decoders)
+
+
+def _pad_numbers(text: str) -> str:
+    """Write line numbers six wide, as ``cat -n`` does."""
+    return _UNPADDED.sub(lambda match: match.group().rjust(_WIDTH), text)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Signatures, imports and first lines of documentation with line numbers; bodies as room is left, those with
-    words of the request first. Names alone where the outline is too long."""
-    source = read(lines(text))
+    """Keep signatures, imports and first lines of documentation with line numbers; bodies as room is left, those
+    with words of the request first. Keep names alone where the outline is too long."""
+    source = read_source(text)
     if not source.definitions and content_type(text) != "code":
         return None
     texts = [line.text for line in source.lines]
-    found = matches(texts, wish.terms)
+    found = find_units(texts, wish.terms)
     hits = (*found.first, *found.others)
     # A line that holds a word of the request is shown as it is.
     source = replace(source, folds={at: fold for at, fold in source.folds.items() if at not in hits})
     folded = [source.folds[at].text if at in source.folds else line for at, line in enumerate(texts)]
     order = dict.fromkeys(chain.from_iterable(_pieces(source, found)))
     units = Units(folded, [*order], most_chars=_MOST_LINE_CHARS, gap_chars=_GAP_CHARS)
-    best = fitted(text, units, draw=lambda kept: _outline(source, kept, wish), wish=wish, count=count)
+    best = fit_units(text, units, draw=lambda kept: _draw_outline(source, kept, wish), wish=wish, count=count)
     top = {one.start: one.name for one in source.definitions if one.depth == 0}
     if best and best.kept.keys() >= top.keys():
-        return Shrunk(best.text, "code.outline", lossless=False)
+        return Shrunk(best.text, "code.outline")
     names = top.keys() - set(hits)
     order = dict.fromkeys((*hits[:_MOST_FIRST], *sorted(names), *hits))
     units = Units([top[at] if at in names else line for at, line in enumerate(texts)], [*order])
-    best = fitted(text, units, draw=lambda kept: _named(source, kept, names, wish), wish=wish, count=count)
-    return Shrunk(best.text, "code.names", lossless=False) if best else None
+    best = fit_units(text, units, draw=lambda kept: _draw_names(source, kept, names, wish), wish=wish, count=count)
+    return Shrunk(best.text, "code.names") if best else None
 
 
 def _pieces(source: Source, found: Matches) -> Iterator[Iterable[int]]:
-    """Lines, best first."""
+    """Order lines, best first."""
     bodies = _bodies(source)
     owners = {line: start for start, body in bodies.items() for line in body}
     hits = (*found.first, *found.others)
@@ -79,11 +98,11 @@ def _pieces(source: Source, found: Matches) -> Iterator[Iterable[int]]:
     yield (at for at in seen if at not in owners and _LOOSE.match(source.lines[at].text))
     types = {definition.start for definition in source.definitions if definition.is_type}
     yield from sorted(bodies.values(), key=lambda body: (owners[body[0]] not in types, len(body), body[0]))
-    yield (at for at in seen if source.written_in(at, at + 1))
+    yield (at for at in seen if source.count_written(at, at + 1))
 
 
 def _heads(source: Source) -> Iterator[Iterable[int]]:
-    """What makes the outline: signatures by depth, words of the viewer, imports, documentation."""
+    """Give the lines of the outline: signatures by depth, words of the viewer, imports, documentation."""
     for definition in sorted(source.definitions, key=lambda one: (one.depth, one.start)):
         yield range(definition.start, definition.head_end + 1)
     yield (at for at, line in enumerate(source.lines) if line.is_foreign and line.text.strip())
@@ -92,7 +111,7 @@ def _heads(source: Source) -> Iterator[Iterable[int]]:
 
 
 def _bodies(source: Source) -> dict[int, list[int]]:
-    """The lines of each definition, by its first, without its signature and the definitions inside it."""
+    """Map the first line of each definition to its lines without its signature and the definitions inside it."""
     owner: dict[int, Definition] = {}
     for definition in source.definitions:
         owner.update(dict.fromkeys(range(definition.start, definition.end + 1), definition))
@@ -103,7 +122,7 @@ def _bodies(source: Source) -> dict[int, list[int]]:
     return bodies
 
 
-def _outline(source: Source, kept: Kept, wish: Wish) -> str:
+def _draw_outline(source: Source, kept: Kept, wish: Wish) -> str:
     heads = {definition.start for definition in source.definitions}
     shown: list[str] = []
     after, last = 0, -2
@@ -117,17 +136,17 @@ def _outline(source: Source, kept: Kept, wish: Wish) -> str:
             shown.append(gutter + text)
     shown += _gap(source, after, len(source.lines))
     total = len(source.written)
-    left = share(total - sum(source.written_in(at, at + 1) for at in kept), total, of="lines")
+    left = ratio(total - sum(source.count_written(at, at + 1) for at in kept), total, of="lines")
     return "\n".join([heading(left, wish=wish, title="Source with line numbers"), *shown])
 
 
 def _gap(source: Source, start: int, end: int) -> list[str]:
-    """What stands for the lines left out; nothing for blank ones."""
-    return [gap(end - start, "line")] if source.written_in(start, end) else []
+    """Write the note for lines left out; nothing for blank ones."""
+    return [gap_note(end - start, "line")] if source.count_written(start, end) else []
 
 
-def _named(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> str:
-    left = share(len(names - kept.keys()), len(names), of="definitions")
+def _draw_names(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> str:
+    left = ratio(len(names - kept.keys()), len(names), of="definitions")
     title = "Definitions by line and name"
     parts = [heading(left, "all else", wish=wish, title=title)]
     for is_name, group in groupby(kept.items(), key=lambda pair: pair[0] in names):
@@ -136,4 +155,4 @@ def _named(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> s
     return "\n".join(parts)
 
 
-SHRINKER = Shrinker("code", _reduce, _reshape, only(_GUTTER_FORM, padded))
+SHRINKER = Shrinker("code", _is_code, _reduce, _unpad_numbers, {"code.gutter": _pad_numbers})

@@ -1,4 +1,4 @@
-"""Unified diffs: files with how much changed in each, then changed lines before what is around them."""
+"""Shrink unified diffs: files with how much changed in each, then changed lines before what is around them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish, only
-from lading.shrink.folding import proven
-from lading.shrink.keeping import EDGE, ERROR, RARE, REST, Lines, keep, plain_lines, with_terms, without
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.folding import verify
+from lading.shrink.keeping import Lines, Rank, keep, merge_rank, rank_terms, split_lines
+from lading.shrink.terms import plural
 
-FORM = "diff.headers"
-
+_START = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
 _NAMES = re.compile(r"^(diff --git (\S+) (\S+)\n(?:index .*\n)?)--- \2\n\+\+\+ \3\n(?=@@ )", re.MULTILINE)
 _NO_NAMES = re.compile(r"^(diff --git (\S+) (\S+)\n(?:index .*\n)?)(?=@@ )", re.MULTILINE)
 _GENERATED = re.compile(
@@ -26,21 +26,21 @@ _HEADER_LINE = re.compile(
     r"index |[-+]{3} |(?:new|deleted|old) (?:file )?mode |(?:dis)?similarity |Binary |GIT binary"
 )
 
-_FILE_LIST = ERROR
-_NOTE = ERROR + 20
-_WORDS = ERROR + 30
+_FILE_LIST = Rank.ERROR
+_NOTE = Rank.ERROR + 20
+_WORDS = Rank.ERROR + 30
 """What stands above the first file, such as the message of a commit."""
-_CHANGE = RARE
-_CONTEXT = REST
-_WITH_TERM = {_CHANGE: ERROR + 10, _CONTEXT: EDGE}
+_CHANGE = Rank.RARE
+_CONTEXT = Rank.REST
+_WITH_TERM = {_CHANGE: Rank.ERROR + 10, _CONTEXT: Rank.EDGE}
 """What becomes of ranks in a hunk that holds a term."""
-_HEADER = REST + 50
-_GENERATED_LINE = REST + 60
+_HEADER = Rank.REST + 50
+_GENERATED_LINE = Rank.REST + 60
 _FIRST_FILES = 100
 
 
 class _File(Struct):
-    """A file of the diff."""
+    """A file in the diff."""
 
     name: str
     is_generated: bool = False
@@ -49,7 +49,7 @@ class _File(Struct):
 
 
 class _Walk(Struct):
-    """Where a walk down the diff is, and what it found. Ranks are those of all lines so far."""
+    """The state of a walk down the diff. Ranks are those of all lines so far."""
 
     ranks: list[int] = []
     under: list[int] = []
@@ -61,43 +61,58 @@ class _Walk(Struct):
     """Lines of the hunk that are still to come."""
 
 
+def _is_diff(sample: Sample) -> bool:
+    return ("@@ " in sample.head or "diff --git " in sample.head) and _START.search(sample.head) is not None
+
+
 def _reshape(text: str) -> Iterator[Shrunk]:
-    return proven(text, Shrunk(_NAMES.sub(r"\1", text), FORM, lossless=True), decode=only(FORM, _named))
+    """Leave out the lines of names that a header repeats."""
+    return verify(text, {"diff.headers": _NAMES.sub(r"\1", text)}, decoders=SHRINKER.decoders)
 
 
-def _named(text: str) -> str:
-    """The text with the lines of names that a header tells already."""
+def _restore_names(text: str) -> str:
     return _NO_NAMES.sub(r"\1--- \2\n+++ \3\n", text)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    texts = plain_lines(text)
-    walk = _walked(texts)
-    if not walk.files:
+    texts = split_lines(text)
+    walk = _walk(texts)
+    files = walk.files
+    if not files:
         return None
-    ranks = _with_neighbours(with_terms(texts, walk.ranks, terms=wish.terms), walk.under)
-    listed = walk.files if len(walk.files) > 1 else []
-    changes = without(
-        Lines(texts, ranks, under=walk.under), _GENERATED_LINE, about="generated content", note_rank=_NOTE
+    ranks = _rank_neighbours(rank_terms(texts, walk.ranks, terms=wish.terms), walk.under)
+    listed = files if len(files) > 1 else []
+    first = len(listed)
+    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    lines = Lines(
+        [*(f"{file.name} +{file.added} -{file.removed}" for file in listed), *texts],
+        [*(_FILE_LIST if place < _FIRST_FILES else Rank.EDGE for place in range(first)), *ranks],
+        "diff.changes",
+        sizes=[0] * first + [1] * len(texts),
+        under=[-1] * first + [place + first if place >= 0 else -1 for place in walk.under],
+        entries="files",
+        unnoted_from=_CONTEXT,
+        title=f"Diff of {plural(len(files), 'file')}, +{added:,} -{removed:,}; "
+        "no note stands where only lines around changes are left out",
     )
-    kept = keep(text, _below_list(listed, changes, walk.files), wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "diff.changes", lossless=False)
+    changes = merge_rank(lines, _GENERATED_LINE, about="generated content", note_rank=_NOTE)
+    return keep(text, changes, wish=wish, count=count)
 
 
-SHRINKER = Shrinker("diff", _reduce, _reshape, only(FORM, _named))
+SHRINKER = Shrinker("diff", _is_diff, _reduce, _reshape, {"diff.headers": _restore_names})
 
 
-def _walked(lines: Sequence[str]) -> _Walk:
+def _walk(lines: Sequence[str]) -> _Walk:
     walk = _Walk()
     for place, line in enumerate(lines):
         if walk.old_lines > 0 or walk.new_lines > 0:
-            _hunk_line(walk, line)
+            _read_hunk_line(walk, line)
         else:
-            _outer_line(walk, place, lines)
+            _read_outer_line(walk, place, lines)
     return walk
 
 
-def _hunk_line(walk: _Walk, line: str) -> None:
+def _read_hunk_line(walk: _Walk, line: str) -> None:
     mark, file = line[:1], walk.files[-1]
     changed = mark in ("+", "-")
     walk.old_lines -= mark not in ("+", "\\")
@@ -108,14 +123,14 @@ def _hunk_line(walk: _Walk, line: str) -> None:
     walk.under.append(walk.file_place if file.is_generated else walk.hunk_place)
 
 
-def _outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
+def _read_outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
     line = lines[place]
-    rank, under = EDGE if walk.files else _WORDS, -1
+    rank, under = Rank.EDGE if walk.files else _WORDS, -1
     if line.startswith("diff "):
         walk.file_place = place
         walk.files.append(_File(line.rpartition(" ")[2].removeprefix("b/")))
     elif line.startswith("--- ") and place + 1 < len(lines) and lines[place + 1].startswith("+++ "):
-        rank, under = _names(walk, place, lines)
+        rank, under = _read_names(walk, place, lines)
     elif walk.files and (hunk := _HUNK.match(line)):
         walk.hunk_place = place
         walk.old_lines, walk.new_lines = (int(number or 1) for number in hunk.groups())
@@ -128,8 +143,8 @@ def _outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
     walk.under.append(under)
 
 
-def _names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int]:
-    """Rank of the line with the old name of a file, and what it stands under: nothing where it starts the file."""
+def _read_names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int]:
+    """Rank the line with the old name of a file, and find its header: none where it starts the file."""
     names = [line[4:].split("\t")[0] for line in lines[place : place + 2]]
     name = names[0].removeprefix("a/") if names[1] == "/dev/null" else names[1].removeprefix("b/")
     if walk.file_place >= 0 and walk.file_place > walk.hunk_place:
@@ -137,28 +152,12 @@ def _names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int]:
         return _HEADER, walk.file_place
     walk.file_place = place
     walk.files.append(_File(name))
-    return EDGE, -1
+    return Rank.EDGE, -1
 
 
-def _with_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
-    """The ranks, but of hunks that hold a term those of what is looked for."""
-    hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < ERROR and place >= 0}
+def _rank_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
+    """Lower the ranks of what surrounds a term in its hunk."""
+    hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < Rank.ERROR and place >= 0}
     return [
-        min(rank, _WITH_TERM[rank]) if place in hunks and rank in _WITH_TERM else rank
-        for rank, place in zip(ranks, under, strict=True)
+        _WITH_TERM.get(rank, rank) if place in hunks else rank for rank, place in zip(ranks, under, strict=True)
     ]
-
-
-def _below_list(listed: Sequence[_File], changes: Lines, files: Sequence[_File]) -> Lines:
-    first = len(listed)
-    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
-    return Lines(
-        texts=[*(f"{file.name} +{file.added} -{file.removed}" for file in listed), *changes.texts],
-        ranks=[*(_FILE_LIST if place < _FIRST_FILES else EDGE for place in range(first)), *changes.ranks],
-        sizes=[0] * first + [*changes.sizes],
-        under=[-1] * first + [place + first if place >= 0 else -1 for place in changes.under],
-        entries="files",
-        unnoted_from=_CONTEXT,
-        title=f"Diff of {len(files):,} {'file' if len(files) == 1 else 'files'}, +{added:,} -{removed:,}; "
-        "no note stands where only lines around changes are left out",
-    )

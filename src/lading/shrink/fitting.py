@@ -1,4 +1,7 @@
-"""As much of a text as a wish allows, best first: how many of its units fit is found by counting few drawings."""
+"""Keep as much of a text as a wish allows, best first, with notes of what is left out.
+
+How many of its units fit is found by counting few drawings.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from lading.shrink import Count, Wish
-from lading.shrink.notes import gap
-from lading.shrink.terms import spans
+from lading.shrink.terms import find_spans, plural
 
+GAP = "[...]"
+"""A gap inside running text."""
 CHARS_A_TOKEN = 12
 """More than any text that is worth reading has."""
 _PARTS = 2
@@ -70,13 +74,13 @@ class _Room(Struct, frozen=True):
     """About as many characters of the text take what is wished."""
 
 
-def fits(text: str, wish: Wish, *, count: Count) -> bool:
-    """Whether the text is within the wish as it is. Of a long text only the start is counted."""
+def is_within(text: str, wish: Wish, *, count: Count) -> bool:
+    """Tell whether the text is within the wish as it is. Of a long text only the start is counted."""
     return _chars_per_token(text, wish, count) is None
 
 
-def fitted(text: str, units: Units, *, draw: Callable[[Kept], str], wish: Wish, count: Count) -> Fitted | None:
-    """What ``draw`` makes of as many units as fit, the first of the order first; what does not fit is passed over.
+def fit_units(text: str, units: Units, *, draw: Callable[[Kept], str], wish: Wish, count: Count) -> Fitted | None:
+    """Draw as many units as fit, the first of the order first; what does not fit is passed over.
 
     None where the text fits as it is, and where not one unit fits, however short it is clipped. O(n log n) but for
     ``draw``; ``count`` sees each of at most 60 drawings once.
@@ -87,19 +91,19 @@ def fitted(text: str, units: Units, *, draw: Callable[[Kept], str], wish: Wish, 
     room = _Room(units, draw, wish, count, chars=int(wish.most_tokens * density))
     clip_chars = max(min(units.most_chars, room.chars // _PARTS), _LEAST_CHARS[0])
     for shorter, least_chars in enumerate(_LEAST_CHARS):
-        found = _filled(room, max(clip_chars // _SHORTER**shorter, least_chars))
+        found = _fill(room, max(clip_chars // _SHORTER**shorter, least_chars))
         if found is not None:
-            return _with_longer(room, found, clip_chars) if not shorter else found
+            return _lengthen(room, found, clip_chars) if not shorter else found
     return None
 
 
-def clipped(text: str, most_chars: int, *, terms: Iterable[str] = ()) -> str:
-    """The text within about so many characters: its start, what is around the first place of each word, its end,
+def clip(text: str, most_chars: int, *, terms: Iterable[str] = ()) -> str:
+    """Cut the text to about so many characters: its start, what is around the first place of each word, its end,
     and notes of how many characters are left out between. Never longer than the text."""
     if len(text) <= most_chars:
         return text
     piece = most_chars // 3
-    hits = spans(text, terms, each=1)[:_WINDOWS]
+    hits = find_spans(text, terms, each=1)[:_WINDOWS]
     window = piece // max(len(hits), 1)
     around = [(max(at - window // 2, 0), max(at + window - window // 2, end)) for at, end in hits]
     near = min(_BORDER_CHARS, piece // 2)
@@ -108,29 +112,45 @@ def clipped(text: str, most_chars: int, *, terms: Iterable[str] = ()) -> str:
     for start, end in (*around, (len(text) - piece, len(text))):
         start, end = max(_border(text, start, step=1, near=near), done), _border(text, end, step=-1, near=near)
         left = start - done
-        shown += gap(left, "character") if left > _NOTE_CHARS else text[done:start]
+        shown += gap_note(left, "character") if left > _NOTE_CHARS else text[done:start]
         shown += text[start:end]
         done = max(done, end)
     return shown
 
 
+def heading(*left_out: str, wish: Wish, title: str = "") -> str:
+    """Write the first line of a form: what it is, what is left out, and where the whole is."""
+    left = ", ".join(filter(None, left_out))
+    said = "; ".join(filter(None, (title, left and f"{left} left out"))) or "Shortened"
+    return f"[{said}. Original: {wish.whole}]" if wish.whole else f"[{said}]"
+
+
+def ratio(left: int, total: int, *, of: str) -> str:
+    """Write ``3 of 9 lines``; nothing where none is left out."""
+    return f"{left:,} of {total:,} {of}" if left else ""
+
+
+def gap_note(count: int, noun: str) -> str:
+    """Write the note in place of what is left out."""
+    return f"[{plural(count, noun)} left out]"
+
+
 def _border(text: str, at: int, *, step: int, near: int) -> int:
-    """The place nearest to ``at``, that way on, where no word is cut: half a word is a name of nothing. ``at``
-    itself where none is so near."""
+    """Find the nearest place in the direction of ``step`` where no word is cut; ``at`` where none is near."""
     place = at
     for _ in range(near):
-        if not (0 < place < len(text) and _in_word(text[place - 1]) and _in_word(text[place])):
+        if not (0 < place < len(text) and _is_in_word(text[place - 1]) and _is_in_word(text[place])):
             return place
         place += step
     return at
 
 
-def _in_word(char: str) -> bool:
+def _is_in_word(char: str) -> bool:
     return char.isalnum() or char in "_-./"
 
 
 def _chars_per_token(text: str, wish: Wish, count: Count) -> float | None:
-    """Characters that a token of the text stands for; None where the text fits."""
+    """Measure the characters of a token of the text; None where the text fits."""
     start = text[: max(wish.most_tokens, 0) * CHARS_A_TOKEN]
     tokens = count(start)
     if tokens <= wish.most_tokens and len(start) < len(text):
@@ -138,17 +158,18 @@ def _chars_per_token(text: str, wish: Wish, count: Count) -> float | None:
     return len(start) / tokens if tokens > wish.most_tokens else None
 
 
-def _filled(room: _Room, clip_chars: int) -> Fitted | None:
-    """As many units as fit: a guess by characters, corrected by what each drawing counts."""
+def _fill(room: _Room, clip_chars: int) -> Fitted | None:
+    """Draw as many units as fit: guess by characters, and correct by the count of each drawing."""
     units, most_tokens = room.units, room.wish.most_tokens
-    chars = [0, *accumulate(min(len(units.texts[place]), clip_chars) + 1 for place in units.order)]
+    lengths = map(len, map(units.texts.__getitem__, units.order))
+    chars = [0, *accumulate(length + 1 if length < clip_chars else clip_chars + 1 for length in lengths)]
     fit, too_many, best = 0, len(chars), None
     number = bisect_right(chars, room.chars * 0.9) - 1
     for turn in range(_TRIES):
         number = min(max(number, fit + 1), too_many - 1)
         if number <= fit:
             break
-        drawn = _drawn(room, units.order[:number], clip_chars)
+        drawn = _draw(room, units.order[:number], clip_chars)
         if drawn.tokens <= most_tokens:
             fit, best = number, drawn
             if drawn.tokens >= most_tokens * _ENOUGH:
@@ -160,11 +181,11 @@ def _filled(room: _Room, clip_chars: int) -> Fitted | None:
             number = bisect_right(chars, chars[number] + missing * len(drawn.text) / max(drawn.tokens, 1)) - 1
         else:
             number = (fit + too_many) // 2
-    return best and _with_others(room, best, fit, clip_chars)
+    return best and _add_others(room, best, fit, clip_chars)
 
 
-def _with_others(room: _Room, best: Fitted, number: int, clip_chars: int) -> Fitted:
-    """With units that come later in the order, where the next is too long and they are not."""
+def _add_others(room: _Room, best: Fitted, number: int, clip_chars: int) -> Fitted:
+    """Add units that come later in the order, where the next is too long and they are not."""
     units, first = room.units, [*room.units.order[:number]]
     after = units.order[number + 1 : number + 1 + _MOST_PASSED]
     for _ in range(_PASSES):
@@ -175,35 +196,35 @@ def _with_others(room: _Room, best: Fitted, number: int, clip_chars: int) -> Fit
             if chars <= left and place not in best.kept:
                 others.append(place)
                 left -= chars
-        more = _drawn(room, [*first, *others], clip_chars) if others else best
+        more = _draw(room, [*first, *others], clip_chars) if others else best
         if not others or more.tokens > room.wish.most_tokens:
             break
         best, first = more, [*first, *others]
     return best
 
 
-def _with_longer(room: _Room, best: Fitted, clip_chars: int) -> Fitted:
-    """With units clipped less, where all are kept and there is room left."""
+def _lengthen(room: _Room, best: Fitted, clip_chars: int) -> Fitted:
+    """Clip units less, where all are kept and there is room left."""
     longest = min(max(map(len, room.units.texts)), room.units.most_chars)
     while clip_chars < longest and best.kept.keys() >= set(room.units.order):
         clip_chars = min(clip_chars * 3 // 2, longest)
-        more = _drawn(room, room.units.order, clip_chars)
+        more = _draw(room, room.units.order, clip_chars)
         if more.tokens > room.wish.most_tokens:
             break
         best = more
     return best
 
 
-def _drawn(room: _Room, first: Iterable[int], clip_chars: int) -> Fitted:
-    places = _kept(room.units, set(first), clip_chars)
+def _draw(room: _Room, first: Iterable[int], clip_chars: int) -> Fitted:
+    places = _add_companions(room.units, set(first), clip_chars)
     texts, terms = room.units.texts, room.wish.terms
-    kept = {place: clipped(texts[place], clip_chars, terms=terms) for place in places}
+    kept = {place: clip(texts[place], clip_chars, terms=terms) for place in places}
     text = room.draw(kept)
     return Fitted(text, kept, room.count(text))
 
 
-def _kept(units: Units, kept: set[int], clip_chars: int) -> list[int]:
-    """These places, those they stand under, and those in gaps too short for a note."""
+def _add_companions(units: Units, kept: set[int], clip_chars: int) -> list[int]:
+    """Add the places that these stand under, and those in gaps too short for a note."""
     for place in [*kept] if units.under else ():
         while (place := units.under[place]) >= 0 and place not in kept:
             kept.add(place)

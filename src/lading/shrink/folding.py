@@ -1,13 +1,10 @@
-"""Lossless forms for text of lines: repeated lines folded, and what runs of lines start with said once.
-
-What is encoded is decoded before it is offered, so that a text that holds notes of this kind itself is left alone.
-"""
+"""Fold lines without loss: repeated lines become notes, and what runs of lines start with is written once."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import AnyStr
 
@@ -24,26 +21,29 @@ _REPEATED = re.compile(r"\[(\d{1,9}) lines? above, (\d{1,9}) more times?\]")
 _STARTING = re.compile(r"\[(\d{1,9}) lines below start with\] ")
 
 
-def proven(text: str, candidate: Shrunk, *, decode: Callable[[str, str], str]) -> Iterator[Shrunk]:
-    """The candidate, if it is shorter in characters and decodes to the text."""
-    if len(candidate.text) < len(text) and decode(candidate.text, candidate.form) == text:
-        yield candidate
+def verify(
+    text: str, forms: Mapping[str, str], *, decoders: Mapping[str, Callable[[str], str]]
+) -> Iterator[Shrunk]:
+    """Give the forms that are shorter in characters and decode to the text."""
+    for form, shown in forms.items():
+        if len(shown) < len(text) and decoders[form](shown) == text:
+            yield Shrunk(shown, form, lossless=True)
 
 
-def folded(text: str) -> str:
-    """The text with notes in place of repeats and of shared beginnings; as it is where it holds such a note."""
+def fold(text: str) -> str:
+    """Write notes in place of repeats and of shared beginnings; change nothing where the text holds such a note."""
     if "[" in text and (_REPEATED.search(text) or _STARTING.search(text)):
         return text
     lines: list[str] = []
-    for group, times in repeats(text.split("\n")):
+    for group, times in find_repeats(text.split("\n")):
         lines += group
         if times > 1:
             lines.append(repeat_note(len(group), times - 1))
-    return "\n".join(_prefixed(lines))
+    return "\n".join(_share_prefixes(lines))
 
 
-def unfolded(text: str) -> str:
-    """What ``folded`` was given."""
+def unfold(text: str) -> str:
+    """Undo ``fold``."""
     lines: list[str] = []
     ahead = iter(text.split("\n"))
     for line in ahead:
@@ -57,9 +57,9 @@ def unfolded(text: str) -> str:
     return "\n".join(lines)
 
 
-def repeats(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
-    """The lines as groups of 1 to ``MOST_PERIOD`` lines and how often each stands there in a row. A group repeats
-    only where a note in its place saves at least one line."""
+def find_repeats(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
+    """Split the lines into groups of 1 to ``MOST_PERIOD`` lines, each with how often it stands there in a row. A
+    group repeats only where a note in its place saves at least one line."""
     start = 0
     while start < len(lines):
         period, times = _repeat(lines, start)
@@ -68,12 +68,12 @@ def repeats(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
 
 
 def repeat_note(lines: int, times: int) -> str:
-    """What stands below lines that were there so many more times."""
+    """Write the note below lines that were there so many more times."""
     return f"[{lines} {'line' if lines == 1 else 'lines'} above, {times} more {'time' if times == 1 else 'times'}]"
 
 
-def shared_start(one: AnyStr, other: AnyStr) -> int:
-    """How many first characters, or bytes, two strings share."""
+def count_shared(one: AnyStr, other: AnyStr) -> int:
+    """Count the first characters, or bytes, that two strings share."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -94,9 +94,9 @@ def _repeat(lines: Sequence[str], start: int) -> tuple[int, int]:
     return 1, 1
 
 
-def _prefixed(lines: Sequence[str]) -> list[str]:
-    """The lines, runs of them without their beginning and below a note of it. All beginnings are equally long: as
-    long as saves most in some lines of the start and of the middle."""
+def _share_prefixes(lines: Sequence[str]) -> list[str]:
+    """Write the beginning of runs of lines once, in a note above them. All beginnings are equally long: as long as
+    saves most in some lines of the start and of the middle."""
     middle = max(len(lines) // 2, _SAMPLE_LINES)
     sample = [*lines[:_SAMPLE_LINES], *lines[middle : middle + _SAMPLE_LINES]]
     shared = Counter(length for line, after in pairwise(sample) if (length := _shared_chars(line, after)))
@@ -106,10 +106,10 @@ def _prefixed(lines: Sequence[str]) -> list[str]:
 
 
 def _shared_chars(line: str, after: str) -> int:
-    """How much two lines share at their start, to the end of a word; 0 where it is little."""
+    """Count what two lines share at their start, to the end of a word; 0 where it is little."""
     if line[:_LEAST_PREFIX_CHARS] != after[:_LEAST_PREFIX_CHARS]:
         return 0
-    prefix = line[: shared_start(line[:_MOST_PREFIX_CHARS], after[:_MOST_PREFIX_CHARS])]
+    prefix = line[: count_shared(line[:_MOST_PREFIX_CHARS], after[:_MOST_PREFIX_CHARS])]
     end = max(prefix.rfind(mark) for mark in " \t:/") + 1
     return end if end >= _LEAST_PREFIX_CHARS else 0
 

@@ -1,110 +1,99 @@
-"""Outlines by tree-sitter grammars, for the languages whose grammar is installed (extra ``code``)."""
+"""Outline source text by tree-sitter grammars, for the languages whose grammar is installed (extra ``code``).
+
+To add a language, write a file in ``languages/`` and add its name to ``LANGUAGES``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from lading.shrink.outlines import MOST_NESTING, Definition, Outline, doc_above, head_end, nesting
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Node, Parser
+
+LANGUAGES = ("python", "typescript", "javascript", "go", "rust", "c", "java")
+"""The languages that are recognised; of those whose marks are in equally many lines, the first."""
 
 _LOOKED_AT_LINES = 200
 _LOOKED_AT_CHARS = 300
 _LEAST_SCORE = 2
 _MOST_DEPTH = 5
 _MOST_NAME_CHARS = 80
-
-_MARKS = {
-    "python": re.compile(
-        r"^\s*(?:async def |def |class )\w+.*:\s*(?:#.*)?$|^(?:from [\w.]+ )?import [\w., *()]+$"
-        r"|^\s*(?:elif |except\b|if |for |while |with |else).*:$|^\s*@[\w.]+(?:\(.*\))?$|\bself\."
-    ),
-    "typescript": re.compile(
-        r"\binterface \w+[^(]*\{|: (?:string|number|boolean|void|unknown|any|Promise<|React\.)|^import type "
-        r"|^(?:export )?(?:type \w+|enum \w+|declare |abstract class )|\bas const\b|\breadonly \w+"
-        r"|\)\s*: \w+[^;=]*\{$"
-    ),
-    "javascript": re.compile(
-        r"^\s*(?:export )?(?:default )?(?:const|let|var|(?:async )?function)\b|=>|\brequire\(|^import .*from ['\"]"
-        r"|\bmodule\.exports\b|===|^import ['\"{*]"
-    ),
-    "go": re.compile(
-        r"^package \w+$|^func |:= |^\s*(?:if|for) [^({]*\{$|^import \($|^type \w+ (?:struct|interface)\b"
-    ),
-    "rust": re.compile(
-        r"^\s*(?:pub(?:\(\w+\))? )?(?:async )?fn \w+|\blet mut |^\s*(?:pub )?use \w+(?:::|;)|^\s*impl\b|^\s*#!?\["
-        r"|^\s*(?:pub )?(?:struct|enum|trait|mod) \w+|-> [\w<>&:]+ \{$|\bSome\(|\bOk\(|\w+!\("
-    ),
-    "c": re.compile(
-        r"^\s*#\s*(?:include|define|undef|if|ifdef|ifndef|endif|pragma)\b|\w->\w|^\s*(?:static |const |unsigned )*"
-        r"(?:int|char|void|size_t|unsigned|double|float|bool|struct \w+|std::[\w:<>]+|u?int\d+_t) [*&]*\w+"
-    ),
-    "java": re.compile(
-        r"^import (?:static )?[\w.]+(?:\.\*)?;|^package [\w.]+;|^\s*@(?:Override|Test|Nullable)\b"
-        r"|^\s*(?:public|private|protected) (?:static |final |abstract )*[\w<>\[\], ]+(?:\(|\{| \w+ ?[=;])"
-    ),
-}
 _JSX = re.compile(r"<[A-Z]\w*(?:\s[^<>]*)?/?>|</[\w.]+>|/>")
-_GRAMMARS = {
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-}
-"""Module and function of each grammar."""
-_IMPORTS = frozenset({"import_statement", "import_declaration", "use_declaration", "extern_crate_declaration"})
-_LISTS = frozenset({"type_declaration", "lexical_declaration", "variable_declaration", "const_declaration"})
-"""Nodes that declare one or more names."""
-_OWNERS = frozenset(
-    {"class_declaration", "abstract_class_declaration", "class", "interface_declaration", "enum_declaration"}
-    | {"impl_item", "trait_item", "mod_item", "struct_item", "enum_item", "union_item", "internal_module", "module"}
-    | {"record_declaration", "annotation_type_declaration", "type_alias_declaration", "type_spec", "type_item"}
-)
-"""Nodes that have members; the bodies of all others run."""
 
 
-def language(lines: Sequence[str]) -> str:
-    """The language of which most lines have marks; empty where hardly any has."""
+class Language(msgspec.Struct, frozen=True):
+    """A language, as its file describes it. Sets are of node types of the grammar."""
+
+    marks: tuple[str, ...] = ()
+    """Regular expressions for lines by which the language is recognised."""
+    grammar: str = ""
+    """Module and function, such as ``tree_sitter_go:language``; empty for a language without one."""
+    imports: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
+    """Nodes that declare one or more names."""
+    owners: frozenset[str] = frozenset()
+    """Nodes that have members; the bodies of all others run."""
+    signatures: frozenset[str] = frozenset()
+    """Definitions without a body."""
+
+
+def recognise_language(lines: Sequence[str]) -> str:
+    """Name the language of which most lines have marks; empty where hardly any has."""
     written = [line[:_LOOKED_AT_CHARS] for line in lines[:_LOOKED_AT_LINES] if line.strip()]
-    scores = {name: sum(mark.search(line) is not None for line in written) for name, mark in _MARKS.items()}
+    scores = {name: sum(_marks(name).search(line) is not None for line in written) for name in LANGUAGES}
     if scores["typescript"] and scores["javascript"]:
         scores["typescript"] += scores["javascript"]
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < max(_LEAST_SCORE, len(written) / 50):
         return ""
-    if best == "typescript" and any(_JSX.search(line) for line in written):
-        return "tsx"
-    return best
+    return "tsx" if best == "typescript" and any(_JSX.search(line) for line in written) else best
 
 
-def grammar_outline(lines: Sequence[str], name: str) -> Outline | None:
-    """By the grammar of the language; None without it, and for text that nests too deep."""
-    parser = _parser(name)
+def outline_by_grammar(lines: Sequence[str], name: str) -> Outline | None:
+    """Outline by the grammar of the language; None without it, and for text that nests too deep."""
+    language = _language(name)
+    parser = _parser(language)
     text = "\n".join(lines)
     if parser is None or nesting(text) > MOST_NESTING:
         return None
     root = parser.parse(text.encode("utf-8", "replace")).root_node
-    imports = [(_row(node), _end_row(node)) for node in root.named_children if node.type in _IMPORTS]
-    return Outline(tuple(_definitions(root, lines, depth=0)), tuple(imports), not root.has_error)
+    imports = [(_row(node), _end_row(node)) for node in root.named_children if node.type in language.imports]
+    return Outline(tuple(_definitions(root, lines, language, depth=0)), tuple(imports), not root.has_error)
 
 
-def _definitions(owner: Node, lines: Sequence[str], *, depth: int) -> Iterator[Definition]:
+@cache
+def _language(name: str) -> Language:
+    if not name:
+        return Language()
+    text = Path(__file__).with_name("languages").joinpath(f"{name}.toml").read_bytes()
+    return msgspec.toml.decode(text, type=Language)
+
+
+@cache
+def _marks(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(_language(name).marks))
+
+
+def _definitions(owner: Node, lines: Sequence[str], language: Language, *, depth: int) -> Iterator[Definition]:
     for child in owner.named_children:
         if child.type == "ERROR" and depth < _MOST_DEPTH:
-            yield from _definitions(child, lines, depth=depth + 1)
-        for node in _declared(child):
-            outer = node if child.type in _LISTS else child
-            start, body = _row(outer), _body(node)
+            yield from _definitions(child, lines, language, depth=depth + 1)
+        for node in _declared(child, language):
+            outer = node if child.type in language.lists else child
+            start, body = _row(outer), _body(node, language)
             if body is None or start >= len(lines):
                 continue
             end = min(max(_end_row(outer), start), len(lines) - 1)
-            has_members = node.type in _OWNERS or node.type == "call_expression"
+            has_members = node.type in language.owners or node.type == "call_expression"
             yield Definition(
                 name=_name(node),
                 start=start,
@@ -115,39 +104,36 @@ def _definitions(owner: Node, lines: Sequence[str], *, depth: int) -> Iterator[D
                 doc=doc_above(lines, start),
             )
             if has_members and depth < _MOST_DEPTH:
-                yield from _definitions(body, lines, depth=depth + 1)
+                yield from _definitions(body, lines, language, depth=depth + 1)
 
 
-def _declared(node: Node) -> list[Node]:
-    """The nodes with names that a statement declares."""
+def _declared(node: Node, language: Language) -> list[Node]:
+    """List the nodes with names that a statement declares."""
     if node.type == "export_statement":
         inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
-        return _declared(inner) if inner else []
-    if node.type == "expression_statement" and node.named_children:
-        return [node.named_children[0]]
-    if node.type in _LISTS:
+        return _declared(inner, language) if inner else []
+    if node.type in language.lists:
         return node.named_children
-    return [node]
+    return node.named_children[:1] or [node] if node.type == "expression_statement" else [node]
 
 
-def _body(node: Node) -> Node | None:
-    """What can be left out of a definition; None for what is none."""
+def _body(node: Node, language: Language) -> Node | None:
+    """Find what can be left out of a definition; None for what is none."""
     if node.type == "call_expression":
         return _callback(node)
-    body = node.child_by_field_name("body")
-    if body or node.type in ("function_signature", "method_signature", "method_elem", "abstract_method_signature"):
+    if (body := node.child_by_field_name("body")) or node.type in language.signatures:
         return body or node
-    value = node.child_by_field_name("value") or (node.type in _OWNERS and node.child_by_field_name("type")) or None
-    if node.type in _OWNERS:
-        return value or node
+    value = node.child_by_field_name("value")
+    if node.type in language.owners:
+        return value or node.child_by_field_name("type") or node
     named = node.child_by_field_name("name") is not None or node.type == "macro_definition"
     return value if named and value and _end_row(value) > _row(value) else None
 
 
 def _callback(call: Node) -> Node | None:
-    """The body of the function that a call such as ``describe("...", () => {})`` is handed."""
-    handed = call.child_by_field_name("arguments")
-    given = handed.named_children if handed else []
+    """Find the body of the function passed to a call such as ``describe("...", () => {})``."""
+    arguments = call.child_by_field_name("arguments")
+    given = arguments.named_children if arguments else []
     if len(given) < 2 or given[0].type not in ("string", "template_string"):
         return None
     return given[-1].child_by_field_name("body")
@@ -171,20 +157,15 @@ def _end_row(node: Node) -> int:
     return node.end_point[0]
 
 
-def _parser(name: str) -> Parser | None:
-    """A parser of its own for each call, because one serves one thread."""
-    language_ = _language(name)
-    return language_ and import_module("tree_sitter").Parser(language_)
-
-
-def _language(name: str) -> Language | None:
-    module, function = _GRAMMARS.get(name, ("", ""))
-    if not module:
+def _parser(language: Language) -> Parser | None:
+    """Make a parser for one call, because one serves one thread; None without the grammar."""
+    if not language.grammar:
         return None
+    module, _, function = language.grammar.partition(":")
     try:
-        grammar = getattr(import_module(module), function)()
-        found: Language = import_module("tree_sitter").Language(grammar)
+        tree_sitter = import_module("tree_sitter")
+        parser: Parser = tree_sitter.Parser(tree_sitter.Language(getattr(import_module(module), function)()))
     # A grammar made for another version of the parser is as good as none.
     except (ImportError, ValueError):
         return None
-    return found
+    return parser

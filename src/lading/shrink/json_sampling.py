@@ -1,82 +1,98 @@
-"""JSON in fewer tokens: its columns, or the rows of its columns that matter most."""
+"""Shrink JSON: write it as columns, or keep the rows of its columns that matter most."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.json_columns import Block, blocks, text_of
-from lading.shrink.json_decoding import rows_of, value_of
-from lading.shrink.json_literals import minified, read, read_lines
-from lading.shrink.keeping import END, with_terms
-from lading.shrink.outliers import Row, column, rows, sampled
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.json_columns import Block, make_document, write_document, write_json
+from lading.shrink.json_reading import read, read_document, read_lines, read_rows
+from lading.shrink.keeping import Line, Rank, rank_terms
+from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
+_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true|false|null))')
+_KEY = re.compile(r'"[^"\n]{1,80}"\s*:')
 _FEWEST_SUMMED_UP = 8
 
 
-def reshape(text: str) -> Iterable[Shrunk]:
-    """The value without spaces, and as columns; JSON lines as columns."""
+def _is_json(sample: Sample) -> bool:
+    """Recognise an object or a list, also one cut short, or one a line."""
+    start = _START.match(sample.head)
+    if start is None:
+        return False
+    is_list = start.group().lstrip()[0] == "["
+    closed = sample.tail.rstrip().endswith("]" if is_list else "}")
+    keys = len(_KEY.findall(sample.head))
+    return (closed and (keys > 0 or is_list)) or keys >= 3
+
+
+def _reshape(text: str) -> Iterable[Shrunk]:
+    """Write the value without spaces, and as columns; JSON lines as columns."""
     try:
         value, is_lines = _value(text)
     except ValueError:
         return
-    document = blocks(value)
+    document = make_document(value)
     lined = "-lines" if is_lines else ""
     if len(document) == 1 and document[0].leaves and not document[0].path:
         yield Shrunk("\n".join((document[0].header, *document[0].rows)), f"json.rows{lined}", True)
     else:
-        yield Shrunk(text_of(document), f"json.columns{lined}", True)
-    yield Shrunk(_written(value, is_lines), f"json.minified{lined}", True)
+        yield Shrunk(write_document(document), f"json.columns{lined}", True)
+    yield Shrunk(_write(value, is_lines), f"json.minified{lined}", True)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Headers, what stands in each column, and of the rows the first and last, those that are asked for or
+    """Keep headers, a summary of each column, and of the rows the first and last, those that are asked for or
     tell of errors, and odd ones, with their numbers."""
     try:
         value, _ = _value(text)
     except ValueError:
         return None
-    found = [row for block in blocks(value) for row in _rows(block, wish)]
-    kept = sampled(text, found, wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "json.sampled", lossless=False)
+    rows = [row for block in make_document(value) for row in _rows(block, wish)]
+    return sample_rows(text, rows, form="json.sampled", wish=wish, count=count)
 
 
-def decode(text: str, form: str) -> str:
-    """The value without spaces, or one a line. Raises ValueError where the text is not in that form."""
-    kind, _, lined = form.partition("-")
-    if kind == "json.minified":
-        return text
-    if kind not in ("json.columns", "json.rows"):
-        raise ValueError(f"{form!r} is no lossless form")
+def _decode(text: str, form: str) -> str:
+    """Write the value without spaces, or one a line. Raises ValueError where the text is not in that form."""
+    is_lines = form.endswith("-lines")
     try:
-        value = rows_of(text) if kind == "json.rows" else value_of(text)
+        value = read_rows(text) if form.startswith("json.rows") else read_document(text)
     except (IndexError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"a text that is no {form}") from error
-    if lined and type(value) is not list:
+    if is_lines and type(value) is not list:
         raise ValueError(f"a text that is no {form}")
-    return _written(value, bool(lined))
+    return _write(value, is_lines)
 
 
-SHRINKER = Shrinker("json", _reduce, reshape, decode)
+_COLUMNS = ("json.columns", "json.columns-lines", "json.rows", "json.rows-lines")
+SHRINKER = Shrinker(
+    "json",
+    _is_json,
+    _reduce,
+    _reshape,
+    {"json.minified": str, "json.minified-lines": str, **{form: partial(_decode, form=form) for form in _COLUMNS}},
+)
 
 
 def _value(text: str) -> tuple[Any, bool]:
-    """The value and whether it is the list of what stands one a line."""
+    """Read the value, and tell whether it is the list of what stands one a line."""
     try:
         return read(text), False
     except ValueError:
         return read_lines(text), True
 
 
-def _written(value: Any, is_lines: bool) -> str:
-    return "\n".join(map(minified, value)) if is_lines else minified(value)
+def _write(value: Any, is_lines: bool) -> str:
+    return "\n".join(map(write_json, value)) if is_lines else write_json(value)
 
 
-def _rows(block: Block, wish: Wish) -> list[Row]:
-    """The head of a block, what is in its columns, and its rows with their numbers."""
+def _rows(block: Block, wish: Wish) -> list[Line]:
+    """Give the head of a block, a summary of its columns, and its rows with their numbers."""
     if not block.rows:
-        [rank] = with_terms([block.head], [END], terms=wish.terms)
-        return [Row(block.head, rank, 1)]
-    columns = [column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
-    return rows(block.head, columns, texts=block.rows, terms=wish.terms, fewest=_FEWEST_SUMMED_UP)
+        [rank] = rank_terms([block.head], [Rank.END], terms=wish.terms)
+        return [Line(block.head, rank)]
+    columns = [read_column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
+    return rank_rows(block.head, columns, texts=block.rows, terms=wish.terms, fewest=_FEWEST_SUMMED_UP)

@@ -1,29 +1,36 @@
-"""Names of files, one a line, as find, ls and tree print them: each folder once, its names below it."""
+"""Shrink names of files, one a line, as find, ls and tree print them: each folder once, its names below it."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.folding import folded, proven, shared_start, unfolded
-from lading.shrink.keeping import EVERY, RARE, REST, Lines, keep, plain_lines, with_terms
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.folding import count_shared, fold, unfold, verify
+from lading.shrink.keeping import Line, Lines, Rank, keep, rank_terms, split_lines
+from lading.shrink.terms import plural
 
 GROUPED = "listing.grouped"
 FOLDED = "listing.folded"
+_FORM = "listing.folders"
 TREES: dict[str, tuple[str, str, str]] = {
     "listing.tree": ("│   ", "├── ", "└── "),
     "listing.tree-wide": ("│\xa0\xa0 ", "├── ", "└── "),
     "listing.tree-ascii": ("|   ", "|-- ", "`-- "),
 }
-"""The forms of drawn trees: what stands for a folder that goes on, before a name, and before the last one."""
+"""The forms of drawn trees: the marks for a folder that goes on, before a name, and before the last one."""
 
+_LISTING_LINE = re.compile(
+    r"^(?:[-dlcbps][rwxsStT-]{9}[.+@]?\s|total \d+$|[\s│|]*[├└]── "
+    r"|[\w@.~+-]*/[\w@.~+ ()\[\]/-]*$|[\w@.~+-]+\.\w{1,8}$)"
+)
 _NO_BAR = "    "
 _START_CHARS = 8_000
 _HEADING = ":"
-"""What the line of a folder ends with."""
+"""Ends the line of a folder."""
 _ROOT = "~/ is "
 _ROOT_MARK = "~/"
 _LONG = re.compile(r"[-dlcbps][rwxsStT-]{9}\S*\s")
@@ -33,38 +40,27 @@ _MOST_CHARS = 300
 _MOST_SUFFIX_CHARS = 10
 
 
+def _is_listing(sample: Sample) -> bool:
+    return len(sample.lines) >= 2 and sample.share(_LISTING_LINE) >= 0.6
+
+
 def _reshape(text: str) -> Iterator[Shrunk]:
     lines = text.split("\n")
-    forms = {GROUPED: _with_root(_grouped(lines), lines), FOLDED: folded(text)}
+    forms = {GROUPED: _share_root(_group(lines), lines), FOLDED: fold(text)}
     if tree := _tree_form(text):
         forms[tree] = "\n".join("  " * depth + name for depth, name in _depths(lines, tree))
-    for form, shown in forms.items():
-        yield from proven(text, Shrunk(shown, form, lossless=True), decode=_decode)
-
-
-def _decode(text: str, form: str) -> str:
-    if form in TREES:
-        return _drawn(text.split("\n"), TREES[form])
-    if form == GROUPED:
-        return _ungrouped(text)
-    if form == FOLDED:
-        return unfolded(text)
-    raise ValueError(f"{form!r} is no lossless form")
+    return verify(text, forms, decoders=SHRINKER.decoders)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    texts = plain_lines(text)
+    texts = split_lines(text)
     tree = _tree_form(text)
     lines = _tree_lines(texts, tree, wish) if tree else _folder_lines(texts, wish)
-    kept = keep(text, lines, wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "listing.folders", lossless=False)
+    return keep(text, lines, wish=wish, count=count)
 
 
-SHRINKER = Shrinker("listing", _reduce, _reshape, _decode)
-
-
-def _grouped(lines: Iterable[str]) -> list[str]:
-    """Neighbours of one folder as its name and theirs below it."""
+def _group(lines: Iterable[str]) -> list[str]:
+    """Write neighbours of one folder as its name and theirs below it."""
     shown: list[str] = []
     current = ""
     for folder, run in groupby(map(_split, lines), key=lambda pair: pair[0]):
@@ -76,7 +72,7 @@ def _grouped(lines: Iterable[str]) -> list[str]:
     return shown
 
 
-def _ungrouped(text: str) -> str:
+def _ungroup(text: str) -> str:
     first, _, rest = text.partition("\n")
     root = first.removeprefix(_ROOT) if first.startswith(_ROOT) else ""
     lines: list[str] = []
@@ -92,30 +88,30 @@ def _ungrouped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _with_root(shown: Sequence[str], lines: Iterable[str]) -> str:
-    """With the folder that all have in common said once, where that is shorter."""
+def _share_root(shown: Sequence[str], lines: Iterable[str]) -> str:
+    """Write the folder that all have in common once, where that is shorter."""
     folders = {folder for folder, _ in map(_split, lines) if folder}
     first, last = min(folders, default=""), max(folders, default="")
-    root = first[: first.rfind("/", 0, shared_start(first, last)) + 1]
+    root = first[: first.rfind("/", 0, count_shared(first, last)) + 1]
     with_root = [_ROOT_MARK + line[len(root) :] if line.startswith(root) else line for line in shown]
     return min("\n".join(shown), "\n".join((_ROOT + root, *with_root)), key=len) if root else "\n".join(shown)
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The folder, its last slash included, and the name, which may end with one."""
+    """Split into the folder, its last slash included, and the name, which may end with one."""
     end = line.rfind("/", 0, len(line) - 1) + 1
     return line[:end], line[end:]
 
 
 def _tree_form(text: str) -> str:
-    """The form of the tree that is drawn there; empty for none."""
+    """Find the form of the tree that is drawn there; empty for none."""
     start = text[:_START_CHARS]
     forms = [form for form, (_, branch, _) in TREES.items() if branch in start]
     return next((form for form in forms if TREES[form][0] in start), forms[0] if forms else "")
 
 
 def _depths(lines: Iterable[str], form: str) -> Iterator[tuple[int, str]]:
-    """How deep each line of a drawn tree is, and its name; 0 for what is not drawn."""
+    """Find how deep each line of a drawn tree is, and its name; 0 for what is not drawn."""
     bar, *branches = map(re.escape, TREES[form])
     drawn = re.compile(f"(?:{bar}|{_NO_BAR})*(?:{'|'.join(branches)})")
     for line in lines:
@@ -123,13 +119,12 @@ def _depths(lines: Iterable[str], form: str) -> Iterator[tuple[int, str]]:
         yield (found.end() // len(_NO_BAR), line[found.end() :]) if found else (0, line)
 
 
-def _drawn(lines: Sequence[str], style: tuple[str, str, str]) -> str:
-    """The tree that indented names are the names of."""
-    bar, branch, last = style
+def _draw(text: str, bar: str, branch: str, last: str) -> str:
+    """Draw the tree of indented names."""
     shown: list[str] = []
     goes_on: list[bool] = []
     # From below: whether a folder goes on is known from what comes after it.
-    for line in reversed(lines):
+    for line in reversed(text.split("\n")):
         name = line.lstrip(" ")
         depth = (len(line) - len(name)) // 2
         goes_on[depth + 1 :] = []
@@ -141,7 +136,7 @@ def _drawn(lines: Sequence[str], style: tuple[str, str, str]) -> str:
 
 
 def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
-    """The tree, indented; folders say what is in them, and names stand under their folder."""
+    """Indent the tree; folders say what is in them, and names stand under their folder."""
     depths = list(_depths(texts, form))
     names: dict[int, list[str]] = {}
     under, positions = [], []
@@ -161,13 +156,13 @@ def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
         f"{'  ' * depth}{name}{f' ({_kinds(names[place])})' if place in names else ''}"
         for place, (depth, name) in enumerate(depths)
     ]
-    ranks = with_terms([name for _, name in depths], ranks, terms=wish.terms)
-    return Lines(shown, ranks, under=under, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
+    ranks = rank_terms([name for _, name in depths], ranks, terms=wish.terms)
+    return Lines(shown, ranks, _FORM, under=under, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
 
 
 def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
-    """The folders, and what is in each below it."""
-    found = with_terms(texts, [EVERY] * len(texts), terms=wish.terms)
+    """List the folders, and what is in each below it."""
+    found = rank_terms(texts, [Rank.EVERY] * len(texts), terms=wish.terms)
     folders: dict[str, list[tuple[str, int]]] = {}
     current = ""
     for line, below, rank in zip(texts, [*texts[1:], "/"], found, strict=True):
@@ -178,45 +173,48 @@ def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
             folders.setdefault(current, [])
         elif line.strip() and not _TOTAL.match(line):
             folders.setdefault(folder or current, []).append((name, rank))
-    rows: list[tuple[str, int, int, int]] = []
+    rows: list[Line] = []
     for folder, names in folders.items():
         head = len(rows)
         kinds = _kinds([name for name, _ in names])
-        rows.append((f"{folder or './'}: {kinds}", _rank_of_folder(folder.count("/")), 0, -1))
+        rows.append(Line(f"{folder or './'}: {kinds}", _rank_of_folder(folder.count("/")), 0))
         rows += (
-            (name, min(rank, _rank_of_name(position, len(names))), 1, head)
+            Line(name, min(rank, _rank_of_name(position, len(names))), 1, head)
             for position, (name, rank) in enumerate(names)
         )
-    shown, ranks, sizes, under = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Lines(
-        shown,
-        ranks,
-        sizes=sizes,
-        under=under,
+    lines = Lines(
+        (),
+        (),
+        _FORM,
         entries="folders",
         unnoted_from=0,
         most_chars=_MOST_CHARS,
         title=f"{sum(map(len, folders.values())):,} names in {len(folders):,} folders",
     )
+    return lines.with_rows(rows)
 
 
 def _rank_of_folder(depth: int) -> int:
-    return RARE + min(depth, 50)
+    return Rank.RARE + min(depth, 50)
 
 
 def _rank_of_name(position: int, names: int) -> int:
-    """Names near the ends of their folder first, so that each folder shows some."""
-    return REST + min(position, names - 1 - position).bit_length()
+    """Rank names near the ends of their folder first, so that each folder shows some."""
+    return Rank.REST + min(position, names - 1 - position).bit_length()
 
 
 def _kinds(names: Sequence[str]) -> str:
-    """How many names, and of which suffixes."""
+    """Count names and their suffixes."""
     kinds = Counter(map(_kind, names))
     shown = [f"{kind} {number:,}" for kind, number in kinds.most_common(_MOST_KINDS) if kind]
-    return f"{len(names):,} {'name' if len(names) == 1 else 'names'}" + (f", {', '.join(shown)}" if shown else "")
+    return ", ".join([plural(len(names), "name"), *shown])
 
 
 def _kind(name: str) -> str:
-    """The suffix, also of a line that ends with the name; empty for none."""
+    """Find the suffix, also of a line that ends with the name; empty for none."""
     _, dot, suffix = name[1:].rpartition(".")
     return dot + suffix if dot and suffix.isalnum() and len(suffix) <= _MOST_SUFFIX_CHARS else ""
+
+
+_DECODERS = {form: partial(_draw, bar=bar, branch=branch, last=last) for form, (bar, branch, last) in TREES.items()}
+SHRINKER = Shrinker("listing", _is_listing, _reduce, _reshape, {GROUPED: _ungroup, FOLDED: unfold, **_DECODERS})

@@ -1,4 +1,4 @@
-"""HTML as the text a reader of the page sees; XML as an outline of its elements and what stands in them."""
+"""Shrink HTML to the text that a reader sees, XML to an outline of its elements and the texts in them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.elements import Elements
-from lading.shrink.elements import read as read_elements
-from lading.shrink.fitting import Kept, Units, fitted
-from lading.shrink.notes import GAP, heading, number, share
-from lading.shrink.pages import Block, Page
-from lading.shrink.pages import read as read_page
-from lading.shrink.slices import joined, slices
-from lading.shrink.tags import Tag, tokens
-from lading.shrink.terms import Matches, matches
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.elements import Elements, read_elements
+from lading.shrink.fitting import GAP, Kept, Units, fit_units, heading, ratio
+from lading.shrink.pages import Block, Page, read_page
+from lading.shrink.tags import Tag, read_tags
+from lading.shrink.terms import Matches, find_units, plural, read_slices
 
+_ANY_TAG = re.compile(
+    r"</?(?:html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|script|style|link|meta|img|form|input"
+    r"|button|section|nav|svg|path)\b[^<>]*>",
+    re.IGNORECASE,
+)
+_START = re.compile(r"^\s*<(?:!doctype html|html|\?xml)\b", re.IGNORECASE | re.MULTILINE)
 _HEAD_CHARS = 300_000
 _TAIL_CHARS = 80_000
 _LEAST_ELEMENTS = 3
@@ -31,24 +33,31 @@ _HTML = re.compile(
 )
 
 
+def _is_markup(sample: Sample) -> bool:
+    if "<" not in sample.head:
+        return False
+    if _START.search(sample.head):
+        return True
+    return len(_ANY_TAG.findall(sample.head)) >= max(5, len(sample.lines) / 3)
+
+
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """The main text of a page, or the outline of an XML document. What holds words of the request stays first, also
-    where it stands in menus and scripts. None where there are no elements."""
-    read, unread = joined(text, slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark=">"))
-    rest = number(unread, "character") if unread else ""
-    if is_html(text):
+    """Keep the main text of a page, or the outline of an XML document. What holds words of the request is kept
+    first, also in menus and scripts. None where there are no elements."""
+    read, rest = read_slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark=">")
+    if _is_html(text):
         page = read_page(read)
         form, total, (chosen, draw) = "html.text", page.elements, _page(page, rest, wish)
     else:
         elements = read_elements(read)
         form, total, (chosen, draw) = "html.outline", elements.total, _document(elements, rest, wish)
-    found = fitted(text, chosen, draw=draw, wish=wish, count=count) if total >= _LEAST_ELEMENTS else None
-    return Shrunk(found.text, form, lossless=False) if found else None
+    found = fit_units(text, chosen, draw=draw, wish=wish, count=count) if total >= _LEAST_ELEMENTS else None
+    return Shrunk(found.text, form) if found else None
 
 
-def is_html(text: str) -> bool:
-    """Whether most of the first elements are of HTML."""
-    tags = (token for token in tokens(text[:_LOOKED_AT_CHARS], is_html=True) if isinstance(token, Tag))
+def _is_html(text: str) -> bool:
+    """Tell whether most of the first elements are of HTML."""
+    tags = (token for token in read_tags(text[:_LOOKED_AT_CHARS], is_html=True) if isinstance(token, Tag))
     names = [tag.name for tag in islice(tags, _LOOKED_AT_TAGS)]
     if "html" in names[:3] or text.lstrip().startswith("<?xml"):
         return "html" in names[:3]
@@ -59,10 +68,10 @@ def _page(page: Page, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], st
     blocks = page.blocks
     texts = [block.text for block in blocks]
     main = _main(blocks)
-    asides = [number(count, kind) for kind, count in page.left_out.items()]
+    asides = [plural(count, kind) for kind, count in page.left_out.items()]
 
     def draw(kept: Kept) -> str:
-        left = share(len(main.difference(kept)), len(main), of="pieces of text")
+        left = ratio(len(main.difference(kept)), len(main), of="pieces of text")
         parts = [heading(*asides, left, rest, wish=wish, title="Page as text")]
         after = 0
         for at, text in kept.items():
@@ -72,17 +81,17 @@ def _page(page: Page, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], st
             after = at + 1
         return "\n".join(parts)
 
-    return Units(texts, _order(blocks, main, matches(texts, wish.terms))), draw
+    return Units(texts, _order(blocks, main, find_units(texts, wish.terms))), draw
 
 
 def _main(blocks: Sequence[Block]) -> frozenset[int]:
-    """The blocks of the main text; all blocks where none is told apart as such."""
+    """Find the blocks of the main text; all blocks where none is."""
     main = [at for at, block in enumerate(blocks) if not block.left_out]
     return frozenset(main or range(len(blocks)))
 
 
 def _order(blocks: Sequence[Block], main: frozenset[int], found: Matches) -> list[int]:
-    """Blocks best first."""
+    """Order blocks, best first."""
     inner = sum(len(blocks[at].text) for at in main if blocks[at].is_main)
     has_main = inner >= _MAIN_SHARE * sum(len(blocks[at].text) for at in main)
 
@@ -98,18 +107,18 @@ def _order(blocks: Sequence[Block], main: frozenset[int], found: Matches) -> lis
 def _document(elements: Elements, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], str]]:
     outline = [f"{'  ' * one.depth}{one.name}" + f" x{one.count:,}" * (one.count > 1) for one in elements.outline]
     texts = [*outline, *elements.values]
-    found = matches(texts, wish.terms)
+    found = find_units(texts, wish.terms)
     by_depth = sorted(range(len(outline)), key=lambda at: (elements.outline[at].depth, at))
 
     def draw(kept: Kept) -> str:
         told = sum(at < len(outline) for at in kept)
-        left = share(len(outline) - told, len(outline), of="places")
-        said = share(len(elements.values) - len(kept) + told, len(elements.values), of="texts")
-        title = f"XML of {number(elements.total, 'element')} as an outline"
+        left = ratio(len(outline) - told, len(outline), of="places")
+        said = ratio(len(elements.values) - len(kept) + told, len(elements.values), of="texts")
+        title = f"XML of {plural(elements.total, 'element')} as an outline"
         return "\n".join([heading(left, said, rest, wish=wish, title=title), *kept.values()])
 
     order = dict.fromkeys((*found.first, *by_depth, *found.others, *range(len(outline), len(texts))))
     return Units(texts, [*order]), draw
 
 
-SHRINKER = Shrinker("html", _reduce)
+SHRINKER = Shrinker("html", _is_markup, _reduce)

@@ -1,4 +1,4 @@
-"""Outlines of source text: where definitions begin, where their bodies end. By Python's own grammar, or by
+"""Outline source text: where definitions begin, and where their bodies end. By Python's own grammar, or by
 indentation and braces, which serves every language and pieces of files."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Definition(Struct, frozen=True):
     """Last line of the signature."""
     end: int
     depth: int = 0
-    """How many definitions it stands in."""
+    """How many definitions it is in."""
     is_type: bool = False
     """Something with members, not a body that runs."""
     doc: int | None = None
@@ -77,7 +77,7 @@ class Outline(Struct, frozen=True):
 
 
 def nesting(text: str) -> int:
-    """How deep brackets nest, those in strings and comments counted too."""
+    """Measure how deep brackets nest, those in strings and comments counted too."""
     depth = deepest = 0
     for bracket in _BRACKET.findall(text):
         depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
@@ -86,7 +86,7 @@ def nesting(text: str) -> int:
 
 
 def head_end(lines: Sequence[str], start: int, *, last: int) -> int:
-    """The last line of a signature that ends by ``last``: blank lines and comments after it are none of it."""
+    """Find the last line of a signature that ends by ``last``: blank lines and comments after it are none of it."""
     end = min(last, start + _MOST_HEAD_LINES - 1)
     while end > start and (not lines[end].strip() or lines[end].lstrip().startswith(("#", "//", "/*", "*"))):
         end -= 1
@@ -94,12 +94,12 @@ def head_end(lines: Sequence[str], start: int, *, last: int) -> int:
 
 
 def _first_words(lines: Sequence[str], start: int, end: int) -> int | None:
-    """The first of these lines that has a word."""
+    """Find the first of these lines that has a word."""
     return next((at for at in range(start, end + 1) if re.search(r"\w", lines[at])), None)
 
 
-def python_outline(lines: Sequence[str]) -> Outline | None:
-    """By the grammar of Python; None where the text does not parse, or nests too deep to try."""
+def outline_python(lines: Sequence[str]) -> Outline | None:
+    """Outline by the grammar of Python; None where the text does not parse, or nests too deep to try."""
     text = "\n".join(lines)
     if nesting(text) > MOST_NESTING:
         return None
@@ -151,8 +151,8 @@ def _last(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - 1
 
 
-def outline(lines: Sequence[str]) -> Outline:
-    """By words that begin definitions, and by indentation, or braces where nothing is indented."""
+def outline_by_indentation(lines: Sequence[str]) -> Outline:
+    """Outline by words that begin definitions, and by indentation, or braces where nothing is indented."""
     levels = _levels(lines)
     open_: list[Definition] = []
     found: list[Definition] = []
@@ -184,7 +184,7 @@ def _ended(definition: Definition, end: int, lines: Sequence[str]) -> Definition
 
 
 def _definition_name(bare: str) -> tuple[str, bool] | None:
-    """The name that a line defines, and whether it is a type."""
+    """Find the name that a line defines, and whether it is a type."""
     if _NO_NAME.match(bare):
         return None
     for pattern in (_TYPE, _FUNCTION, _ARROW):
@@ -198,7 +198,7 @@ def _definition_name(bare: str) -> tuple[str, bool] | None:
 
 
 def _head_until(lines: Sequence[str], start: int) -> int:
-    """Where brackets opened on the first line are closed."""
+    """Find the line where brackets opened on the first line are closed."""
     depth = 0
     for at in range(start, min(start + _MOST_HEAD_LINES, len(lines))):
         line = lines[at][:_LOOKED_AT_CHARS]
@@ -209,7 +209,7 @@ def _head_until(lines: Sequence[str], start: int) -> int:
 
 
 def doc_above(lines: Sequence[str], at: int) -> int | None:
-    """The first line with words of a comment right above."""
+    """Find the first line with words of a comment right above."""
     start = at
     while start > 0 and lines[start - 1].lstrip().startswith(("//", "#", "*", "/*", "--", "@")):
         start -= 1

@@ -1,7 +1,7 @@
-"""Tables between bars, of Markdown and of database shells, without the spaces that align them.
+"""Leave out the spaces that align tables between bars, of Markdown and of database shells.
 
 The first line of that form tells how wide each column is and to which side its cells lean; a line after ``!``
-stood as it is.
+is unchanged.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SIDES: Final = {
 on both sides, or in front."""
 
 
-def without_padding(text: str) -> str | None:
-    """The table without padding; None where it has none to lose, or could not be given back as it was."""
+def unpad(text: str) -> str | None:
+    """Write the table without padding; None where it has none to lose, or could not be given back as it was."""
     lines = text.split("\n")
     counts = Counter(line.count("|") for line in lines if "|" in line)
     bars = counts.most_common(1)[0][0] if counts else 0
@@ -42,12 +42,12 @@ def without_padding(text: str) -> str | None:
         return None
     sides = " ".join([f"{side}{width or ''}" for side, width in columns])
     spec = f"[padding{' |' if is_framed else ''} {sides}]"
-    short = "\n".join([spec, *(_unpadded(line, columns, is_framed) for line in lines)])
-    return short if with_padding(short) == text else None
+    short = "\n".join([spec, *(_unpad_line(line, columns, is_framed) for line in lines)])
+    return short if pad(short) == text else None
 
 
-def with_padding(text: str) -> str:
-    """The table as it was. Raises ValueError for a text of another form."""
+def pad(text: str) -> str:
+    """Undo ``unpad``. Raises ValueError for a text of another form."""
     head, *lines = text.split("\n")
     spec = _SPEC.fullmatch(head)
     if spec is None:
@@ -55,7 +55,7 @@ def with_padding(text: str) -> str:
     columns = [(mark[0], int(mark[1:] or 0)) for mark in spec[2].split()]
     is_framed = spec[1] is not None
     return "\n".join(
-        line[1:] if line.startswith("!") else _padded(line.split("|"), columns, is_framed) for line in lines
+        line[1:] if line.startswith("!") else _pad_cells(line.split("|"), columns, is_framed) for line in lines
     )
 
 
@@ -66,7 +66,7 @@ def _cells(line: str, is_framed: bool) -> list[str] | None:
 
 
 def _side(cells: Sequence[str]) -> tuple[str, int]:
-    """Side and width that give back most of the cells; the width is the commonest."""
+    """Find the side and width that give back most of the cells; the width is the commonest."""
     commonest = Counter(map(len, cells)).most_common(1)[0][0]
     choices = [
         (side, max(commonest - len(form.format("", 0)), 0) if "}}" in form else 0) for side, form in _SIDES.items()
@@ -76,15 +76,15 @@ def _side(cells: Sequence[str]) -> tuple[str, int]:
     )
 
 
-def _unpadded(line: str, columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
+def _unpad_line(line: str, columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
     cells = _cells(line, is_framed) or []
     bare = [cell.strip() for cell in cells]
     short = "|".join(bare)
-    if short.startswith("!") or len(bare) != len(columns) or _padded(bare, columns, is_framed) != line:
+    if short.startswith("!") or len(bare) != len(columns) or _pad_cells(bare, columns, is_framed) != line:
         return f"!{line}"
     return short
 
 
-def _padded(cells: Sequence[str], columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
+def _pad_cells(cells: Sequence[str], columns: Sequence[tuple[str, int]], is_framed: bool) -> str:
     row = "|".join([_SIDES[side].format(cell, width) for cell, (side, width) in zip(cells, columns, strict=False)])
     return f"|{row}|" if is_framed else row

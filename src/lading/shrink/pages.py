@@ -1,4 +1,4 @@
-"""What a page of HTML says, as blocks: headings, paragraphs, items, rows. Menus and banners are told apart."""
+"""Read a page of HTML as blocks: headings, paragraphs, items, rows. Menus and banners are marked as such."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 from msgspec import Struct, field
 
-from lading.shrink.tags import RAW, Tag, tokens
+from lading.shrink.tags import RAW, Tag, read_tags
 
 _MOST_LINK_CHARS = 60
 _NO_PLACES = ("#", "javascript:", "data:")
@@ -50,19 +50,11 @@ class Block(Struct, frozen=True):
     heading: int = 0
     """1 to 6; 0 for what is no heading."""
     left_out: str = ""
-    """What it stands in that is no main text, such as ``nav``; a script's own text."""
+    """The part around it that is no main text, such as ``nav`` or ``script``."""
     is_main: bool = False
-    """Stands in ``main`` or ``article``."""
+    """Whether it is in ``main`` or ``article``."""
     is_links: bool = False
-    """Mostly the words of links."""
-
-
-class Page(Struct, frozen=True):
-    """The blocks of a page in order, and how often what was left out stands in it."""
-
-    blocks: tuple[Block, ...]
-    left_out: dict[str, int]
-    elements: int
+    """Whether it is mostly the words of links."""
 
 
 class _Region(Struct):
@@ -71,11 +63,13 @@ class _Region(Struct):
     depth: int = 1
 
 
-class _Reader(Struct):
-    """Where a walk over the tags is."""
+class Page(Struct):
+    """The blocks of a page in order; and the state of a walk over its tags."""
 
     blocks: list[Block] = []
-    counts: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How often there is what is no main text, by its name."""
+    elements: int = 0
     regions: list[_Region] = []
     said: list[str] = []
     prefix: str = ""
@@ -88,13 +82,12 @@ class _Reader(Struct):
     link_start: int = 0
     link_chars: int = 0
     raw: str = ""
-    elements: int = 0
 
 
-def read(text: str) -> Page:
-    """The page. Time is linear in the text, whatever the nesting."""
-    reader = _Reader()
-    for token in tokens(text, is_html=True):
+def read_page(text: str) -> Page:
+    """Read the page. Time is linear in the text, whatever the nesting."""
+    reader = Page()
+    for token in read_tags(text, is_html=True):
         if isinstance(token, str):
             _say(reader, token)
         elif token.is_end:
@@ -102,10 +95,10 @@ def read(text: str) -> Page:
         else:
             _open(reader, token)
     _flush(reader)
-    return Page(tuple(reader.blocks), dict(reader.counts), reader.elements)
+    return reader
 
 
-def _say(reader: _Reader, said: str) -> None:
+def _say(reader: Page, said: str) -> None:
     if reader.raw in ("", "title"):
         reader.said.append(said)
     elif reader.raw != "style" and said.strip():
@@ -113,7 +106,7 @@ def _say(reader: _Reader, said: str) -> None:
     reader.raw = ""
 
 
-def _open(reader: _Reader, tag: Tag) -> None:
+def _open(reader: Page, tag: Tag) -> None:
     reader.elements += 1
     reader.raw = tag.name if tag.name in RAW and not tag.is_empty else ""
     _enter(reader, tag)
@@ -132,8 +125,8 @@ def _open(reader: _Reader, tag: Tag) -> None:
         reader.said.append(" ")
 
 
-def _enter(reader: _Reader, tag: Tag) -> None:
-    """Into what is no main text, and out of it where main text surely begins."""
+def _enter(reader: Page, tag: Tag) -> None:
+    """Enter what is no main text, and leave it where main text surely begins."""
     name = tag.name
     if name in _MAIN or name == "h1":
         # An element that was never closed does not swallow the page.
@@ -146,7 +139,7 @@ def _enter(reader: _Reader, tag: Tag) -> None:
     elif kind := _kind(tag):
         _flush(reader)
         if not reader.regions:
-            reader.counts[kind] += 1
+            reader.left_out[kind] += 1
         if name not in RAW:
             reader.regions.append(_Region(name, kind))
 
@@ -166,7 +159,7 @@ def _kind(tag: Tag) -> str:
     return "hidden element" if ("hidden" in source or "display" in source) and _HIDDEN.search(source) else ""
 
 
-def _begin(reader: _Reader, name: str) -> None:
+def _begin(reader: Page, name: str) -> None:
     if name == "title" or (len(name) == 2 and name[0] == "h" and name[1].isdigit()):
         reader.heading = 1 if name == "title" else int(name[1])
         reader.prefix = "#" * reader.heading + " "
@@ -182,7 +175,7 @@ def _begin(reader: _Reader, name: str) -> None:
         reader.in_row = name == "tr"
 
 
-def _close(reader: _Reader, tag: Tag) -> None:
+def _close(reader: Page, tag: Tag) -> None:
     name = tag.name
     reader.raw = ""
     if name == "a":
@@ -200,7 +193,7 @@ def _close(reader: _Reader, tag: Tag) -> None:
             reader.regions.pop()
 
 
-def _end_link(reader: _Reader) -> None:
+def _end_link(reader: Page) -> None:
     if reader.href is None:
         return
     words = " ".join("".join(reader.said[reader.link_start :]).split())
@@ -211,8 +204,8 @@ def _end_link(reader: _Reader) -> None:
     reader.href = None
 
 
-def _flush(reader: _Reader) -> None:
-    """What was said so far becomes a block."""
+def _flush(reader: Page) -> None:
+    """Make a block of the text so far."""
     _end_link(reader)
     joined = "".join(reader.said)
     text = joined.strip("\n").rstrip() if reader.pre else " ".join(joined.split())

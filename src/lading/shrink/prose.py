@@ -1,20 +1,18 @@
-"""Prose: the sentences that say most, in their order."""
+"""Shrink prose: keep the sentences that say most, in their order."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import isqrt, log2
+from math import fsum, isqrt, log2
 
 from msgspec import Struct
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.fitting import Kept, Units, fitted
-from lading.shrink.notes import GAP, heading, number, share
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.fitting import GAP, Kept, Units, fit_units, heading, ratio
 from lading.shrink.sentences import units
-from lading.shrink.slices import joined, slices
-from lading.shrink.terms import Matches, matches
+from lading.shrink.terms import Matches, find_units, read_slices
 
 _LEAST_UNITS = 3
 _HEAD_CHARS = 200_000
@@ -27,6 +25,9 @@ _OTHER_LEVEL = 4
 _HASHES = re.compile(r"[ \t>]*(#{1,6})[ \t]")
 _UNDERLINE = re.compile(r"=+|-+")
 _WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE_END = re.compile(r"[^\W\d_]{2}[.!?][\"')\]*`]*(?:\s|$)")
+_HEADING = re.compile(r"^#{1,6} \S")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _TELLING = re.compile(
     r"\d|[a-z][A-Z]|\w_\w|`[^`\n]+`|\w/\w|\b(?:must|never|always|only|required?|deprecated|errors?|fail\w*|warning"
@@ -36,7 +37,7 @@ _TELLING = re.compile(
 
 
 class Unit(Struct, frozen=True):
-    """What is kept or left out as a whole: a sentence, a heading, a list item, a row, a piece of code."""
+    """A sentence, a heading, a list item, a row, a piece of code: kept or left out as a whole."""
 
     text: str
     level: int = 0
@@ -46,27 +47,39 @@ class Unit(Struct, frozen=True):
     """Whether it is the first sentence of a paragraph."""
 
 
+def _is_prose(sample: Sample) -> bool:
+    ends = len(_SENTENCE_END.findall(sample.head))
+    if not ends:
+        return False
+    words = _LETTERS.findall(sample.head)
+    letters = sum(map(len, words))
+    if len(words) < 8 or letters < 0.55 * len(sample.head) or ends < len(words) / 50:
+        return False
+    return len(words) >= 6 * len(sample.lines) or sample.share(_HEADING) >= 0.05
+
+
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Sentences, headings, list items and fences as they stand, chosen by words of the request, by place, by what
+    """Keep sentences, headings, list items and fences verbatim, chosen by words of the request, by place, by what
     they name, and by words they share with the rest. None where the text has fewer than three of them."""
-    read, unread = joined(text, slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark="\n"))
+    read, rest = read_slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark="\n")
     every = read_units(read)
     if len(every) < _LEAST_UNITS:
         return None
     texts = [unit.text for unit in every]
 
     def draw(kept: Kept) -> str:
-        left = share(len(every) - len(kept), len(every), of="sentences and items")
-        rest = number(unread, "character") if unread else ""
+        left = ratio(len(every) - len(kept), len(every), of="sentences and items")
         return heading(left, rest, wish=wish) + _shown(every, kept)
 
-    chosen = Units(texts, _order(every, matches(texts, wish.terms)), under=_headings(every), gap_chars=_GAP_CHARS)
-    found = fitted(text, chosen, draw=draw, wish=wish, count=count)
-    return Shrunk(found.text, "prose.extract", lossless=False) if found else None
+    chosen = Units(
+        texts, _order(every, find_units(texts, wish.terms)), under=_headings(every), gap_chars=_GAP_CHARS
+    )
+    found = fit_units(text, chosen, draw=draw, wish=wish, count=count)
+    return Shrunk(found.text, "prose.extract") if found else None
 
 
 def read_units(text: str) -> list[Unit]:
-    """The units of a text in order. A line of ``=`` or ``-`` below a line makes a heading of it."""
+    """Split a text into its units. A line of ``=`` or ``-`` below a line makes a heading of it."""
     found: list[Unit] = []
     end, kind = 0, ""
     for unit in units(text):
@@ -88,8 +101,7 @@ def read_units(text: str) -> list[Unit]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text, in parts of some hundred characters where it is longer, cut at line ends or blanks where there are
-    any."""
+    """Split the text into parts of some hundred characters, at line ends or blanks where there are any."""
     start = 0
     while len(text) - start > _MOST_UNIT_CHARS:
         window = (start + _MOST_UNIT_CHARS // 2, start + _MOST_UNIT_CHARS)
@@ -101,7 +113,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Casefolded words; of scripts without blanks between words, pairs of neighbouring characters."""
+    """Split into casefolded words; in scripts without blanks, into pairs of neighbouring characters."""
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
         if word.isascii() or not _WIDE.search(word):
@@ -112,7 +124,7 @@ def _words(text: str) -> list[str]:
 
 
 def _order(every: Sequence[Unit], found: Matches) -> list[int]:
-    """Units best first."""
+    """Order units, best first."""
     title = [0] if every[0].level else []
     scores = _scores(every)
     ranked = sorted(range(len(every)), key=lambda unit: (-scores[unit], unit))
@@ -120,7 +132,7 @@ def _order(every: Sequence[Unit], found: Matches) -> list[int]:
 
 
 def _headings(every: Sequence[Unit]) -> list[int]:
-    """For each unit the heading right above; -1 for none, and for headings."""
+    """Find for each unit the heading right above; -1 for none, and for headings."""
     above: list[int] = []
     last = -1
     for at, unit in enumerate(every):
@@ -130,7 +142,7 @@ def _headings(every: Sequence[Unit]) -> list[int]:
 
 
 def _scores(every: Sequence[Unit]) -> list[float]:
-    """What each unit is worth; none of it depends on anything but the text."""
+    """Score the units by nothing but the text."""
     spoken = [frozenset(_words(unit.text)[:_MOST_WORDS]) for unit in every]
     in_units = Counter(word for said in spoken for word in said)
     common = max(len(every) // 4, 2)
@@ -138,7 +150,7 @@ def _scores(every: Sequence[Unit]) -> list[float]:
     seen: set[str] = set()
     for at, (unit, said) in enumerate(zip(every, spoken, strict=True)):
         # Words that are nearly everywhere say nothing, and those that stand once share nothing.
-        shared = sum(log2(in_units[word]) for word in said if in_units[word] <= common)
+        shared = fsum(log2(in_units[word]) for word in said if in_units[word] <= common)
         score = shared / (isqrt(len(said)) + 1) + min(len(_TELLING.findall(unit.text)), 3)
         score += 2 * unit.opens + 3 * (at == 0) + 1 * (at == len(every) - 1)
         score += max(5 - unit.level, 1) if unit.level else 0
@@ -163,4 +175,4 @@ def _before(unit: Unit) -> str:
     return "\n" if unit.starts_line else " "
 
 
-SHRINKER = Shrinker("prose", _reduce)
+SHRINKER = Shrinker("prose", _is_prose, _reduce)

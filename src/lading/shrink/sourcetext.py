@@ -1,23 +1,26 @@
-"""Source text as lines and an outline, whatever its language, its gutter and its size."""
+"""Read source text as lines and an outline, whatever its language, its line numbers and its size."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from textwrap import dedent
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.shrink.grammars import grammar_outline, language
-from lading.shrink.line_numbers import Line
-from lading.shrink.outlines import Definition, Outline, outline, python_outline
+from lading.shrink.grammars import outline_by_grammar, recognise_language
+from lading.shrink.outlines import Definition, Outline, outline_by_indentation, outline_python
 
 _HEAD_CHARS = 120_000
 _TAIL_CHARS = 30_000
 """Of larger texts only the start and the end are read for definitions."""
 
+_NUMBERED = re.compile(r" {0,12}([0-9]{1,7})([→|:\t]| {1,2}|$)")
+_LEAST_NUMBERED = 3
+_LEAST_SHARE = 0.7
 _LEAST_FOLDED = 3
 _MOST_FOLDED_CHARS = 160
 _LOOKED_AT_CHARS = 400
@@ -26,7 +29,17 @@ _MODULES = (
     re.compile(r"['\"<]([\w./@-]+)['\">]"),
     re.compile(r"^\s*(?:pub\s+)?(?:use|using|import(?:\s+static)?)\s+([\w.:*]+)"),
 )
-"""How a line of imports names a module, surest first."""
+"""The names of modules in a line of imports, surest first."""
+
+
+class SourceLine(Struct, frozen=True):
+    """A line without its gutter."""
+
+    text: str
+    number: int
+    """Its number in the file; where the viewer gave none, counted from the start of the text."""
+    is_foreign: bool = False
+    """The viewer's own words among numbered lines."""
 
 
 class Fold(Struct, frozen=True):
@@ -37,44 +50,69 @@ class Fold(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A text as lines, and what stands where. Lines are counted from 0."""
+    """A text as lines, and its outline. Lines are counted from 0."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[SourceLine, ...]
     written: tuple[int, ...]
     """Lines that are not blank."""
     spans: tuple[tuple[int, int], ...]
-    """What was read for definitions: first line, and the line after the last."""
+    """The parts that were read for definitions: first line, and the line after the last."""
     definitions: tuple[Definition, ...]
     folds: dict[int, Fold]
     """By the first line of the imports."""
 
-    def written_in(self, start: int, end: int) -> int:
-        """How many lines from ``start`` to before ``end`` are not blank."""
+    def count_written(self, start: int, end: int) -> int:
+        """Count the lines from ``start`` to before ``end`` that are not blank."""
         return max(bisect_left(self.written, end) - bisect_left(self.written, start), 0)
 
 
-def read(lines: Sequence[Line]) -> Source:
-    """What stands where in the lines of a file, or of a piece of one."""
+def read_source(text: str) -> Source:
+    """Read a file, or a piece of one."""
+    lines = read_lines(text)
     spans = _spans(lines)
-    spoken = language([line.text for line in lines[: spans[0][1]] if not line.is_foreign])
+    language = recognise_language([line.text for line in lines[: spans[0][1]] if not line.is_foreign])
     definitions: list[Definition] = []
     imports: list[tuple[int, int]] = []
     for start, end in spans:
-        part = _outline(_parseable(lines[start:end]), spoken)
-        definitions.extend(_moved(definition, start) for definition in part.definitions)
+        part = _outline(_clean(lines[start:end]), language)
+        definitions.extend(_move(definition, start) for definition in part.definitions)
         imports.extend((first + start, last + start) for first, last in part.imports)
     written = tuple(at for at, line in enumerate(lines) if line.text.strip())
     return Source(tuple(lines), written, spans, tuple(definitions), _folds(imports, lines))
 
 
-def _spans(lines: Sequence[Line]) -> tuple[tuple[int, int], ...]:
-    head = _reach(lines, _HEAD_CHARS)
-    tail = len(lines) - _reach(reversed(lines), _TAIL_CHARS)
+def read_lines(text: str) -> list[SourceLine]:
+    """Split a text into lines, without gutters where most of them have one."""
+    plain = [line.rstrip("\r") for line in text.split("\n")]
+    found = [_NUMBERED.match(line) for line in plain]
+    numbers = [int(match.group(1)) for match in found if match]
+    if not _is_gutter(numbers, sum(bool(line.strip()) for line in plain)):
+        return [SourceLine(line, number) for number, line in enumerate(plain, 1)]
+    numbered: list[SourceLine] = []
+    last = max(numbers[0] - 1, 0)
+    for line, match in zip(plain, found, strict=True):
+        if match:
+            last = int(match.group(1))
+            numbered.append(SourceLine(line[match.end() :], last))
+        else:
+            numbered.append(SourceLine(line, last, is_foreign=True))
+    return numbered
+
+
+def _is_gutter(numbers: Sequence[int], written: int) -> bool:
+    if len(numbers) < max(_LEAST_NUMBERED, _LEAST_SHARE * written):
+        return False
+    return all(before < after for before, after in pairwise(numbers))
+
+
+def _spans(lines: Sequence[SourceLine]) -> tuple[tuple[int, int], ...]:
+    head = _count_within(lines, _HEAD_CHARS)
+    tail = len(lines) - _count_within(reversed(lines), _TAIL_CHARS)
     return ((0, len(lines)),) if tail <= head else ((0, head), (tail, len(lines)))
 
 
-def _reach(lines: Iterable[Line], most_chars: int) -> int:
-    """How many lines have that many characters."""
+def _count_within(lines: Iterable[SourceLine], most_chars: int) -> int:
+    """Count the first lines that together have that many characters."""
     reached = chars = 0
     for line in lines:
         chars += len(line.text) + 1
@@ -84,21 +122,21 @@ def _reach(lines: Iterable[Line], most_chars: int) -> int:
     return reached
 
 
-def _parseable(lines: Sequence[Line]) -> list[str]:
-    """As many lines, without what is no code and without the indentation that all have."""
+def _clean(lines: Sequence[SourceLine]) -> list[str]:
+    """Blank what is no code, and remove the indentation that all lines have."""
     bare = ["" if line.is_foreign else line.text.replace("\r", " ").rstrip() for line in lines]
     return dedent("\n".join(bare)).split("\n")
 
 
-def _outline(lines: Sequence[str], spoken: str) -> Outline:
-    exact = python_outline(lines) if spoken == "python" else grammar_outline(lines, spoken)
+def _outline(lines: Sequence[str], language: str) -> Outline:
+    exact = outline_python(lines) if language == "python" else outline_by_grammar(lines, language)
     if exact and exact.is_whole:
         return exact
-    plain = outline(lines)
+    plain = outline_by_indentation(lines)
     return exact if exact and len(exact.definitions) >= len(plain.definitions) else plain
 
 
-def _moved(definition: Definition, by: int) -> Definition:
+def _move(definition: Definition, by: int) -> Definition:
     return replace(
         definition,
         start=definition.start + by,
@@ -108,7 +146,7 @@ def _moved(definition: Definition, by: int) -> Definition:
     )
 
 
-def _folds(imports: Iterable[tuple[int, int]], lines: Sequence[Line]) -> dict[int, Fold]:
+def _folds(imports: Iterable[tuple[int, int]], lines: Sequence[SourceLine]) -> dict[int, Fold]:
     merged: list[tuple[int, int]] = []
     for first, last in imports:
         if merged and not any(line.text.strip() for line in lines[merged[-1][1] + 1 : first]):
@@ -116,13 +154,13 @@ def _folds(imports: Iterable[tuple[int, int]], lines: Sequence[Line]) -> dict[in
         else:
             merged.append((first, last))
     return {
-        first: Fold(last, _folded([line.text for line in lines[first : last + 1]]))
+        first: Fold(last, _fold([line.text for line in lines[first : last + 1]]))
         for first, last in merged
         if last - first + 1 >= _LEAST_FOLDED
     }
 
 
-def _folded(lines: Sequence[str]) -> str:
+def _fold(lines: Sequence[str]) -> str:
     tried = ((pattern.search(line[:_LOOKED_AT_CHARS]) for pattern in _MODULES) for line in lines)
     found = (next(filter(None, matches), None) for matches in tried)
     modules = ", ".join(dict.fromkeys(match.group(1) for match in found if match))

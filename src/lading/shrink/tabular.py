@@ -1,17 +1,26 @@
-"""Tables as text: CSV, semicolons, tabs, bars."""
+"""Shrink tables as text: CSV, semicolons, tabs, bars."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Final
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import ranked
-from lading.shrink.outliers import Row, column, rows, sampled
-from lading.shrink.padding import with_padding, without_padding
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.keeping import Line, rank_lines
+from lading.shrink.padding import pad, unpad
+from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
+_CELL_MARKS = (
+    (re.compile(r"\t"), 1),
+    (re.compile(r"\|"), 2),
+    (re.compile(r",(?! )"), 2),
+    (re.compile(r";(?! )"), 2),
+)
+"""What stands between cells, and how often at least in a row."""
 _MARKS = "\t|,;"
 _SAMPLED_LINES = 200
 _FEWEST_COLUMNS = 2
@@ -31,23 +40,36 @@ _QUOTED_BY: Final[dict[str, Callable[[str], bool]]] = {
 """Which cells without quotes had some, by the last part of the form's name."""
 
 
-def reshape(text: str) -> Iterable[Shrunk]:
-    """Without the spaces that align bars; or without quotes that are not needed, and what is the same in every
-    row in the header, as ``country=USA``."""
+def _is_table(sample: Sample) -> bool:
+    """Recognise rows of equally many cells."""
+    if len(sample.lines) < 3:
+        return False
+    return any(_has_columns(sample.lines, mark, least) for mark, least in _CELL_MARKS)
+
+
+def _has_columns(lines: Sequence[str], mark: re.Pattern[str], least: int) -> bool:
+    counts = [len(mark.findall(line.strip())) for line in lines]
+    commonest = max(set(counts), key=lambda count: (counts.count(count), count))
+    return commonest >= least and counts.count(commonest) >= 0.7 * len(lines)
+
+
+def _reshape(text: str) -> Iterable[Shrunk]:
+    """Leave out the spaces that align bars; or quotes that are not needed, and write what is the same in every row
+    in the header, as ``country=USA``."""
     mark = _mark(text)
     if mark == "|":
-        short = without_padding(text)
+        short = unpad(text)
         if short is not None:
             yield Shrunk(short, "table.padding", True)
     elif mark and (table := _table(text, mark)) is not None:
-        form = _quoting(table)
-        short = _folded(text, mark, table, _QUOTED_BY[form])
-        if short != text and decode(short, f"table.{form}") == text:
-            yield Shrunk(short, f"table.{form}", True)
+        quoting = _quoting(table)
+        short = _fold(text, mark, table, _QUOTED_BY[quoting])
+        if short != text and _unfold(short, quoting) == text:
+            yield Shrunk(short, f"table.{quoting}", True)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """The header, what stands in each column, and of the rows the first and last, those that are asked for or
+    """Keep the header, a summary of each column, and of the rows the first and last, those that are asked for or
     tell of errors, and odd ones, with their numbers."""
     mark = _mark(text)
     records = [cells for record in _records(text) if (cells := _bare_cells(record, mark))] if mark else []
@@ -56,29 +78,17 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
     width = Counter(map(len, records)).most_common(1)[0][0]
     start = next(at for at, cells in enumerate(records) if len(cells) == width)
     header, body = records[start], records[start + 1 :]
-    columns = [column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)]
+    columns = [
+        read_column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)
+    ]
     above = [mark.join(cells) for cells in records[:start]]
-    told = [Row(text, rank, 0) for text, rank in zip(above, ranked(above, wish.terms), strict=True)]
-    told += rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=wish.terms)
-    kept = sampled(text, told, wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "table.sampled", lossless=False)
-
-
-def decode(text: str, form: str) -> str:
-    """The same text as before. Raises ValueError for another form, or rows that are not of that form."""
-    name = form.removeprefix("table.")
-    if name == "padding":
-        return with_padding(text)
-    if name not in _QUOTED_BY:
-        raise ValueError(f"{form!r} is no lossless form")
-    return _unfolded(text, _commonest_mark(text), _QUOTED_BY[name])
-
-
-SHRINKER = Shrinker("table", _reduce, reshape, decode)
+    rows = [*map(Line, above, rank_lines(above, wish.terms), repeat(0))]
+    rows += rank_rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=wish.terms)
+    return sample_rows(text, rows, form="table.sampled", wish=wish, count=count)
 
 
 def _mark(text: str) -> str:
-    """What stands between the cells of most lines; empty where lines differ in how often it does."""
+    """Find the mark between the cells of most lines; empty where lines differ in how often they have it."""
     mark = _commonest_mark(text)
     counts = Counter(line.count(mark) for line in _sample(text))
     marks, times = counts.most_common(1)[0] if counts else (0, 0)
@@ -99,7 +109,7 @@ def _newline(text: str) -> str:
 
 
 def _records(text: str) -> list[str]:
-    """The lines, those joined again between which a quoted cell goes on."""
+    """Split into lines; join those between which a quoted cell goes on."""
     newline = _newline(text)
     if '"' not in text:
         return text.split(newline)
@@ -116,7 +126,7 @@ def _records(text: str) -> list[str]:
 
 
 def _split(record: str, mark: str) -> list[str] | None:
-    """The cells as they are written; None where quotes do not enclose whole cells."""
+    """Split into cells as they are written; None where quotes do not enclose whole cells."""
     if '"' not in record:
         return record.split(mark)
     cells: list[str] = re.findall(_CELL.format(mark=re.escape(mark)), record)
@@ -124,12 +134,12 @@ def _split(record: str, mark: str) -> list[str] | None:
 
 
 def _bare_cells(record: str, mark: str) -> list[str]:
-    """The cells without what aligns, quotes or frames them; none of a line that only rules."""
+    """Split into cells without what aligns, quotes or frames them; none of a line that only rules."""
     if not record.strip(_RULES):
         return []
     if '"' in record:
         cells = [
-            " ".join(_unquoted(cell, mark, bool).split()) for cell in _split(record, mark) or record.split(mark)
+            " ".join(_unquote(cell, mark, bool).split()) for cell in _split(record, mark) or record.split(mark)
         ]
     else:
         cells = list(map(str.strip, record.split(mark)))
@@ -137,7 +147,7 @@ def _bare_cells(record: str, mark: str) -> list[str]:
 
 
 def _table(text: str, mark: str) -> list[list[str]] | None:
-    """The rows of cells as they are written; None where not all rows have as many."""
+    """Split into rows of cells as they are written; None where not all rows have as many."""
     newline = _newline(text)
     table: list[list[str]] = []
     for record in _records(text.removesuffix(newline)):
@@ -149,7 +159,7 @@ def _table(text: str, mark: str) -> list[list[str]] | None:
 
 
 def _quoting(table: Sequence[Sequence[str]]) -> str:
-    """Which of ``_QUOTED_BY`` seems to tell what is quoted."""
+    """Choose which of ``_QUOTED_BY`` describes the quotes of the table."""
     cells = [cell for row in table[:_SAMPLED_LINES] for cell in row]
     if all(cell.startswith('"') for cell in cells):
         return "all"
@@ -157,10 +167,10 @@ def _quoting(table: Sequence[Sequence[str]]) -> str:
     return "words" if words and all(cell.startswith('"') for cell in words) else "columns"
 
 
-def _folded(text: str, mark: str, table: list[list[str]], is_quoted: Callable[[str], bool]) -> str:
+def _fold(text: str, mark: str, table: list[list[str]], is_quoted: Callable[[str], bool]) -> str:
     newline = _newline(text)
     if '"' in text:
-        table = [[_unquoted(cell, mark, is_quoted) for cell in row] for row in table]
+        table = [[_unquote(cell, mark, is_quoted) for cell in row] for row in table]
     header, *rows = table
     columns = list(zip(*rows, strict=True))
     same = [set(column) == {column[0]} and _CONSTANT.fullmatch(column[0]) is not None for column in columns]
@@ -174,7 +184,8 @@ def _folded(text: str, mark: str, table: list[list[str]], is_quoted: Callable[[s
     return newline.join(map(mark.join, [first, *kept])) + (newline if text.endswith(newline) else "")
 
 
-def _unfolded(text: str, mark: str, is_quoted: Callable[[str], bool]) -> str:
+def _unfold(text: str, quoting: str) -> str:
+    mark, is_quoted = _commonest_mark(text), _QUOTED_BY[quoting]
     newline = _newline(text)
     end = newline if text.endswith(newline) else ""
     header, *rows = [_split(record, mark) or [] for record in _records(text.removesuffix(end))]
@@ -184,12 +195,12 @@ def _unfolded(text: str, mark: str, is_quoted: Callable[[str], bool]) -> str:
         cells = zip(*rows, strict=True)
         columns = [[same] * len(rows) if is_same else next(cells, ()) for _, is_same, same in names]
         table = [[name for name, _, _ in names], *zip(*columns, strict=True)]
-    if is_quoted is not _QUOTED_BY["columns"]:
-        table = [[_quoted(cell, is_quoted) for cell in row] for row in table]
+    if quoting != "columns":
+        table = [[_quote(cell, is_quoted) for cell in row] for row in table]
     return newline.join(map(mark.join, table)) + end
 
 
-def _unquoted(cell: str, mark: str, is_quoted: Callable[[str], bool]) -> str:
+def _unquote(cell: str, mark: str, is_quoted: Callable[[str], bool]) -> str:
     bare = cell[1:-1]
     if len(cell) > 1 and cell[0] == cell[-1] == '"' and is_quoted(bare) and not _needs_quotes(bare, mark):
         return bare
@@ -200,5 +211,9 @@ def _needs_quotes(bare: str, mark: str) -> bool:
     return mark in bare or '"' in bare or "\n" in bare or "\r" in bare
 
 
-def _quoted(cell: str, is_quoted: Callable[[str], bool]) -> str:
+def _quote(cell: str, is_quoted: Callable[[str], bool]) -> str:
     return f'"{cell}"' if not cell.startswith('"') and is_quoted(cell) else cell
+
+
+_DECODERS = {f"table.{quoting}": partial(_unfold, quoting=quoting) for quoting in _QUOTED_BY}
+SHRINKER = Shrinker("table", _is_table, _reduce, _reshape, {"table.padding": pad, **_DECODERS})

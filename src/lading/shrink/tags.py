@@ -1,4 +1,4 @@
-"""Tags and text of HTML and XML in one linear pass, whatever the nesting and however broken.
+"""Read tags and text of HTML and XML in one linear pass, whatever the nesting and however broken.
 
 No tree is built: trees of hostile pages take quadratic time, and a stream of tags is enough to tell text by what
 it stands in.
@@ -25,7 +25,7 @@ class Tag(Struct, frozen=True):
     """A start or end tag."""
 
     name: str
-    """As it stands in XML; in lower case in HTML."""
+    """In lower case in HTML."""
     is_end: bool = False
     is_empty: bool = False
     """Closed in itself: ``<br/>``."""
@@ -38,8 +38,8 @@ class Tag(Struct, frozen=True):
         return {name.lower(): unescape(quoted or single or bare) for name, quoted, single, bare in found}
 
 
-def tokens(text: str, *, is_html: bool) -> Iterator[Tag | str]:
-    """Tags, and the text between them with references resolved. Comments and declarations are passed over; raw
+def read_tags(text: str, *, is_html: bool) -> Iterator[Tag | str]:
+    """Give tags, and the text between them with references resolved. Comments and declarations are passed over; raw
     elements of HTML give their content as one text."""
     at = 0
     nowhere: set[str] = set()
@@ -68,7 +68,7 @@ def tokens(text: str, *, is_html: bool) -> Iterator[Tag | str]:
 
 
 def _tag_end(text: str, at: int, nowhere: set[str]) -> int:
-    """After the ``>`` that ends the tag: one inside quotes does not."""
+    """Find the place after the ``>`` that ends the tag: one inside quotes does not."""
     stop = min(at + _MOST_TAG_CHARS, len(text))
     quote = ""
     for found in re.finditer(r"[\"'<>]", text[at:stop]):
@@ -85,7 +85,7 @@ def _tag_end(text: str, at: int, nowhere: set[str]) -> int:
 
 
 def _section(text: str, start: int, nowhere: set[str]) -> tuple[int, str]:
-    """Where what is no tag ends, and what it says."""
+    """Find where what is no tag ends, and what it says."""
     for opening, closing in _SECTIONS:
         if text.startswith(opening, start):
             if opening == "<!" and "[" in text[start : start + _MOST_TAG_CHARS].partition(">")[0]:
@@ -106,7 +106,7 @@ def _raw_end(text: str, at: int, name: str, nowhere: set[str]) -> int:
 
 
 def _find(text: str, what: str, start: int, nowhere: set[str]) -> int:
-    """``str.find`` that looks in vain only once: else a text full of openings takes quadratic time."""
+    """Search in vain only once: else a text full of openings takes quadratic time."""
     if what in nowhere:
         return -1
     found = text.find(what, start)

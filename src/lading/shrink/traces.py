@@ -1,24 +1,37 @@
-"""Stack traces and what test runners print: failures, summaries, exceptions, own frames; passes are counted."""
+"""Shrink stack traces and what test runners print: failures, summaries, exceptions, own frames; count passes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from lading.shrink import Count, Shrinker, Shrunk, Wish, only
-from lading.shrink.folding import folded, proven, repeat_note, repeats, unfolded
-from lading.shrink.keeping import ERROR, RARE, REST, Lines, by_words, keep, plain_lines, with_terms, without
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink.folding import find_repeats, fold, repeat_note, unfold, verify
+from lading.shrink.keeping import (
+    Line,
+    Lines,
+    Rank,
+    keep,
+    merge_rank,
+    rank_by_words,
+    rank_terms,
+    split_lines,
+)
 
-FORM = "trace.folded"
-
-_EXCEPTION = ERROR - 20
-_SUMMARY = ERROR - 10
+_DECODERS = {"trace.folded": unfold}
+_FRAME = re.compile(
+    r'^\s*(?:at .{1,200}[:(]\d+|File "[^"\n]{1,300}", line \d+|\d+: 0x[0-9a-f]{8,}|goroutine \d+ \[)', re.MULTILINE
+)
+_PYTHON_TRACE = "Traceback (most recent call last)"
+_PANIC = re.compile(r"^thread '.*' panicked at|^panic: ", re.MULTILINE)
+_EXCEPTION = Rank.ERROR - 20
+_SUMMARY = Rank.ERROR - 10
 """Below the ranks of terms, above those of lines that only sound like an error."""
-_END_FRAME = RARE
-_OWN_FRAME = RARE + 10
-_LIBRARY_FRAME = REST
-_PASSED = REST + 50
-_PASSED_NOTE = ERROR - 1
+_END_FRAME = Rank.RARE
+_OWN_FRAME = Rank.RARE + 10
+_LIBRARY_FRAME = Rank.REST
+_PASSED = Rank.REST + 50
+_PASSED_NOTE = Rank.ERROR - 1
 _MOST_CHARS = 1_000
 """Characters of a line that are looked at."""
 _FRAME_LINES = 5
@@ -53,22 +66,27 @@ _LIBRARY = re.compile(
 )
 
 
-_decode = only(FORM, unfolded)
-
-
-def _reshape(text: str) -> Iterator[Shrunk]:
-    return proven(text, Shrunk(folded(text), FORM, lossless=True), decode=_decode)
+def _is_trace(sample: Sample) -> bool:
+    """Recognise a stack trace: at least a fifth of the lines, or the end of the text."""
+    if _PYTHON_TRACE in sample.tail or ("panic" in sample.tail and _PANIC.search(sample.tail)):
+        return True
+    return len(_FRAME.findall(sample.head)) >= max(2, len(sample.lines) / 5)
 
 
 def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    texts = plain_lines(text)
-    lines = Lines(texts, with_terms(texts, _ranks(texts), terms=wish.terms))
-    failures = without(lines, _PASSED, about="passed tests", note_rank=_PASSED_NOTE)
-    kept = keep(text, _without_repeats(failures), wish=wish, count=count)
-    return None if kept is None else Shrunk(kept, "trace.failures", lossless=False)
+    texts = split_lines(text)
+    lines = Lines(texts, rank_terms(texts, _ranks(texts), terms=wish.terms), "trace.failures")
+    failures = merge_rank(lines, _PASSED, about="passed tests", note_rank=_PASSED_NOTE)
+    return keep(text, _merge_repeats(failures), wish=wish, count=count)
 
 
-SHRINKER = Shrinker("trace", reshape=_reshape, reduce=_reduce, decode=_decode)
+SHRINKER = Shrinker(
+    "trace",
+    _is_trace,
+    _reduce,
+    lambda text: verify(text, {"trace.folded": fold(text)}, decoders=_DECODERS),
+    _DECODERS,
+)
 
 
 def _ranks(lines: Sequence[str]) -> list[int]:
@@ -79,7 +97,7 @@ def _ranks(lines: Sequence[str]) -> list[int]:
     for start, end in frames:
         ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) : start])
         rank = _frame_rank([line[:_MOST_CHARS] for line in lines[start:end]])
-        if rank != ERROR and (start not in ends or end not in starts):
+        if rank != Rank.ERROR and (start not in ends or end not in starts):
             rank = _END_FRAME
         ranks += [rank] * (end - start)
     ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) :])
@@ -87,21 +105,21 @@ def _ranks(lines: Sequence[str]) -> list[int]:
 
 
 def _frame_rank(frame: Sequence[str]) -> int:
-    """By whose code it is; an own frame of Python ranks as its source does where that tells of an error."""
+    """Rank by whose code it is; an own frame of Python ranks as its source does where that tells of an error."""
     if _LIBRARY.search("\n".join(frame)):
         return _LIBRARY_FRAME
-    tells = _PYTHON_FRAME.match(frame[0]) and any(by_words(line) == ERROR for line in frame[1:])
-    return ERROR if tells else _OWN_FRAME
+    tells = _PYTHON_FRAME.match(frame[0]) and any(rank_by_words(line) == Rank.ERROR for line in frame[1:])
+    return Rank.ERROR if tells else _OWN_FRAME
 
 
 def _rank(line: str) -> int:
     if _PASSES.match(line):
         return _PASSED
-    return _EXCEPTION if _EXCEPTIONS.match(line) else _SUMMARY if _SUMMARIES.match(line) else by_words(line)
+    return _EXCEPTION if _EXCEPTIONS.match(line) else _SUMMARY if _SUMMARIES.match(line) else rank_by_words(line)
 
 
 def _frames(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """First line of each frame, and the line after it."""
+    """Find the first line of each frame, and the line after it."""
     place = 0
     while place < len(lines):
         end = _frame_end(lines, place)
@@ -111,7 +129,7 @@ def _frames(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _frame_end(lines: Sequence[str], place: int) -> int:
-    """The line after the frame that starts there; the same line where none starts."""
+    """Find the line after the frame that starts there; the same line where none starts."""
     line, below = lines[place], lines[place + 1] if place + 1 < len(lines) else ""
     if _PYTHON_FRAME.match(line):
         end = place + 1
@@ -129,24 +147,23 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _without_repeats(lines: Lines) -> Lines:
-    """Repeated lines, as those of deep recursion, as a note of how often they repeat, which never stays without
-    them."""
-    texts: list[str] = []
-    ranks: list[int] = []
-    sizes: list[int] = []
-    under: list[int] = []
+def _merge_repeats(lines: Lines) -> Lines:
+    """Merge repeated lines, as those of deep recursion, into a note of how often they repeat, which is never kept
+    without them."""
+    merged: list[Line] = []
     start = 0
-    for group, times in repeats(lines.texts):
+    rows = lines.rows()
+    for group, times in find_repeats(lines.texts):
         end = start + len(group)
-        texts += group
-        ranks += lines.ranks[start:end]
-        sizes += lines.sizes[start:end]
+        once, repeated = rows[start:end], rows[end : start + len(group) * times]
         start += len(group) * times
-        if times > 1:
-            texts.append(repeat_note(len(group), times - 1))
-            ranks.append(min(lines.ranks[end - len(group) : end]))
-            sizes.append(sum(lines.sizes[end:start]))
-        above = len(under)
-        under += (-1 if times == 1 or place == above else place - 1 for place in range(above, len(texts)))
-    return Lines(texts, ranks, sizes, under=under)
+        if times == 1:
+            merged += once
+            continue
+        above = len(merged) - 1
+        merged += (Line(*line[:3], above + at if at else -1) for at, line in enumerate(once))
+        note = repeat_note(len(group), times - 1)
+        merged.append(
+            Line(note, min(line.rank for line in once), sum(line.size for line in repeated), len(merged) - 1)
+        )
+    return lines.with_rows(merged)

@@ -124,8 +124,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
 
         ``kept``: the request is the last one learned from, unchanged, with new messages behind it.
         """
-        per_token, offset = self._line(counted.messages, kept=kept)
-        return max(0, math.ceil(per_token * _bounded(counted.tokens) + offset))
+        return _on(self._line(counted.messages, kept=kept), counted.tokens)
 
     def margin_tokens(self, predicted_tokens: int, *, initial_margin_tokens: int, kept: bool) -> int:
         """Tokens to leave free beside a prediction: twice the p95 of the residuals of its kind, at least 1 %;
@@ -149,9 +148,9 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
             allowed = max(close, allowed)
         if allowed < 0:
             return 0
-        per_token, offset = self._line(messages, kept=kept)
+        line = per_token, offset = self._line(messages, kept=kept)
         room = _bounded(math.floor((allowed - offset) / per_token) + 1)
-        while room and self.predicted(Counted(room, messages), kept=kept) > allowed:
+        while room and _on(line, room) > allowed:
             room -= 1
         if self.last is None or self.seen >= ENOUGH or room <= self.last.tokens:
             return room
@@ -263,6 +262,12 @@ def _possible(counted: Counted, reported_tokens: int) -> bool:
 
 def _text(tokens: int, messages: int) -> int:
     return _bounded(tokens - _FRAMING_TOKENS * messages)
+
+
+def _on(line: tuple[float, float], tokens: int) -> int:
+    """The prediction for so many counted tokens, by factor and offset."""
+    per_token, offset = line
+    return max(0, math.ceil(per_token * _bounded(tokens) + offset))
 
 
 def _bounded(tokens: int) -> int:

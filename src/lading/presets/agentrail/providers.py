@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -92,6 +91,18 @@ def with_context(messages: Sequence[Message], injected: Iterable[Message]) -> li
     return told
 
 
+class _Answer:
+    """A transform's answer, and the call and the number of messages that it is of."""
+
+    def __init__(self) -> None:
+        self.when: tuple[int, int] | None = None
+        self.answer: object = None
+
+    def forget(self, _entry: int) -> None:
+        """Drop the answer: a message was withdrawn."""
+        self.when = self.answer = None
+
+
 def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:
     """A strategy that shows at each call what the transform makes of the messages, system prompts left out.
 
@@ -107,18 +118,18 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
             "Messages of context providers are added once, with the user's: session.add(transform([...])). "
             "Give transforming(...) only transforms that change or leave out messages."
         )
-    answers: WeakKeyDictionary[View, tuple[int, int, object]] = WeakKeyDictionary()
 
     def asked(view: View, pressure: Pressure) -> object:
         # What arrives is decided message by message, and then all of it: one answer serves for both.
+        kept: _Answer = view.readings.setdefault((_Answer, name), _Answer())
         when = pressure.past.calls, len(view)
-        if view not in answers or answers[view][:2] != when:
-            answers[view] = (*when, transform(_spoken(view, len(view))))
-        return answers[view][2]
+        if kept.when != when:
+            kept.when, kept.answer = when, transform(_spoken(view, len(view)))
+        return kept.answer
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         answer = asked(view, pressure)
-        del answers[view]
+        view.readings.pop((_Answer, name))
         return _transformed(view, pressure, answer, transform=transform, name=name)
 
     def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:

@@ -11,7 +11,7 @@ from lading.history.log import Draft
 from lading.messages import Part, Text, ToolResult
 from lading.models.profiles import CONTEXT_PROFILES, Profile
 from lading.shrink import Wish
-from lading.shrink.shrinking import reduced
+from lading.shrink.shrinking import reduce
 
 HEAD_SHARE = 0.7
 """Of a text that is cut, so much comes from its start and the rest from its end."""
@@ -22,7 +22,7 @@ def capped(text: str, most_chars: int, *, pointer: str, terms: tuple[str, ...] =
     (casefolded) stays first. Where not even the note fits, the note, or the text when that is shorter."""
     if len(text) <= most_chars:
         return text
-    found = reduced(text, Wish(most_chars, terms, pointer), count=len)
+    found = reduce(text, Wish(most_chars, terms, pointer), count=len)
     if found is not None and len(found.text) <= most_chars and pointer in found.text:
         return found.text
     note = f"[… cut, {len(text):,} chars in all. Original: {pointer}]"

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lading import jsonbytes
-from lading.clients.marks import Place, kept_places, marks_in
+from lading.exchange.marks import Place, kept_places, marks_in
 from lading.messages import Message
 from lading.session.coercion import MARK, unmarked
 from lading.session.matching import essence

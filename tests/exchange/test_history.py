@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import jsonbytes
-from lading.clients.history import GivenMessages, History, read_body
+from lading.exchange.history import GivenMessages, History, read_body
 from lading.wire import find_wire
 
 SAID = [

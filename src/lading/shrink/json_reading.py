@@ -1,19 +1,24 @@
-"""What ``json_columns`` wrote, back to JSON."""
+"""Read JSON, and what ``json_columns`` wrote, with every number as it was written."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from msgspec import UNSET, Struct
 
-from lading.shrink.json_columns import MISSING, NUMBER
-from lading.shrink.json_literals import Number
-
 T = TypeVar("T")
 
+MOST_LEVELS = 100
+"""Objects and lists inside each other; what is nested deeper is not read."""
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+SURROGATE = re.compile("[\ud800-\udfff]")
+MISSING: Final = object()
+"""The value of a key that an object lacks."""
+
+_OPENING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 _NAMES: Final = {"true": True, "false": False, "null": None}
 _BARE_RUN = re.compile(r"[^,;\]}]*")
 _KEY_RUN = re.compile(r'[^".,:=?\[\]{}]+')
@@ -24,7 +29,13 @@ _SAME = object()
 """The cell of a column that equals the key of its entry."""
 
 
-class Column(Struct, frozen=True):
+class Number(Struct, frozen=True):
+    """A number as it was written: 1.0 stays 1.0, 1e5 stays 1e5. Equal to no string."""
+
+    literal: str
+
+
+class _Column(Struct, frozen=True):
     """A column, as its header says."""
 
     path: tuple[str, ...]
@@ -32,12 +43,31 @@ class Column(Struct, frozen=True):
     strings_only: bool = False
     empty_is_null: bool = False
     constant: Any = UNSET
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[_Column, ...] | None = None
     """Those of the rows in its cells."""
 
 
-def value_of(text: str) -> Any:
-    """The value of a document, numbers as ``Number``. Raises ValueError or IndexError for what is none."""
+def read(text: str) -> Any:
+    """Read a value, numbers as ``Number``. Raises ValueError for what is no JSON, repeats a key, names NaN, is
+    nested more than ``MOST_LEVELS`` deep or holds a surrogate that is not escaped."""
+    if not text.isascii() and SURROGATE.search(text):
+        raise ValueError("a surrogate that is not escaped")
+    _check_levels(text)
+    return json.loads(
+        text, parse_int=Number, parse_float=Number, parse_constant=_refuse, object_pairs_hook=_unrepeated
+    )
+
+
+def read_lines(text: str) -> list[Any]:
+    """Read the values of JSON lines, empty lines left out. Raises like ``read``, and for less than two values."""
+    values = [read(line) for line in text.split("\n") if line.strip()]
+    if len(values) < 2:
+        raise ValueError("no JSON lines")
+    return values
+
+
+def read_document(text: str) -> Any:
+    """Read the document that ``json_columns`` wrote. Raises ValueError or IndexError for what is none."""
     lines = text.split("\n")
     root: Any = MISSING
     number = 0
@@ -53,17 +83,17 @@ def value_of(text: str) -> Any:
             rows = lines[number : number + int(count[1])]
             number += len(rows)
             value = _rows(rows, lines[number - len(rows) - 1][count.end() :])
-        root = _placed(root, path, value)
+        root = _place(root, path, value)
     return root
 
 
-def rows_of(text: str) -> Any:
-    """The value of a table alone: its header, and a line for each row. Raises like ``value_of``."""
+def read_rows(text: str) -> Any:
+    """Read a table alone: its header, and a line for each row. Raises like ``read_document``."""
     header, *rows = text.split("\n")
     return _rows(rows, header)
 
 
-def _placed(root: Any, path: Sequence[str], value: Any) -> Any:
+def _place(root: Any, path: Sequence[str], value: Any) -> Any:
     if not path:
         return value
     root = {} if root is MISSING else root
@@ -77,17 +107,17 @@ def _placed(root: Any, path: Sequence[str], value: Any) -> Any:
 def _rows(lines: Sequence[str], head: str) -> Any:
     if not head:
         return [_value(line, 0, False)[0] for line in lines]
-    columns, _ = _separated(head, 0, mark=",", read=_column)
-    return _gathered([_row(line, 0, columns)[0] for line in lines], columns)
+    columns, _ = _read_separated(head, 0, mark=",", read=_column)
+    return _gather([_row(line, 0, columns)[0] for line in lines], columns)
 
 
-def _gathered(rows: list[tuple[str, Any]], columns: Sequence[Column]) -> Any:
-    """The rows as a list, or as the map that they are entries of."""
+def _gather(rows: list[tuple[str, Any]], columns: Sequence[_Column]) -> Any:
+    """Make a list of the rows, or the map that they are entries of."""
     return dict(rows) if columns[0].path == () else [row for _, row in rows]
 
 
-def _row(text: str, at: int, columns: Sequence[Column]) -> tuple[tuple[str, Any], int]:
-    """Key and value of the row that starts there, and where it ends."""
+def _row(text: str, at: int, columns: Sequence[_Column]) -> tuple[tuple[str, Any], int]:
+    """Read key and value of the row that starts there, and where it ends."""
     key = ""
     row: Any = MISSING
     first = True
@@ -100,11 +130,11 @@ def _row(text: str, at: int, columns: Sequence[Column]) -> tuple[tuple[str, Any]
         if column.path == ():
             key = cell
         elif cell is not MISSING:
-            row = _placed(row, column.path, key if cell is _SAME else cell)
+            row = _place(row, column.path, key if cell is _SAME else cell)
     return (key, row), at
 
 
-def _cell(text: str, at: int, column: Column) -> tuple[Any, int]:
+def _cell(text: str, at: int, column: _Column) -> tuple[Any, int]:
     if at >= len(text) or text[at] in ",;]":
         return (None if column.empty_is_null else MISSING), at
     if column.columns is None or text[at] != "[":
@@ -115,7 +145,7 @@ def _cell(text: str, at: int, column: Column) -> tuple[Any, int]:
         row, at = _row(text, at, column.columns)
         rows.append(row)
         at += text[at] == ";"
-    return _gathered(rows, column.columns), at + 1
+    return _gather(rows, column.columns), at + 1
 
 
 def _value(text: str, at: int, strings_only: bool) -> tuple[Any, int]:
@@ -163,13 +193,13 @@ def _key(text: str, at: int) -> tuple[str, int]:
 
 
 def _path(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    return ((), at) if text[at : at + 1] in (":", "[", "") else _separated(text, at, mark=".", read=_key)
+    return ((), at) if text[at : at + 1] in (":", "[", "") else _read_separated(text, at, mark=".", read=_key)
 
 
-def _separated(
+def _read_separated(
     text: str, at: int, *, mark: str, read: Callable[[str, int], tuple[T, int]]
 ) -> tuple[tuple[T, ...], int]:
-    """What is read there one after the other, with that mark between."""
+    """Read one after the other, with that mark between."""
     found: list[T] = []
     while True:
         item, at = read(text, at)
@@ -179,13 +209,13 @@ def _separated(
         at += 1
 
 
-def _column(text: str, at: int) -> tuple[Column, int]:
+def _column(text: str, at: int) -> tuple[_Column, int]:
     if text.startswith("*", at):
-        return Column((), strings_only=True), at + 1
+        return _Column((), strings_only=True), at + 1
     path, at = _path(text, at)
     columns = None
     if text.startswith("[", at):
-        columns, at = _separated(text, at + 1, mark=",", read=_column)
+        columns, at = _read_separated(text, at + 1, mark=",", read=_column)
         at += 1
     strings_only = text.startswith(":str", at)
     at += 4 if strings_only else 0
@@ -196,4 +226,29 @@ def _column(text: str, at: int) -> tuple[Column, int]:
         constant, at = _SAME, at + 2
     elif text.startswith("=", at):
         constant, at = _value(text, at + 1, False)
-    return Column(path, strings_only, empty_is_null, constant, columns), at
+    return _Column(path, strings_only, empty_is_null, constant, columns), at
+
+
+def _check_levels(text: str) -> None:
+    # Asked of the text, not of the parser: how deep that can go depends on who calls.
+    if text.count("{") + text.count("[") <= MOST_LEVELS:
+        return
+    level = 0
+    for mark in _OPENING.findall(text):
+        if mark in "[{":
+            level += 1
+            if level > MOST_LEVELS:
+                raise ValueError("nested too deeply")
+        elif mark in "]}":
+            level -= 1
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key that is given twice")
+    return found
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lading.clients.conversations import Conversations
 from lading.events import Unpacked
+from lading.exchange.conversations import Conversations
 from lading.wire import Wire, find_wire
 
 _PACKED = {"/chat/completions": "openai_chat", "/messages": "anthropic"}
@@ -42,7 +42,7 @@ def wire_of(conversations: Conversations, method: str, *, path: str) -> Wire | N
 def is_kept(conversations: Conversations, body: Mapping[str, Any]) -> bool:
     """Whether the provider keeps the conversation of a request, or files that it works on: what it keeps and what
     is sent must fit."""
-    field = next((field for field in _KEPT if _names_state(body.get(field))), "")
+    field = next((field for field in _KEPT if body.get(field) and _names_state(body[field])), "")
     if field:
         advice = f"Leave {field} out and send the whole history to have the request packed."
         if field == "thread":
@@ -53,4 +53,4 @@ def is_kept(conversations: Conversations, body: Mapping[str, Any]) -> bool:
 
 def _names_state(value: Any) -> bool:
     """Whether a field names what is kept. A container may only be asked for, with the skills it is to have."""
-    return bool(value.get("id") or value.get("type")) if isinstance(value, dict) else bool(value)
+    return not isinstance(value, dict) or bool(value.get("id") or value.get("type"))

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
 from lading.addresses import is_numbered, numbered
-from lading.clients.history import DIGEST_BYTES, Asked, History, forces
-from lading.clients.marks import arranged, head_of
-from lading.clients.sharing import SharedSession
-from lading.clients.wrapping import Wrapping, guarded, logged, words
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
+from lading.exchange.history import DIGEST_BYTES, Asked, History, forces
+from lading.exchange.marks import arranged, head_of
+from lading.exchange.sharing import SharedSession
+from lading.exchange.wrapping import Wrapping, guarded, logged, words
 from lading.messages import Message, Tool
 from lading.models.card import same_model
 from lading.models.catalog import find_card

@@ -1,0 +1,232 @@
+"""One call there and back, driven by a list of answers: no client, no connection, no loop."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice, pairwise
+from typing import Any
+
+import pytest
+
+from lading.addresses import RESTORE
+from lading.compaction import DEFAULT
+from lading.errors import StoreError
+from lading.events import Event, PackingFailed, ReplyLost, Restored, UsageMissing
+from lading.exchange.conversations import Conversations
+from lading.exchange.exchange import Chunk, Deliver, Effect, Exchange, Read, Response, Send, exchange
+from lading.exchange.wrapping import Wrapping
+from lading.session.options import SessionOptions
+from lading.stores.memory import MemoryStore
+from lading.wire import find_wire
+from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
+
+LATE = streamed("pl", "um")._replace(is_cut=True)
+"""A stream that is cut once its reply was whole."""
+
+
+class Cut(Exception):
+    """The connection broke."""
+
+
+class Side:
+    """Conversations, and what they report."""
+
+    def __init__(self, *, fail_open: bool = True) -> None:
+        self.events: list[Event] = []
+        self.store = MemoryStore()
+        wrapping = Wrapping(None, DEFAULT, None, SessionOptions(), fail_open)
+        self.conversations = Conversations(self.store, wrapping, clock=lambda: 0.0, on_event=self.events.append)
+
+    def begin(self, messages: Sequence[dict[str, Any]] = ()) -> Exchange:
+        body = request_body(stream=False, messages=messages)
+        return exchange(self.conversations, body, wire=find_wire("openai_chat"), name="work")
+
+    @property
+    def log(self) -> list[str]:
+        """The roles of the log."""
+        return [entry.message.role for entry in self.conversations.sessions[0].entries]
+
+    @property
+    def lost(self) -> int:
+        return sum(isinstance(event, ReplyLost) for event in self.events)
+
+    def is_free(self) -> bool:
+        """Whether the next call of the conversation could begin."""
+        return not any(one.busy for one in self.conversations._open.values())
+
+
+def effects_of(steps: Exchange, answers: Sequence[Answer]) -> Iterator[Effect]:
+    """Perform the effects with these answers; yields each effect before it is performed."""
+    coming, pieces, answer = iter(answers), iter(tuple[bytes]()), Answer(0, ())
+    effect = next(steps, None)
+    while effect is not None:
+        yield effect
+        if isinstance(effect, Send):
+            answer = next(coming)
+            pieces = iter(answer.pieces)
+            effect = steps.send(Response(answer.status, answer.is_stream))
+        elif isinstance(effect, Read):
+            effect = steps.send(answer.content)
+        elif isinstance(effect, Deliver):
+            effect = next(steps, None)
+        elif (piece := next(pieces, None)) is None and answer.is_cut:
+            steps.throw(Cut())
+        else:
+            effect = steps.send(piece)
+    assert next(coming, None) is None
+
+
+def play(steps: Exchange, answers: Sequence[Answer]) -> list[Effect]:
+    """The effects of an exchange that is given these answers."""
+    return list(effects_of(steps, answers))
+
+
+def kinds(effects: Sequence[Effect]) -> str:
+    """The effects by their initials."""
+    return "".join(type(effect).__name__[0] for effect in effects)
+
+
+def delivered(effects: Sequence[Effect]) -> bytes:
+    return b"".join(effect.data for effect in effects if isinstance(effect, Deliver))
+
+
+def sent(effects: Sequence[Effect]) -> list[bytes]:
+    return [effect.body for effect in effects if isinstance(effect, Send)]
+
+
+def test_a_whole_answer_is_read_and_delivered() -> None:
+    side = Side()
+    effects = play(side.begin(), [whole("plum")])
+    assert (kinds(effects), delivered(effects)) == ("SRD", whole("plum").content)
+    assert (side.log, side.events, side.is_free()) == (["user", "assistant"], [], True)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_a_stream_is_delivered_piece_by_piece(size: int) -> None:
+    side, answer = Side(), streamed("pl", "um", size=size)
+    effects = play(side.begin(), [answer])
+    assert kinds(effects) == "S" + "CD" * (len(answer.pieces) + 1)
+    assert delivered(effects) == answer.content
+    assert (side.log, side.lost, side.is_free()) == (["user", "assistant"], 0, True)
+
+
+def test_a_request_that_is_too_long_is_sent_smaller_once() -> None:
+    side = Side()
+    effects = play(side.begin(long_history()), [refused(), whole("plum")])
+    assert kinds(effects) == "SRSRD"
+    first, second = sent(effects)
+    assert len(second) < 0.7 * len(first)
+    assert delivered(effects) == whole("plum").content
+    effects = play(Side().begin(long_history()), [refused(), refused()])
+    assert (kinds(effects), delivered(effects)) == ("SRSRD", refused().content)
+
+
+@pytest.mark.parametrize("answer", [refused(400, "no"), refused(429, "slow"), refused(500)])
+def test_a_refusal_that_nothing_helps_is_delivered(answer: Answer) -> None:
+    side = Side()
+    effects = play(side.begin(), [answer])
+    assert (kinds(effects), delivered(effects)) == ("SRD", answer.content)
+    assert (side.log, side.events, side.is_free()) == (["user"], [], True)
+
+
+def test_a_reply_that_asks_for_restore_is_answered_and_sent_again() -> None:
+    side = Side()
+    effects = play(side.begin(), [whole(calls=[RESTORE]), whole(calls=[RESTORE]), whole("plum")])
+    assert kinds(effects) == "SRSRSRD"
+    assert b'"plum"' in delivered(effects)
+    assert side.log == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert [type(event) for event in side.events] == [Restored, Restored]
+    bodies = sent(effects)
+    assert all(after.startswith(before.split(b"]")[0]) for before, after in pairwise(bodies))
+
+
+def test_a_stream_that_asks_for_restore_goes_on_in_the_next_response() -> None:
+    side = Side()
+    ask = streamed("Wait. ", calls=[RESTORE])
+    effects = play(side.begin(), [ask, ask, streamed("plum")])
+    assert kinds(effects).replace("CD", "") == "SSS"
+    shown = delivered(effects)
+    assert shown.count(b"Wait.") == 2
+    assert b"plum" in shown
+    assert b"restore" not in shown
+    assert side.log == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert {type(event) for event in side.events} == {Restored, UsageMissing}
+
+
+@pytest.mark.parametrize("ask", [whole(calls=[RESTORE]), streamed("Wait. ", calls=[RESTORE])])
+def test_a_continuation_that_is_refused_is_the_caller_s(ask: Answer) -> None:
+    side = Side()
+    effects = play(side.begin(), [ask, refused(500, "later")])
+    if ask.is_stream:
+        assert delivered(effects).endswith(b"event: error\ndata: " + refused(500, "later").content + b"\n\n")
+    else:
+        assert delivered(effects) == refused(500, "later").content
+    assert (side.log, side.lost, side.is_free()) == (["user", "assistant", "tool"], ask.is_stream, True)
+
+
+@pytest.mark.parametrize("cut", [*(streamed(*texts, is_cut=True) for texts in ((), ("pl",), ("pl", "um"))), LATE])
+def test_a_stream_that_is_cut_is_reported_and_not_recorded(cut: Answer) -> None:
+    side = Side()
+    with pytest.raises(Cut):
+        play(side.begin(), [cut])
+    assert (side.log, side.lost, side.is_free()) == (["user"], 1, True)
+
+
+WHOLE = [refused(), whole(calls=[RESTORE]), whole("plum")]
+STREAMED = [refused(), streamed("Wait. ", calls=[RESTORE]), streamed("plum")]
+
+
+def thrown(steps: Exchange) -> None:
+    with suppress(Cut):
+        steps.throw(Cut())
+
+
+@pytest.mark.parametrize("end", [Exchange.close, thrown, lambda _: None], ids=["closed", "thrown", "forgotten"])
+@pytest.mark.parametrize("answers", [WHOLE, STREAMED], ids=["whole", "streamed"])
+def test_a_call_that_ends_at_any_effect_frees_its_conversation(
+    answers: Sequence[Answer], end: Callable[[Exchange], object]
+) -> None:
+    effects = play(Side().begin(long_history()), answers)
+    for at, expected in enumerate(effects):
+        side = Side()
+        steps = side.begin(long_history())
+        passing = effects_of(steps, answers)
+        assert type(list(islice(passing, at + 1))[-1]) is type(expected)
+        assert not side.is_free()
+        end(steps)
+        del steps, passing
+        gc.collect()
+        assert side.is_free()
+        # A stream of which something is missing is reported once, a whole answer that was left is not.
+        assert side.lost <= any(isinstance(effect, Chunk) for effect in effects[: at + 1])
+
+
+def test_a_stream_that_is_left_once_its_reply_was_whole_is_recorded() -> None:
+    side, answer = Side(), streamed("pl", "um")
+    steps = side.begin()
+    # All but the event that says that no more comes.
+    for _ in islice(effects_of(steps, [answer]), 2 * len(answer.pieces) - 1):
+        pass
+    steps.close()
+    assert (side.log, side.lost, side.is_free()) == (["user", "assistant"], 0, True)
+
+
+def test_a_request_that_cannot_be_packed_has_no_effects() -> None:
+    side = Side()
+    side.store.close()
+    assert play(side.begin(), []) == []
+    assert [type(event) for event in side.events] == [PackingFailed]
+    assert play(exchange(side.conversations, b"{}", wire=find_wire("openai_chat")), []) == []
+    side = Side(fail_open=False)
+    side.store.close()
+    with pytest.raises(StoreError):
+        play(side.begin(), [])
+
+
+def test_an_answer_that_is_none_goes_by_as_it_came() -> None:
+    side = Side()
+    effects = play(side.begin(), [Answer(200, (b"<h1>Sign in</h1>",))])
+    assert (kinds(effects), delivered(effects)) == ("SRD", b"<h1>Sign in</h1>")
+    assert (side.log, side.lost, side.is_free()) == (["user"], 1, True)
