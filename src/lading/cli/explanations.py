@@ -17,7 +17,7 @@ _STANDS: dict[EditKind | None, str] = {
     "reshaped": "All of it is still shown in a shorter form",
     "summarised": "The record of the messages it stood in is",
 }
-"""What stands where a text was, by the kind of the edit that stands there."""
+"""What replaces a text, by the kind of the edit."""
 
 
 def explain_answer(answer: Answer) -> tuple[str, ...]:

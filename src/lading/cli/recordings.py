@@ -144,7 +144,7 @@ def report_data(replays: Mapping[str, Replay]) -> Iterator[SessionData]:
 def _calls(
     recording: Recording, plan: ReplayPlan, *, session: str, store: SessionStore | None, advance: terminal.Advance
 ) -> Iterator[ReplayedCall]:
-    """The calls of a recording as they are replayed, up to one that cannot be read. ``advance`` is told of
+    """The calls of a recording as they are replayed, up to one that cannot be read. ``advance`` counts
     messages."""
     done = 0
     try:

@@ -212,7 +212,7 @@ def _outputs(
 def _store_places(
     folder: str | None, strategies: tuple[str, ...], plans: Sequence[Mapping[str, object]]
 ) -> Sequence[Path | None]:
-    """The store folder of each strategy. Several stand side by side in ``folder``, which is made.
+    """The store folder of each strategy. Several are side by side in ``folder``, which is made.
 
     Raises StoreError, before anything is made, when one is no folder or holds a session already.
     """

@@ -168,12 +168,12 @@ def print_request(request: Snapshot, *, folder: str) -> None:
     if any(item.edit >= 0 for item in request.shown):
         full = Address(place.tenant, place.session, "log", "N")
         _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
-    told = -1
+    last_edit = -1
     for item in request.shown:
         source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
         _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
-        if item.edit >= 0 and item.edit != told:
-            told = item.edit
+        if item.edit >= 0 and item.edit != last_edit:
+            last_edit = item.edit
             _echo(f"[{_left(request.edits[item.edit])}]", "dim")
         if record := _record(request, item):
             _echo(f"[{_summed_up(record)}]", "dim")

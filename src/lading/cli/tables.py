@@ -109,7 +109,7 @@ def _width(column: Column, cells: Sequence[str]) -> _Width:
 
 
 def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, int]]]:
-    """The columns that stand abreast, each with its width in characters; the first column stands in every part."""
+    """Choose the columns beside each other, each with its width in characters; the first one is in every part."""
     parts = [[0]]
     for at in range(1, len(widths)):
         least = sum(widths[other].least + _GAP_CHARS for other in parts[-1]) + widths[at].least

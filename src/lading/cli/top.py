@@ -154,7 +154,7 @@ class StoreWatch:
             except LadingError as error:
                 troubles.append(str(error))
                 continue
-            # What stood there when the watch began happened at a time nobody saw.
+            # What was there when the watch began happened at a time nobody saw.
             if is_changed and not (is_first_sight and self._looks == 0):
                 self._active[name] = time.time()
         self._looks += 1

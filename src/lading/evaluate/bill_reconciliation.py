@@ -72,7 +72,7 @@ class CostPart(Struct, frozen=True):
     turn_starts: int = 0
     """Of misses, how many came with the first call of a turn."""
     nothing_read: int = 0
-    """Of misses, how many read nothing at all: not even what stands first in every request."""
+    """Of misses, how many read nothing at all: not even what is first in every request."""
 
     def __add__(self, other: CostPart) -> CostPart:
         return replace(fieldwise(self, other), part=self.part, cause=self.cause)

@@ -99,7 +99,7 @@ def compare(
     clock: Clock = time.perf_counter,
     probes: Sequence[Probe] = (),
 ) -> list[ContestantScore]:
-    """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
+    """Score each contestant at each window and each set of prices, over all sessions, in this order."""
     weight = weigh_words([[item.quote for item in probe.evidence] for probe in probes])
     scores: dict[tuple[str, int, str], list[Score]] = {}
     for session in sessions:

@@ -1,6 +1,6 @@
 """Compare two requests: what changed, where their bytes part, and who caused it.
 
-Both are ``Snapshot`` values, of one session or of two. Of one session the earlier may stand on either side.
+Both are ``Snapshot`` values, of one session or of two. Of one session the earlier may be on either side.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Parting(Struct, frozen=True):
     """Where in the second body: ``messages.7.content``, ``tools.2.description``; in the first where the
     second has ended by then."""
     before: str
-    """What stands around it in the first body, and in the second."""
+    """What is around it in the first body, and in the second."""
     after: str
 
 
@@ -79,7 +79,7 @@ class Side(Struct, frozen=True):
     """Index of the first of them; where there are none, of the next to come."""
     edits: tuple[EditSummary, ...]
     tools: tuple[str, ...]
-    """Names; a tool that changed stands on both sides."""
+    """Names; a tool that changed is on both sides."""
 
 
 class Difference(Struct, frozen=True):
@@ -138,9 +138,9 @@ def _cause(one: Snapshot, other: Snapshot, parting: Parting | None) -> tuple[Cau
         return _growth(one, other)
     here = one.shown[position], other.shown[position]
     if edit := _edit_at(here[1], here[0], _without(other.edits, one.edits)):
-        return "edit", _told(edit)
+        return "edit", _describe_edit(edit)
     if edit := _edit_at(here[0], here[1], _without(one.edits, other.edits)):
-        return "edit", f"only the first request shows it so: {_told(edit)}"
+        return "edit", f"only the first request shows it so: {_describe_edit(edit)}"
     if here[1].layer == "system":
         return "system", "the caller's system messages differ"
     return "history", f"the logs differ: entry {here[0].entry} of the first, entry {here[1].entry} of the second"
@@ -177,7 +177,7 @@ def _edit_at(shown: Shown, against: Shown, edits: Sequence[Edit]) -> Edit | None
     return next(reversed(made or covering), None)
 
 
-def _told(edit: Edit) -> str:
+def _describe_edit(edit: Edit) -> str:
     return f"edit {edit.index} ({edit.kind} entries {edit.first} to {edit.last}, call {edit.call}): {edit.reason}"
 
 

@@ -33,7 +33,7 @@ _UNCOUNTED = frozenset(
     your
     """.split()  # noqa: SIM905 - a list of words reads as words
 )
-"""Words that stand everywhere."""
+"""Words too frequent to count."""
 _UNREAD = frozenset({"role", "type", "id", "tool_call_id", "tool_use_id", "cache_control", "model"})
 """Keys whose values say nothing to whoever answers."""
 
@@ -73,7 +73,7 @@ class Evidence(Struct, frozen=True):
 
 
 class SearchText(NamedTuple):
-    """A request as evidence is looked for in it: white space as one space, and where each word stands, in words."""
+    """A request as evidence is looked for in it: white space as one space, and where each word is, in words."""
 
     text: str
     places: Mapping[str, Sequence[int]]
@@ -149,7 +149,7 @@ def measure_coverage(quote: str, reading: SearchText, *, weight: Mapping[str, fl
 def look_for(
     quotes: Sequence[str], reading: SearchText, *, weight: Mapping[str, float]
 ) -> tuple[bool, bool, float]:
-    """Whether all quotes stand in the request, whether all are verbatim, and how much is covered of the least."""
+    """Whether all quotes are in the request, whether all are verbatim, and how much is covered of the least."""
     least = min(measure_coverage(quote, reading, weight=weight) for quote in quotes)
     return least >= LEAST_SHARE, all(collapse_spaces(quote) in reading.text for quote in quotes), least
 

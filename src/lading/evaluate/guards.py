@@ -41,11 +41,11 @@ class Kept(Struct, frozen=True):
     """The part of the log that one request keeps."""
 
     head_whole: bool
-    """Every message before the first assistant message stands in it as it was, or reshaped without loss."""
+    """Every message before the first assistant message is in it as it was, or reshaped without loss."""
     newest_whole: bool | None
     """So do the results that the model has not read yet; None where there are none."""
     run_tokens: int
-    """Of the newest messages that stand in it as they were, back to the first that does not."""
+    """Of the newest messages that are in it as they were, back to the first that does not."""
     generated_tokens: int
     """Of what it says and does not quote from the log, system messages apart."""
     invented: tuple[str, ...]

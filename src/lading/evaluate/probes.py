@@ -24,7 +24,7 @@ class Quote(Struct, frozen=True):
     message: Annotated[int, Meta(ge=-1)]
     """Its index in the session file, from 0; -1: system text outside the list of messages."""
     quote: str
-    """As it stands there; runs of white space count as one space."""
+    """Copied as it is there; runs of white space count as one space."""
 
 
 class Probe(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Probe(Struct, frozen=True):
     answer: str = ""
     importance: Annotated[int, Meta(ge=1, le=3)] = 2
     line: int = 0
-    """Where it stands in its file, from 1."""
+    """Where it is in its file, from 1."""
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class SessionProbes:
     def scored(
         self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[WalkedCall]
     ) -> Iterator[Scored]:
-        """The probes of a call, scored in its request; without a request none stands.
+        """The probes of a call, scored in its request; without a request none is there.
 
         ``weight``: what each word counts. ``full``: each call with everything in its request.
         """

@@ -126,7 +126,7 @@ class RestoreOffer:
     """The tools of one replayed session, with the tool ``restore`` behind them or without."""
 
     def __init__(self, meter: Meter, *, is_offered: bool) -> None:
-        """``is_offered``: whether it stands beside tools at all."""
+        """``is_offered``: whether it is beside tools at all."""
         self._is_offered = is_offered
         self._alone = self._together = Offer((), None, meter)
 
@@ -142,7 +142,7 @@ class RestoreOffer:
     def part(self, billed: Usage, *, detail: Detail) -> Usage:
         """Of the bill of the call just offered for, what the schema takes."""
         tokens = self._together.tokens(detail) - self._alone.tokens(detail)
-        # Tools stand in the first unit of a request: that one is read from the cache, or nothing is.
+        # Tools are in the first unit of a request: that one is read from the cache, or nothing is.
         if billed.read_tokens:
             return Usage(read_tokens=tokens)
         return Usage(written_tokens=tokens) if billed.written_tokens else Usage(fresh_tokens=tokens)

@@ -27,7 +27,7 @@ class PlaceSummary(Struct, frozen=True):
     files: int
     size_bytes: int
     sessions: int | None
-    """None where that cannot be told."""
+    """None where that is unknown."""
     first_s: float | None
     last_s: float | None
     unreadable: tuple[str, ...]

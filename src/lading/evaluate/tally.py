@@ -28,7 +28,7 @@ class TypedError(Struct, frozen=True):
     text: str
 
 
-class Edits(Struct, frozen=True):
+class EditTotals(Struct, frozen=True):
     """Edits that the window forced, and edits made to save, apart."""
 
     forced: int
@@ -38,7 +38,7 @@ class Edits(Struct, frozen=True):
     voluntary_tokens: int
     """Removed beyond what the window demanded, by any edit."""
 
-    def __add__(self, other: Edits) -> Edits:
+    def __add__(self, other: EditTotals) -> EditTotals:
         return fieldwise(self, other)
 
 
@@ -64,7 +64,7 @@ class Tally(Struct, frozen=True):
     cost_ratio: float
     """Input cost, compaction's own model calls included, relative to everything sent; typed errors are charged
     alike in both."""
-    edits: Edits
+    edits: EditTotals
     repairs: dict[str, int]
     """How often each rule of ``lading.history.repair`` repaired a message."""
     violations: dict[str, int]
@@ -126,12 +126,12 @@ def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
     )
 
 
-def count_edits(edits: Sequence[Edit | Decision]) -> Edits:
+def count_edits(edits: Sequence[Edit | Decision]) -> EditTotals:
     """How many of these edits were forced, and how much they removed."""
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced_tokens = sum(edit.forced_tokens for edit in edits)
     forced = sum(edit.forced_tokens > 0 for edit in edits)
-    return Edits(forced, len(edits) - forced, forced_tokens, removed - forced_tokens)
+    return EditTotals(forced, len(edits) - forced, forced_tokens, removed - forced_tokens)
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:

@@ -25,11 +25,11 @@ NO_CALL = "(no call)"
 
 
 class Location(Struct, frozen=True):
-    """Where something stands."""
+    """Where something is."""
 
     session: str
     message_index: int
-    """In the raw list of the file; -1 for what stands outside of it."""
+    """In the raw list of the file; -1 for what is outside of it."""
     tool: str
 
 

@@ -1,8 +1,8 @@
-"""Whether the values that the recorded calls go on to use stand in the requests that were built for them.
+"""Whether the values that the recorded calls go on to use are in the requests that were built for them.
 
-A *value* of a call is an argument of the tool calls in its recorded reply that stood earlier in the session:
-the model cannot have known it but from there. It is *present* where it stands in the request at word
-boundaries, and *bound* where it stands with a plain word beside it that also stands beside it in its source, the
+A *value* of a call is an argument of the tool calls in its recorded reply that occurred earlier in the session:
+the model cannot have known it but from there. It is *present* where it occurs in the request at word
+boundaries, and *bound* where it occurs with a plain word beside it that is also beside it in its source, the
 messages before the call that hold it. A bare list of identifiers makes values present, not bound.
 """
 
@@ -25,7 +25,7 @@ from lading.evaluate.columns import Columns
 from lading.messages import File, Message, Opaque, Part, Text, ToolCall, ToolResult
 
 LEAST_CHARS, MOST_CHARS = 4, 64
-"""A shorter string stands everywhere by chance, a longer one is looked at in pieces."""
+"""A shorter string occurs everywhere by chance, a longer one is looked at in pieces."""
 LEAST_DIGITS = 3
 """Of a number, sign and point counted."""
 NEAR_CHARS = 80
@@ -33,7 +33,7 @@ NEAR_CHARS = 80
 FAR_MESSAGES = 4
 """A value last seen farther back is far."""
 MOST_PLACES = 1_000
-"""In one message: a value that stands there more often is looked at in the first ones."""
+"""In one message: a value that is there more often is looked at in the first ones."""
 
 _RUN = re.compile(r"\w+")
 PIECE = re.compile(r"\w+(?:[./-]\w+)*")
@@ -53,12 +53,12 @@ class Neighbours(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """Where a value stands before a position."""
+    """Where a value is before a position."""
 
     last: int
     """The last message that holds it."""
     source: Neighbours
-    """What stands beside it in all messages that hold it."""
+    """What is beside it in all messages that hold it."""
 
 
 class Value(Struct, frozen=True):
@@ -94,27 +94,27 @@ class Texts:
     """The texts of messages, each read once: messages that did not change come back as the same object."""
 
     def __init__(self) -> None:
-        self._read: dict[int, _Read] = {}
+        self._read: dict[int, _MessageText] = {}
 
-    def holding(self, value: str, messages: Sequence[Message]) -> Iterator[_Read]:
+    def holding(self, value: str, messages: Sequence[Message]) -> Iterator[_MessageText]:
         """The messages that hold the value at word boundaries, the last one first."""
         run = max(_RUN.findall(value), key=len, default="")
         for message in reversed(messages):
             read = self.of(message)
-            # A run of word characters inside a value is a whole one wherever the value stands at boundaries.
+            # A run of word characters inside a value is a whole one wherever the value is at boundaries.
             if run in read.runs and read.spans(value):
                 yield read
 
-    def of(self, message: Message) -> _Read:
+    def of(self, message: Message) -> _MessageText:
         """Return the text of a message."""
         read = self._read.get(id(message))
         if read is None:
-            read = self._read[id(message)] = _Read(message)
+            read = self._read[id(message)] = _MessageText(message)
         return read
 
 
-class _Read:
-    """One message as text, and what stands beside the values looked for in it."""
+class _MessageText:
+    """One message as text, and what is beside the values looked for in it."""
 
     def __init__(self, message: Message) -> None:
         # Kept, so that no other message gets its identity.
@@ -136,7 +136,7 @@ class _Read:
         return self._places[place]
 
     def spans(self, value: str) -> list[tuple[int, int]]:
-        """Where the value stands at word boundaries; the first thousand places."""
+        """Where the value is at word boundaries; the first thousand places."""
         if value not in self._spans:
             self._spans[value] = list(islice(_spans(value, self.text), MOST_PLACES))
         return self._spans[value]
@@ -152,7 +152,7 @@ class _Read:
         return self._sources[value]
 
     def headers(self, value: str) -> frozenset[str]:
-        """Headers of the columns that the value stands in, case folded."""
+        """Headers of the columns that the value is in, case folded."""
         if value not in self._headers:
             self._columns = self._columns or Columns(self.text)
             found = (self._columns.header(start) for start, _ in self.spans(value))
@@ -160,7 +160,7 @@ class _Read:
         return self._headers[value]
 
     def binds(self, value: Value) -> bool:
-        """Whether the value, which stands here, stands here with something that was beside it in its source."""
+        """Tell whether the value is here beside something that was beside it in its source."""
         words, keys = value.source
         if not words or not words.isdisjoint(self.beside(value.text).words):
             return True
@@ -176,12 +176,12 @@ class _Read:
 
 
 class Places:
-    """Where values stand in a session of which nothing is left out."""
+    """Where values are in a session of which nothing is left out."""
 
     def __init__(self, messages: Sequence[Message], *, texts: Texts) -> None:
         self.messages = messages
         self.head = next((at for at, message in enumerate(messages) if message.role == "assistant"), len(messages))
-        """How many messages stand before the first of the assistant."""
+        """How many messages are before the first of the assistant."""
         self._texts = texts
         self._holding: dict[str, list[int]] = {}
         self._firsts: dict[str, int | None] = {}
@@ -231,7 +231,7 @@ def find_values(messages: Sequence[Message], calls: Sequence[int], *, texts: Tex
     """The values of each call, in the order in which the reply uses them, each once.
 
     ``messages``: the session as it is shown when nothing is left out. ``calls``: the positions of the
-    replies, rising; what stands before one could be known.
+    replies, rising; what is before one could be known.
     """
     places = Places(messages, texts=texts)
     for call in calls:
@@ -243,7 +243,7 @@ def find_values(messages: Sequence[Message], calls: Sequence[int], *, texts: Tex
 def look_for(
     values: Iterable[Value], shown: Sequence[Message], *, texts: Texts, reachable: Sequence[Message] = ()
 ) -> RecalledValues:
-    """Which of the values stand in a request that shows these messages.
+    """Which of the values are in a request that shows these messages.
 
     ``reachable``: what the addresses in it lead to (``follow_addresses``).
     """
@@ -267,7 +267,7 @@ def follow_addresses(
     """The messages of the log that addresses in the request lead to, each once, in order.
 
     ``place``: the session as addresses name it, ``tenant/session``; relative addresses are its own. One call of
-    the tool ``restore`` brings at most 2,000 tokens of what stands at one of them.
+    the tool ``restore`` brings at most 2,000 tokens of what is at one of them.
     """
     found: list[Message] = []
     done = 0
@@ -368,12 +368,12 @@ def _spans(value: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_word(text: str, border: int) -> bool:
-    """Whether word characters stand on both sides of a border between two characters."""
+    """Whether word characters are on both sides of a border between two characters."""
     return 0 < border < len(text) and _RUN.fullmatch(text, border - 1, border + 1) is not None
 
 
 def _plain_words(text: str, first: int = 0, last: int | None = None) -> Iterator[str]:
-    """The plain words that stand whole between two places, case folded."""
+    """The plain words that are whole between two places, case folded."""
     last = len(text) if last is None else last
     # Two characters more, so that a word which goes on behind the border is seen to.
     for match in _WORD.finditer(text, first, last + 2):

@@ -11,7 +11,7 @@ from lading.economics import Usage
 from lading.errors import LadingError, StoreFormatError, TamperedError
 from lading.evaluate.prices import Price, find_price
 from lading.evaluate.simulated import SimulatedBills, later
-from lading.evaluate.tally import Edits, count_edits
+from lading.evaluate.tally import EditTotals, count_edits
 from lading.history.log import NO_COMPACTIONS, Entry, Reported
 from lading.request.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
@@ -111,7 +111,7 @@ class Watched(Struct, frozen=True):
     """Name of the card; empty before the first call."""
     window_tokens: int = 0
     costs: Costs = Costs()
-    edits: Edits = Edits(0, 0, 0, 0)
+    edits: EditTotals = EditTotals(0, 0, 0, 0)
     last_edit: tuple[int, Decision] | None = None
     """The newest edit, and the call it was decided at."""
     count_error: float | None = None
@@ -125,7 +125,7 @@ class Watched(Struct, frozen=True):
 NEWEST = 50
 """How many of the newest calls are kept."""
 _ERRORS = 500
-"""Of how many of the newest calls the counting error is told."""
+"""The counting error is of that many of the newest calls."""
 
 
 class SessionWatch:
@@ -146,7 +146,7 @@ class SessionWatch:
     def look(self) -> bool:
         """Take in what was stored since the last look; whether there was anything.
 
-        Raises StoreError, TamperedError and StoreFormatError; what was taken in before stands, and the next look
+        Raises StoreError, TamperedError and StoreFormatError; what was taken in before is kept, and the next look
         tries again from there.
         """
         before, name = self.seen, (self.seen.tenant, self.seen.session)

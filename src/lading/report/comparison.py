@@ -1,6 +1,6 @@
 """The page of a comparison: cost against what is kept, as a chart for each window, and the tables.
 
-One HTML file without any program. What names and sessions say stands in it escaped; a content security policy
+One HTML file without any program. What names and sessions say is in it escaped; a content security policy
 allows nothing but the style written here, by its digest.
 """
 
@@ -22,7 +22,7 @@ _NAME, _LINE = 130, 12
 """Room for the name beside a point."""
 _CHEAPEST = 0.001
 _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5, 2, 3, 5, 7))
-"""Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
+"""Where grid lines are for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
 
 
 def render_comparison(standings: Sequence[ContestantScore], facts: str) -> bytes:
@@ -49,7 +49,7 @@ def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
 
 
 def _table(first: str, table: WindowTable, part: slice) -> str:
-    """Some columns of a table; words stand below the name, where they have room."""
+    """Some columns of a table; words are below the name, where they have room."""
     columns = table.columns[part]
     heads = "".join(
         f'<th class="n{" minor" * of.is_minor}" title="{html.escape(of.meaning)}">{html.escape(of.title)}</th>'
@@ -118,7 +118,7 @@ def _axes(scale: tuple[float, float], lowest: float, said: str) -> str:
 
 
 def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> int:
-    """How many points stand so near that their names would stand on each other."""
+    """Count the points so near that their names would overlap."""
     return sum(abs(place[0] - x) < _NAME and abs(place[1] - y) < _LINE for x, y in others)
 
 

@@ -129,7 +129,7 @@ def make_window_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowT
 
 
 def make_evidence_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
-    """How much of the evidence stands at each window, by what probes share: a column for each contestant."""
+    """Tabulate the evidence that is present at each window, by what probes share: a column for each contestant."""
     for at_window in group_by_window(standings):
         rivals = [(rival[0].strategy, rival[0].evidence) for rival in group_by_strategy(at_window)]
         found = [(name, evidence) for name, evidence in rivals if evidence]

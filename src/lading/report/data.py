@@ -69,7 +69,7 @@ class EditData(Struct, frozen=True, omit_defaults=True):
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
-    """What stands before ``messages``."""
+    """What is before ``messages``."""
     shown: tuple[int, int] | None = None
     """As of entries."""
 

@@ -1,6 +1,6 @@
 """The page: data, style and program in one HTML file that asks no network for anything.
 
-What sessions said stands in it as JSON only and is shown as text, never as markup; a content security policy
+What sessions said is in it as JSON only and is shown as text, never as markup; a content security policy
 allows nothing but the style and the program written here, by their digests.
 """
 
@@ -34,7 +34,7 @@ PROGRAMS = (
     "search",
     "page",
 )
-"""Files of ``assets``, in the order in which they stand in the page."""
+"""Files of ``assets``, in the order in which they are in the page."""
 
 
 def render_page(data: ReportData) -> bytes:

@@ -64,7 +64,7 @@ def _emptied(message: Message) -> Message:
 
 
 def _kept_from(past: AdmittedMessages, upto: int) -> int:
-    """The position from which on the last three results stand."""
+    """Find the position from which on the last three results are kept."""
     kept = 0
     for position in range(upto - 1, -1, -1):
         kept += len(past.messages[position].results)

@@ -56,7 +56,7 @@ class Index:
         return found
 
 
-class _Chunk(NamedTuple):
+class _Snippet(NamedTuple):
     text: str
     tokens: int
 
@@ -66,13 +66,13 @@ def _show(case: Case, *, window_share: float, recalled_tokens: int | None) -> It
     past = admit(case)
     cutting = Cutting(at_share=window_share, reserved_tokens=_reserved(case, window_share, recalled_tokens))
     window = Window(case, past.head, cutting=cutting)
-    index, chunks, taken = Index(), list[_Chunk](), past.head
+    index, chunks, taken = Index(), list[_Snippet](), past.head
     for upto in case.calls:
         showing = window.show(past, upto)
         for message in past.messages[taken : window.start]:
             for text in _texts(message):
                 index.add(text)
-                chunks.append(_Chunk(text, case.count(user_text(text))))
+                chunks.append(_Snippet(text, case.count(user_text(text))))
         taken = window.start
         left = case.room_tokens - window.tokens(past, upto)
         max_tokens = left if recalled_tokens is None else min(left, recalled_tokens)
@@ -94,7 +94,7 @@ def _query(past: AdmittedMessages, upto: int) -> str:
 
 
 def _recalled(
-    chunks: Sequence[_Chunk], scores: Mapping[int, float], *, case: Case, max_tokens: int
+    chunks: Sequence[_Snippet], scores: Mapping[int, float], *, case: Case, max_tokens: int
 ) -> tuple[Message, ...]:
     """The best chunks that fit, in their old order; equals are taken newest first. None: no message."""
     taken: list[int] = []
