@@ -80,7 +80,7 @@ def standing_program() -> click.Command | None:
     """The command line, where it is built."""
     if importlib.util.find_spec("lading.cli") is None:
         return None
-    found = lookup({}, "lading.cli:main", kind="program")
+    found: object = lookup({}, "lading.cli:main", kind="program")
     assert isinstance(found, click.Command)
     return found
 

@@ -1,10 +1,13 @@
-"""A strategy, a wire, a source and a shrinker are each added with one file and one line, and work everywhere."""
+"""What has a table is added with one file and one line, and works everywhere at once; so does what has none."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
+from collections.abc import Callable
 from importlib import metadata
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,29 @@ from click.testing import CliRunner
 
 from lading import Session
 from lading.cli import main
-from lading.compaction import STRATEGIES
-from lading.shrink import SHRINKERS, Shrunk, Wish
+from lading.compaction import STRATEGIES, strategy
+from lading.errors import UnknownName
+from lading.evaluate.baselines import ARMS
+from lading.evaluate.compare import find_contestant
+from lading.shrink import SHRINKERS, Shrunk, Wish, shrinker
 from lading.shrink.contenttypes import content_type
 from lading.shrink.shrinking import decode, reduce, shrink
-from lading.sources import SOURCES
-from lading.wire import WIRES
+from lading.sources import SOURCES, source
+from lading.stores import STORES, open_store
+from lading.tokens import COUNTERS, counter
+from lading.wire import WIRES, find_wire
+
+KINDS: dict[str, tuple[dict[str, str], Callable[[str], object]]] = {
+    "strategy": (STRATEGIES, strategy),
+    "wire": (WIRES, find_wire),
+    "source": (SOURCES, source),
+    "shrinker": (SHRINKERS, shrinker),
+    "counter": (COUNTERS, counter),
+    "store": ({"memory": STORES["memory"]}, lambda name: type(open_store(name, ""))),
+    "arm": (ARMS, lambda name: find_contestant(name).arm),
+}
+"""What can be added, each with its table and the function that finds it."""
+GROUPS = {"arm": "strategy"}
 
 STRATEGY_FILE = '''
 from lading.compaction import Compaction, Strategy
@@ -147,6 +167,28 @@ def test_a_store_is_no_reason_to_import_a_module(own_files: Path, monkeypatch: p
     assert refused.exit_code == 1
     assert "Import my_wire first if you trust it" in refused.output
     assert "my_wire" not in sys.modules
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_is_found_by_name_by_path_and_by_entry_point(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, find = KINDS[kind]
+    own = [EntryPoint(f"own-{name}", path, f"lading.{GROUPS.get(kind, kind)}") for name, path in table.items()]
+
+    def entry_points(*, group: str, name: str) -> list[EntryPoint]:
+        return [point for point in own if (point.group, point.name) == (group, name)]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    for name, path in table.items():
+        assert find(name) == find(path) == find(f"own-{name}") is not None
+    for unknown in ("nothing", "lading.nothing:NOTHING", "lading.registry:", ".registry:lookup"):
+        with pytest.raises(UnknownName):
+            find(unknown)
+
+
+@pytest.mark.parametrize("kind", KINDS.keys() - {"store"})
+def test_what_is_of_another_kind_is_refused(kind: str) -> None:
+    with pytest.raises(UnknownName, match="Choose one of"):
+        KINDS[kind][1]("lading.registry:lookup")
 
 
 @pytest.mark.usefixtures("own_files")

@@ -9,15 +9,23 @@ An address is a name, never a file path: its pieces are checked against a small 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from lading.errors import AddressError
 
 SCHEME = "artifact://"
+Names: TypeAlias = tuple[tuple[str, str], ...]
+"""Tenants, each with the name of a session."""
+LAST = "\U0010ffff"
+"""Sorts after every character of a name."""
 RESTORE = "restore"
 """Name of the tool by which a model reads what an address points to."""
 _NAME_CHARS = 128
+_FORK_DIGITS = 9
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_NAME_CHARS - 1}}}")
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
 _ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}")}
@@ -96,6 +104,24 @@ def is_numbered(name: str, of: str) -> bool:
     """Whether a name is this one, or that of a fork of it."""
     digits = name.rpartition("-")[2]
     return name == of or (digits.isdecimal() and name == numbered(of, int(digits)))
+
+
+def fork_prefix(name: str) -> str:
+    """The text that the names of all forks of it start with."""
+    return f"{name}-"[: _NAME_CHARS - 1 - _FORK_DIGITS]
+
+
+def free_names(name: str, is_taken: Callable[[str], bool]) -> Iterator[str]:
+    """Iterate over free names, this one and those of forks of it, found by bisection."""
+    if not is_taken(name):
+        yield name
+    number = 1
+    while True:
+        end = number + 1
+        while is_taken(numbered(name, end)):
+            end *= 2
+        number = bisect_left(range(end), True, lo=number + 1, key=lambda at: not is_taken(numbered(name, at)))
+        yield numbered(name, number)
 
 
 def name_from(text: str) -> str:

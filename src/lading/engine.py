@@ -18,7 +18,7 @@ from lading.compaction.deciding import Deciding
 from lading.compaction.emergency import emergency
 from lading.effects import Asking
 from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
-from lading.events import Event, RuleBroken, ToolsReduced, UsageDoubted
+from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
@@ -28,8 +28,9 @@ from lading.models.profiles import Detail
 from lading.request.builder import Request
 from lading.request.counting import counter_on
 from lading.request.known import Known, Last
+from lading.request.layers import layer_counts, window_exceeded
 from lading.request.manifest import Cause, Frame, Manifest, totals
-from lading.request.pack import Pack, applied, layer_counts, window_exceeded
+from lading.request.pack import Pack, applied
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.tools import LADDER, Offer, least
 from lading.settings import Settings
@@ -268,7 +269,7 @@ class Engine:
             kept, repacked = rooms = self._rooms(plan, now, tools_tokens)
             # A request that goes another way than the last is counted with less certainty.
             for room in dict.fromkeys((kept, min(kept, repacked))):
-                tried = plan.branch()
+                tried, events = plan.branch(), [*now.deciding.events]
                 account = self._decide(tried, room, now)
                 # A shorter list leaves more room: each message has a price of its own.
                 changes_sent = any(edit.first < last.entries for edit in tried.edits[last.edits :])
@@ -280,6 +281,9 @@ class Engine:
                         now.deciding.events.append(ToolsReduced(self.call, detail, before, after))
                     return Fitted(tried, now.known, detail, account, max(room, fits) + tools_tokens)
                 counts = layer_counts(tried.view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
+                # Of an attempt that is given up, only calls of the summarizer have happened.
+                asked = [event for event in now.deciding.events if isinstance(event, SummaryRejected)]
+                now.deciding.events[:] = [*events, *(event for event in asked if event not in events)]
         raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
     def _rooms(self, plan: Plan, now: Conditions, tools_tokens: int) -> tuple[int, int]:

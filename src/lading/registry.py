@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 from lading.errors import UnknownName
 from lading.validation import did_you_mean
 
+Found = TypeVar("Found")
 
-def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Any] = object) -> Any:
-    """What ``name`` stands for: a short name of the table, an entry point, or a dotted path ``module:NAME``.
+
+def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Found] | None = None) -> Found:
+    """Find a value by its short name in the table, its entry point, or a dotted path ``module:NAME``.
 
     ``type_`` is what it must be an instance of. Raises UnknownName with the list of choices.
     """
@@ -27,12 +29,12 @@ def lookup(table: Mapping[str, str], name: str, *, kind: str, type_: type[Any] =
     if not separator or not attribute.isidentifier() or module_name.startswith("."):
         raise UnknownName(f"There is no {what} named {name!r}.{did_you_mean(name, table)} {choices}")
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        found: Found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise UnknownName(
             f"The {what} {name!r} cannot be loaded: {error}. Check the module and the name."
         ) from error
-    if not isinstance(found, type_):
+    if not isinstance(found, type_ or object):
         raise UnknownName(f"{name!r} names something that is no {what}. {choices}")
     return found
 

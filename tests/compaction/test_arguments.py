@@ -13,11 +13,12 @@ from lading.audit import pointers, why
 from lading.audit.restore import answer
 from lading.compaction import Arrival, admission, arguments, basic
 from lading.compaction.arguments import LARGE_CHARS, _pieces, clip_arguments, clip_used
+from lading.engine import Engine
 from lading.events import StrategyOverruled
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.jsonbytes import digest
-from lading.messages import Message, Reasoning, Text, ToolCall, user_text
+from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.stores.memory import MemoryStore
 from tests.contract import Preset, play, steps
 from tests.engines import packs, run, settings
@@ -130,13 +131,21 @@ def test_a_call_at_the_cap_is_left() -> None:
     assert clipped(write("a", 500), cap_tokens=tokens - 1) is not None
 
 
-def test_arguments_are_read_once_for_all_caps_of_a_decision() -> None:
-    large, once = write("a", 16_000), pressure()
-    view = shown(user_text("hi"), Message("assistant", (large,)))
-    clip_arguments(view, view.items[1], cap_tokens=0, reason="why", pressure=once)
-    (pieces,) = once.read.values()
-    clip_arguments(view, view.items[1], cap_tokens=300, reason="why", pressure=once)
-    assert once.read[large.arguments] is pieces
+def test_arguments_are_read_once_however_many_edits_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def pieces(text: str) -> list[tuple[str, str]]:
+        read.append(text)
+        return _pieces(text)
+
+    monkeypatch.setattr(arguments, "_pieces", pieces)
+    calls = [write(f"a{number}", 16_000 + number) for number in range(16)]
+    engine = Engine(settings(16_000, strategy="priced"))
+    engine.append([user_text("hi"), *(Message("assistant", (call,)) for call in calls)])
+    engine.append(Message("tool", (ToolResult(call.id, (Text("done " * 200),)),)) for call in calls)
+    engine.pack()
+    assert len(engine.history.edits) >= len(calls)
+    assert sorted(read) == sorted(call.arguments for call in calls)
 
 
 def test_what_was_clipped_before_is_clipped_from_the_whole() -> None:

@@ -29,6 +29,7 @@ from lading.economics import Usage
 from lading.errors import LadingError, StoreError
 from lading.evaluate.tally import describe_saving
 from lading.evaluate.watching import Costs, SeenCall, SessionWatch, Watched
+from lading.request.layers import LAYERS
 from lading.stores.sqlite import SqliteStore
 from lading.stores.sqlite_file import FILE_NAME
 from lading.validation import did_you_mean
@@ -193,8 +194,8 @@ class StoreWatch:
 _BAR_CELLS = 30
 _NAME_CHARS = 60
 _REASON_CHARS = 80
-_FILLS = (("system", "█", "#", "blue"), ("tools", "▓", "=", "magenta"), ("conversation", "▒", "+", "green"))
-"""How each layer is drawn: its sign, one that any terminal has, its colour."""
+_FILLS = (("█", "#", "blue"), ("▓", "=", "magenta"), ("▒", "+", "green"))
+"""How the first layers are drawn: a sign, one that any terminal has, a colour."""
 _OF_FIGURES = "0123456789,.$+("
 _OTHERS = ("░", ":", "yellow")
 
@@ -260,7 +261,7 @@ def _bar(call: SeenCall, window: int) -> Iterable[Text]:
     """The request by layer against the window, and what each layer takes."""
     bar, drawn, total = _CroppedLine("  ", no_wrap=True), 0, 0
     legend = []
-    signs = {name: (fill, plain, colour) for name, fill, plain, colour in _FILLS}
+    signs = dict(zip((layer.name for layer in LAYERS), _FILLS, strict=False))
     for layer in (*signs, *(name for name in call.layers if name not in signs)):
         tokens, (fill, plain, colour) = call.layers.get(layer, 0), signs.get(layer, _OTHERS)
         total += tokens

@@ -98,8 +98,6 @@ class Pressure(Struct, frozen=True):
     output_price: float | None = None
     """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
     past: Past = Past()
-    read: dict[str, list[tuple[str, str]]] = {}
-    """Arguments of calls that were read for this decision, so that each is read once."""
 
 
 class Compaction(Struct, frozen=True):
@@ -158,9 +156,7 @@ def strategy(name: str | Strategy) -> Strategy:
     if isinstance(name, Strategy):
         return name
     check(name, str, advice=_NO_STRATEGY)
-    found = lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
-    assert isinstance(found, Strategy)
-    return found
+    return lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
 
 
 def name_of(chosen: str | Strategy) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -39,8 +38,6 @@ RESHAPED = re.compile(r"\[Re(?:formatted|shaped) as ([\w.]+)[, ]+[a-z ]+\. [A-Z]
 """Starts a reshaped result, in these words and older ones; behind it the text is in that form, which ``shrink``
 decodes."""
 _TERM = re.compile(r"\w{4,40}")
-_CAPS: WeakKeyDictionary[View, tuple[tuple[int, int, int], tuple[int, int]]] = WeakKeyDictionary()
-"""The caps of each view, and the items, edits and room that they are of."""
 
 
 def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
@@ -124,14 +121,13 @@ def _smaller(result: ToolResult, wish: Wish, pressure: Pressure) -> Shrunk | Non
 
 def _caps(view: View, pressure: Pressure) -> tuple[int, int]:
     """The most tokens that a result and a call may take; the same for all that arrive together."""
-    of = len(view), view.edits, pressure.room_tokens
-    if (known := _CAPS.get(view)) and known[0] == of:
-        return known[1]
-    room = pressure.room_tokens - view.tokens_before(view.head)
-    results, calls = _fair_shares(view, room, pressure=pressure)
-    most = int(room * ADMISSION_SHARE)
-    caps = max(min(most, results), NOTE_TOKENS), max(min(most, calls), NOTE_TOKENS)
-    _CAPS[view] = of, caps
+    key = _caps, pressure.room_tokens
+    if key not in view.derived:
+        room = pressure.room_tokens - view.tokens_before(view.head)
+        results, calls = _fair_shares(view, room, pressure=pressure)
+        most = int(room * ADMISSION_SHARE)
+        view.derived[key] = max(min(most, results), NOTE_TOKENS), max(min(most, calls), NOTE_TOKENS)
+    caps: tuple[int, int] = view.derived[key]
     return caps
 
 

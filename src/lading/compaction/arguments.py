@@ -49,7 +49,7 @@ def clip_arguments(view: View, item: Item, *, cap_tokens: int, reason: str, pres
     for part in message.parts:
         if isinstance(part, ToolCall):
             count = partial(_tokens_with, message, part, pressure)
-            arguments = _clipped(next(whole).arguments, pointer, cap_tokens, count, pressure)
+            arguments = _clipped(next(whole).arguments, pointer, cap_tokens, count, view)
             tokens = count(part.arguments)
             part = replace(part, arguments=arguments) if max(cap_tokens, count(arguments)) < tokens else part
         parts.append(part)
@@ -104,18 +104,19 @@ def _clips(view: View, items: Iterable[Item], cap_tokens: int, pressure: Pressur
             yield draft
 
 
-def _clipped(arguments: str, pointer: str, cap_tokens: int, count: Callable[[str], int], pressure: Pressure) -> str:
+def _clipped(arguments: str, pointer: str, cap_tokens: int, count: Callable[[str], int], view: View) -> str:
     """The arguments with the longest heads and tails of their long texts that fit, found by bisection."""
-    *structured, plain = _forms(arguments, pointer, pressure)
+    *structured, plain = _forms(arguments, pointer, view)
     fitting = (form for form in structured if count(form(0)) <= max(cap_tokens, SKELETON_TOKENS))
     form = next(fitting, plain)
     return form(longest(len(arguments) if cap_tokens else 0, cap_tokens, count=lambda kept: count(form(kept))))
 
 
-def _forms(arguments: str, pointer: str, pressure: Pressure) -> list[Callable[[int], str]]:
+def _forms(arguments: str, pointer: str, view: View) -> list[Callable[[int], str]]:
     """How the arguments can be written with so many characters of each long text, the most faithful form first."""
     try:
-        pieces = pressure.read.get(arguments) or pressure.read.setdefault(arguments, _pieces(arguments))
+        known = view.readings.setdefault(_pieces, {})
+        pieces = known.get(arguments) or known.setdefault(arguments, _pieces(arguments))
     except ValueError:
         return [partial(_shorter, arguments, pointer)]
 

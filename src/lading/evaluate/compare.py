@@ -78,7 +78,7 @@ def find_contestant(name: str, *, when: When | None = None, verbatim: float | No
     """
     table = {**ARMS, **WITHOUT, **STRATEGIES}
     name = OTHER_NAMES.get(name, name)
-    found = lookup(table, name, kind="strategy")
+    found: object = lookup(table, name, kind="strategy")
     if isinstance(found, Strategy):
         if found.with_options is not None and (when, verbatim) != (None, None):
             found = found.with_options(when, verbatim)

@@ -216,7 +216,7 @@ class SessionWatch:
         own, price = manifest.sent.own, self._price
         call = SeenCall(
             call=manifest.place.call,
-            layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
+            layers=manifest.layers,
             simulated=simulated,
             append_only=append_only,
             simulated_usd=usd,

@@ -19,6 +19,7 @@ from lading.exchange.history import GivenMessages, read_body
 from lading.exchange.unpacked import is_kept
 from lading.exchange.wrapping import Given, guarded, words
 from lading.messages import Message, Text, ToolResult
+from lading.request.pack import Pack
 from lading.session.matching import essence
 from lading.stores.leases import Lease
 from lading.wire import Wire
@@ -89,7 +90,7 @@ class Call:
         self.record(reply, "")
         self.answer(reply)
         self.restores += 1
-        return self.session.request(at_s=self.conversations.clock(), cause="restore").body
+        return self._tell(self.session.request(at_s=self.conversations.clock(), cause="restore"))
 
     def record(self, reply: Reply, known_as: str) -> None:
         """Add a reply to the log, unless it is there; ``known_as``: the essence of the message the caller sees."""
@@ -109,9 +110,15 @@ class Call:
         for message, asked in zip(results, addresses, strict=True):
             self.conversations.tell(Restored(self.session.name, asked, message.results[0].is_error))
 
+    def _tell(self, pack: Pack) -> bytes:
+        """Report the events of a pack; return its body."""
+        for event in pack.events:
+            self.conversations.tell(event)
+        return pack.body
+
     def _shrink(self, error: str) -> bytes | None:
         try:
-            body, budget = self.session.retry(error).body, self.session.settings.budget
+            body, budget = self._tell(self.session.retry(error)), self.session.settings.budget
         except LadingError:
             # No overflow, or nothing left to take out: the provider's own error says it best.
             return None

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
-from lading.addresses import is_numbered, numbered
+from lading.addresses import fork_prefix, free_names, is_numbered
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.history import DIGEST_BYTES, Asked, History, forces
@@ -33,6 +33,8 @@ from lading.wire import Wire
 
 _MOST_OPEN = 256
 """Conversations kept open; one that is closed is found again in the store."""
+_MOST_LISTED = 1_000
+"""Stored names that are read to find those."""
 _MOST_TRIED = 64
 """Stored conversations that start alike which are opened to find the one a history goes on with."""
 _MOMENT_S = 1.0
@@ -340,19 +342,14 @@ class Conversations:
 
     def _begun(self, asked: Asked) -> SharedSession | None:
         """A new session of the wanted name, or of that with a number, held; None where another process begins."""
-        with self._lock:
-            known = set(self._open)
-        known.update(self._stored_names())
-        names = (asked.wanted if number == 1 else numbered(asked.wanted, number) for number in range(1, 2**31))
-        for name in names:
-            if name not in known:
-                session = self._session(asked, name)
-                if self._held(session, asked):
-                    return session
-                session.close()
-                if name not in asked.held:
-                    return None
-        raise SessionBusy()
+        for name in free_names(asked.wanted, lambda name: name in self._open or self._is_stored(name)):
+            session = self._session(asked, name)
+            if self._held(session, asked):
+                return session
+            session.close()
+            if name not in asked.held:
+                break
+        return None
 
     def _alike(self, asked: Asked, *, busy: bool) -> list[Conversation]:
         """Open conversations of which the request may be, that make a call or none, the one used last first."""
@@ -371,13 +368,16 @@ class Conversations:
         """Stored conversations that the request may belong to, opened."""
         if not asked.may_be_stored:
             return
-        stored = [session for session in self._stored_names() if is_numbered(session, asked.wanted)]
+        tenant, prefix = self.wrapping.options.tenant, fork_prefix(asked.wanted)
+        names = (name for _, name in self._store.sessions(tenant, prefix=prefix, limit=_MOST_LISTED))
+        stored = {name for name in names if is_numbered(name, asked.wanted)}
+        stored |= {asked.wanted} if self._is_stored(asked.wanted) else set()
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
             if session not in self._open and session not in asked.held:
                 yield Conversation(self._session(asked, session), asked.history.head)
 
-    def _stored_names(self) -> Iterator[str]:
-        return (session for tenant, session in self._store.sessions() if tenant == self.wrapping.options.tenant)
+    def _is_stored(self, name: str) -> bool:
+        return self._store.exists(self.wrapping.options.tenant, name)
 
     def _session(self, asked: Asked, name: str) -> SharedSession:
         wrapping = self.wrapping

@@ -68,19 +68,25 @@ def exchange(conversations: Conversations, body: bytes, *, wire: Wire, name: str
     try:
         packed: bytes | None = call.body
         while packed is not None:
-            response: Response = yield Send(packed)
+            response, content = yield from _send(call, packed)
             if response.is_success and response.is_stream:
                 yield from _forward(call)
                 return
-            content: bytes = yield Read()
-            if response.is_success:
-                content, packed = call.take(content)
-            else:
-                may_retry = packed is call.body and 400 <= response.status < 500
-                packed = call.retry(content) if may_retry else None
+            content, packed = call.take((yield Read())) if response.is_success else (content, None)
         yield Deliver(content)
     finally:
         call.release()
+
+
+def _send(call: Call, body: bytes) -> Generator[Effect, Any, tuple[Response, bytes]]:
+    """Send a body, and a smaller one where the provider finds it too long; return the response, and the content of
+    one that is no success."""
+    response: Response = yield Send(body)
+    content: bytes = b"" if response.is_success else (yield Read())
+    if 400 <= response.status < 500 and (smaller := call.retry(content)) is not None:
+        response = yield Send(smaller)
+        content = b"" if response.is_success else (yield Read())
+    return response, content
 
 
 def _forward(call: Call) -> Exchange:
@@ -95,9 +101,9 @@ def _forward(call: Call) -> Exchange:
             rest, again = stream.end() if stream else (b"", None)
             yield Deliver(rest)
             if again is not None:
-                response: Response = yield Send(again)
+                response, content = yield from _send(call, again)
                 if not response.is_success:
-                    yield Deliver(_error_event((yield Read())))
+                    yield Deliver(_error_event(content))
                     return
     except Exception:
         if stream:

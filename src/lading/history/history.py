@@ -158,8 +158,12 @@ class History:
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call)
         self._sanitize_again()
-        for reading in self.view.readings.values():
-            reading.forget(entry)
+        readings = self.view.readings
+        for key in [*readings]:
+            if hasattr(readings[key], "forget"):
+                readings[key].forget(entry)
+            else:
+                del readings[key]
         self._show()
         return position
 

@@ -75,6 +75,8 @@ class Needs(Struct, frozen=True):
     """What the wire changes of each message, in order."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model goes on with this final assistant message, given the body's other fields."""
+    may_stay_open: Callable[[Message], bool] = lambda _message: False
+    """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
     """A final assistant message must not end in whitespace."""
     alternation: bool = False
@@ -102,6 +104,8 @@ class Sanitizer:
         self._seen: set[str] = set()
         self._open: dict[str, list[ToolCall]] = {}
         """Calls not answered yet, as they are shown, by original id."""
+        self._optional: set[str] = set()
+        """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
         """The last number given to an id that was there before."""
         self._calls_origin = ""
@@ -192,6 +196,8 @@ class Sanitizer:
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
         self._open.setdefault(call.id, []).append(replace(call, id=shown))
+        if self._needs.may_stay_open(message):
+            self._optional.add(shown)
         if shown == call.id:
             return call
         rule = "duplicate_id" if call.id in self._seen else "unfit_id"
@@ -248,7 +254,7 @@ class Sanitizer:
         return (*(Message("tool", (result,), origin=self._calls_origin) for result in results), *self._late)
 
     def _synthetic(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [call.id for calls in self._open.values() for call in calls]
+        waiting = [call.id for calls in self._open.values() for call in calls if call.id not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 

@@ -50,7 +50,7 @@ class View:
         """How many edits were applied."""
         self.readings: dict[object, Any] = {}
         """What strategies keep of reading each raw message once, under keys of theirs. The next view of the log
-        takes it over; ``forget(entry)`` is called for entries that are withdrawn."""
+        takes it over; when entries are withdrawn, its ``forget(entry)`` is called, and what has none is dropped."""
         self.derived: dict[object, Any] = {}
         """What strategies computed of the view as it is. Emptied by each change."""
         self._entries: list[int] = []

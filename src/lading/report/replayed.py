@@ -28,7 +28,7 @@ def read_replay(
     """
     outcomes = list(calls)
     tenant = plan.settings.tenant
-    if (tenant, session) not in store.sessions():
+    if not store.exists(tenant, session):
         return
     at_rest = read_without_timeline(store, tenant=tenant, session=session, source=recording.id)
     frames = at_rest.frames or (frame(plan.settings, tools="", template=""),)

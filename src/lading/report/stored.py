@@ -48,7 +48,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
             CallData(
                 call=manifest.place.call,
                 shows=shows,
-                layers={layer: tokens for layer, tokens in manifest.counts.items() if layer != "slack"},
+                layers=manifest.layers,
                 simulated=bill.sent,
                 append_only=bill.everything,
                 prefix=manifest.prefix,

@@ -151,6 +151,11 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     frame: Frame | None = None
     checksum: str = ""
 
+    @property
+    def layers(self) -> dict[str, int]:
+        """Tokens by layer, without slack."""
+        return {layer: tokens for layer, tokens in self.counts.items() if layer != "slack"}
+
 
 def counts_as(settings: Settings, framed: Frame) -> bool:
     """Whether what was counted under this frame is what these settings would count."""

@@ -1,4 +1,4 @@
-"""The pack: one request with everything known about it, and the ladder it climbs when it does not fit."""
+"""The pack: one request with everything known about it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.economics import Rates
-from lading.errors import Violation, WindowExceeded
+from lading.errors import Violation
 from lading.events import Compacted, CompactionApplied, Event
 from lading.history.log import NO_COMPACTIONS, Edit
-from lading.history.view import View
 from lading.request.builder import shared_links
 from lading.request.manifest import Manifest, Prefix, totals
 
@@ -41,44 +40,6 @@ class Pack(Struct, frozen=True):
     def tokens(self) -> int:
         """Input tokens, by the session's counter."""
         return totals(self.manifest.counts)
-
-
-def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str, int]:
-    """Tokens by layer of the request that shows this view."""
-    system = 0
-    while system < len(view) and view.items[system].message.role == "system":
-        system += 1
-    system_tokens = view.tokens_before(system)
-    total = view.tokens + tools_tokens
-    return {
-        "system": system_tokens,
-        "tools": tools_tokens,
-        "conversation": view.tokens - system_tokens,
-        "slack": room_tokens - total,
-    }
-
-
-def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
-    """The error that names the layer which cannot shrink, and says what to do."""
-    fixed = counts["system"] + counts["tools"]
-    layer = "conversation" if fixed <= room else max(("system", "tools"), key=lambda name: counts[name])
-    needed = totals(counts)
-    advice = {
-        "conversation": "The first messages, the newest call and its results, and what must stay with them cannot "
-        "be shortened. Shorten the newest message or the task"
-        if strategy != "append-only"
-        else "The strategy append-only never shortens the history; choose another",
-        "system": "Shorten the system prompt",
-        "tools": "Offer fewer tools",
-    }[layer]
-    return WindowExceeded(
-        f"The request needs {needed:,} tokens and has room for {room:,} "
-        f"(system {counts['system']:,}, tools {counts['tools']:,}, conversation {counts['conversation']:,}). "
-        f"{advice}, or use a model with a larger window.",
-        layer=layer,
-        counts=counts,
-        room=room,
-    )
 
 
 def shared_prefix(

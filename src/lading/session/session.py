@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import takewhile
 from threading import RLock
 from types import TracebackType
@@ -17,13 +18,13 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE, numbered
+from lading.addresses import RESTORE, free_names
 from lading.audit.restore import SCHEMA, answers
 from lading.audit.verdicts import Answer
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, configured
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, LadingError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.messages import Message, Template, Text, Tool
@@ -99,7 +100,7 @@ class Session:
             undo.callback(self.close)
             self._shared.enter(self)
             self._hold()
-            stored = any(self.store.counts(settings.tenant, settings.session))
+            stored = self.store.exists(settings.tenant, settings.session)
             self._engine = reopen(settings, self.store) if stored else Engine(settings, self.store)
             tools, self._fields, events = opening.offered_last(self._engine, self.store, model=self.model)
             self.events += events
@@ -235,11 +236,8 @@ class Session:
 
     def _beside(self) -> Session:
         """A new session with the settings of this one, under the first name that nobody has."""
-        settings, taken = self.settings, set(self.store.sessions())
-        for number in range(2, 2**31):
-            name = numbered(self.name, number)
-            if (settings.tenant, name) in taken:
-                continue
+        settings, taken = self.settings, partial(self.store.exists, self.settings.tenant)
+        for name in free_names(self.name, lambda name: name == self.name or taken(name)):
             with suppress(SessionBusy), ExitStack() as undo:
                 fork = Session(
                     settings.card,
@@ -272,11 +270,16 @@ class Session:
         given, where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
         """
         with self._lock:
-            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
-            if fields is not None or self._fields is None:
-                self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
-            self.offer(chosen, self._fields)
-            return self.request(at_s=at_s)
+            before, offered = (self._tools, self._fields), self.offers_restore
+            chosen, body_fields = self._tools if tools is None else tools_from(tools, wire=self.wire), self._fields
+            if fields is not None or body_fields is None:
+                body_fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
+            try:
+                self.offer(chosen, body_fields)
+                return self.request(at_s=at_s)
+            except BaseException:
+                self.offer(*before, restore=offered)
+                raise
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
@@ -372,7 +375,7 @@ class Session:
                 self.settings = opening.narrowed(known, found.limit, accepted_tokens=self._engine.accepted_tokens)
                 self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
                 return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
-            except LadingError:
+            except BaseException:  # Also Ctrl-C, and a strategy's own error.
                 self.settings = known
                 self._engine.change(engaged)
                 raise

@@ -94,5 +94,4 @@ class Shrinker(Struct, frozen=True):
 
 def shrinker(name: str) -> Shrinker:
     """Find the shrinker of that name, entry point or dotted path. Raises UnknownName."""
-    found: Shrinker = lookup(SHRINKERS, name, kind="shrinker", type_=Shrinker)
-    return found
+    return lookup(SHRINKERS, name, kind="shrinker", type_=Shrinker)

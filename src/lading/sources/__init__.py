@@ -54,9 +54,7 @@ _ENDINGS = (".gz", ".jsonl", ".json")
 
 def source(name: str) -> Source:
     """The format of that name, or at that dotted path. Raises UnknownName."""
-    found = lookup(SOURCES, name, kind="source", type_=Source)
-    assert isinstance(found, Source)
-    return found
+    return lookup(SOURCES, name, kind="source", type_=Source)
 
 
 def read(

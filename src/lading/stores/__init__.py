@@ -7,15 +7,15 @@ opens it at a location, and one line in ``STORES``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.addresses import Address, check_name
-from lading.errors import AddressError, SessionBusy, StoreError, TamperedError
+from lading.addresses import Address, Names, check_name
+from lading.errors import AddressError, InputError, SessionBusy, StoreError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.registry import lookup
 from lading.stores.leases import Lease
@@ -84,8 +84,13 @@ class SessionStore(Protocol):
         Raises AddressError when the session has no such blob, otherwise like ``load``.
         """
 
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """List every (tenant, session), sorted."""
+    def exists(self, tenant: str, session: str) -> bool:
+        """Whether the session holds anything, at a cost that does not grow with the number of sessions."""
+        return any(self.counts(tenant, session))
+
+    def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+        """List every (tenant, session), sorted: those of one tenant where it is given, with names that start with
+        ``prefix``, and of these the newest ``limit``."""
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """How many entries, edits and manifests a session has; zeros where there is none. Reads none of them."""
@@ -101,12 +106,14 @@ class SessionStore(Protocol):
         """Close files, connections and leases. Closing twice is harmless."""
 
     def __enter__(self) -> Self:
-        """The store itself."""
+        """Return the store itself."""
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the store."""
+        self.close()
 
 
 def open_store(name: str, location: str) -> SessionStore:
@@ -115,15 +122,15 @@ def open_store(name: str, location: str) -> SessionStore:
 
     Raises UnknownName when there is no such kind of store, StoreError when it cannot be opened.
     """
-    store: SessionStore = lookup(STORES, name, kind="store")(location)
-    return store
+    open_at: Callable[[str], SessionStore] = lookup(STORES, name, kind="store")
+    return open_at(location)
 
 
 def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> None:
     """Raise AddressError for an illegal name, StoreError when the store already holds the session."""
     check_name(tenant, what="tenant")
     check_name(session, what="session")
-    if store is not None and any(store.counts(tenant, session)):
+    if store is not None and store.exists(tenant, session):
         raise StoreError(
             f"The store already holds the session {session!r}. Continue it with lading.reopen, or choose another "
             "session name."
@@ -132,10 +139,14 @@ def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> No
 
 def opened(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:
     """Return a store as it is, open the SQLite store of a folder, or for None create one in memory. Raises
-    StoreError."""
+    StoreError, InputError for what lacks a method of ``SessionStore``."""
     if store is None:
         return open_store("memory", "")
-    return open_store("sqlite", os.fspath(store)) if isinstance(store, str | os.PathLike) else store
+    if isinstance(store, str | os.PathLike):
+        return open_store("sqlite", os.fspath(store))
+    if lacking := [name for name in dir(SessionStore) if not name.startswith("_") and not hasattr(store, name)]:
+        raise InputError(f"The store {type(store).__name__} has no {', '.join(lacking)}; see lading.SessionStore.")
+    return store
 
 
 def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
-from lading.addresses import check_name
+from lading import stores
+from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry
-from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
+from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
 
@@ -24,13 +25,15 @@ class _Session:
         self.blobs: dict[str, bytes] = {}
 
 
-class MemoryStore:
+class MemoryStore(SessionStore):
     """A SessionStore that is gone when the process ends."""
 
     def __init__(self, label: str = "memory") -> None:
         self._label = label
         self._lock = Lock()
         self._sessions: dict[tuple[str, str], _Session] | None = {}
+        self._names: list[tuple[str, str, int]] = []
+        """The keys of ``_sessions``, sorted, each with its place in time."""
         self._leased: dict[tuple[str, str], object] = {}
 
     def append(
@@ -47,18 +50,20 @@ class MemoryStore:
         """Add to a session, all or nothing; see SessionStore."""
         check_name(tenant, what="tenant")
         check_name(session, what="session")
-        check_blobs(blobs)
+        stores.check_blobs(blobs)
         with self._lock:
             sessions = self._open()
             target = sessions.get((tenant, session)) or _Session()
-            check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
-            check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
+            stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
+            stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:
-                check_continues([call], stored=len(target.manifests), what="Manifest")
+                stores.check_continues([call], stored=len(target.manifests), what="Manifest")
             target.entries.extend(entries)
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
+            if (tenant, session) not in sessions:
+                insort(self._names, (tenant, session, len(sessions)))
             sessions[tenant, session] = target
 
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
@@ -69,7 +74,7 @@ class MemoryStore:
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
-                check_message(entry, tenant=tenant, session=session)
+                stores.check_message(entry, tenant=tenant, session=session)
         return stored
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -88,13 +93,18 @@ class MemoryStore:
         with self._lock:
             found = self._session(tenant, session).blobs.get(digest)
         if found is None:
-            raise no_blob(tenant, session, digest=digest)
+            raise stores.no_blob(tenant, session, digest=digest)
         return found
 
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every (tenant, session), sorted."""
+    def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+        """The (tenant, session) that are asked for, sorted; see SessionStore."""
         with self._lock:
-            return tuple(sorted(self._open()))
+            self._open()
+            ends = (tenant, prefix), (tenant or LAST, prefix + LAST)
+            start, end = (bisect_left(self._names, at) for at in ends)
+            found = [name for name in self._names[start:end] if name[1].startswith(prefix)]
+        newest = sorted(found, key=itemgetter(2), reverse=True)[:limit]
+        return tuple(sorted((of, name) for of, name, _ in newest))
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """How much of a session is stored; see SessionStore."""
@@ -111,7 +121,7 @@ class MemoryStore:
                 self._open()
             mine, leased = object(), self._leased
             if leased.setdefault((tenant, session), mine) is not mine:
-                return busy(tenant, session, holder="this process")
+                return stores.busy(tenant, session, holder="this process")
             return lambda: leased.pop((tenant, session), None)
 
         return wait_for(attempt, wait_s=wait_s)
@@ -120,14 +130,7 @@ class MemoryStore:
         """Forget everything."""
         with self._lock:
             self._sessions = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+            self._names.clear()
 
     def _open(self) -> dict[tuple[str, str], _Session]:
         if self._sessions is None:
@@ -140,7 +143,7 @@ class MemoryStore:
         sessions = self._open()
         found = sessions.get((tenant, session))
         if found is None:
-            raise no_session(tenant, session, known=sorted(sessions))
+            raise stores.no_session(tenant, session, known=sorted(sessions))
         return found
 
 

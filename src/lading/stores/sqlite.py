@@ -16,18 +16,17 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import msgspec
 from msgspec import Struct
 
-from lading import jsonbytes
-from lading.addresses import Address
+from lading import jsonbytes, stores
+from lading.addresses import LAST, Address, Names
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
-from lading.stores import NO_BLOBS, Stored, busy, check_blobs, check_continues, check_message, no_blob, no_session
+from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.stores.artifacts import check_digest
 from lading.stores.artifacts.filesystem import FilesystemArtifacts
 from lading.stores.leases import Lease, LetGo, check_lease, wait_for
@@ -47,7 +46,7 @@ Counts: TypeAlias = dict[str, int]
 _KINDS = ("entry", "edit", "manifest")
 
 
-class SqliteStore:
+class SqliteStore(SessionStore):
     """A SessionStore in a folder; ``open_sqlite`` makes it.
 
     Several processes may use the folder at once. An append that does not continue what another process
@@ -75,7 +74,7 @@ class SqliteStore:
         blobs: Mapping[str, bytes] = NO_BLOBS,
     ) -> None:
         """Add to a session, all or nothing; see SessionStore."""
-        check_blobs(blobs)
+        stores.check_blobs(blobs)
         bodies = {
             "entry": [_dump(entry, what="Entry") for entry in entries],
             "edit": [_dump(edit, what="Edit") for edit in edits],
@@ -85,10 +84,10 @@ class SqliteStore:
         with self._transaction("BEGIN IMMEDIATE") as sql:
             number, counts = _record(sql, tenant, session) or _new_record(sql, tenant, session)
             found = _Session(sql, artifacts, tenant, session, number, counts)
-            check_continues([entry.index for entry in entries], stored=counts["entry"], what="Entry")
-            check_continues([edit.index for edit in edits], stored=counts["edit"], what="Edit")
+            stores.check_continues([entry.index for entry in entries], stored=counts["entry"], what="Entry")
+            stores.check_continues([edit.index for edit in edits], stored=counts["edit"], what="Edit")
             if call is not None:
-                check_continues([call], stored=counts["manifest"], what="Manifest")
+                stores.check_continues([call], stored=counts["manifest"], what="Manifest")
             sql.executemany(
                 "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -117,7 +116,7 @@ class SqliteStore:
         edits = tuple(_value(body, Edit, found.place("edit", at)) for at, body in enumerate(edit_bodies))
         if verify:
             for entry in entries:
-                check_message(entry, tenant=tenant, session=session)
+                stores.check_message(entry, tenant=tenant, session=session)
         return Stored(entries, edits, calls, newest[0] if newest else None)
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
@@ -135,10 +134,10 @@ class SqliteStore:
         with self._reading(tenant, session) as found:
             return found.blob(digest)
 
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every (tenant, session), sorted."""
+    def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+        """The (tenant, session) that are asked for, sorted; see SessionStore."""
         with self._transaction("BEGIN") as sql:
-            return _sessions(sql)
+            return _sessions(sql, tenant, prefix=prefix, limit=limit)
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
         """How much of a session is stored; see SessionStore."""
@@ -158,7 +157,7 @@ class SqliteStore:
                 path.parent.mkdir(mode=0o700, exist_ok=True)
                 found = try_lock(path)
                 if isinstance(found, str):
-                    return busy(tenant, session, holder=found)
+                    return stores.busy(tenant, session, holder=found)
                 self._locks.add(found)
                 return found.release
 
@@ -172,14 +171,6 @@ class SqliteStore:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -211,7 +202,7 @@ class SqliteStore:
         with self._transaction("BEGIN") as sql:
             record = _record(sql, tenant, session)
             if record is None:
-                raise no_session(tenant, session, known=_sessions(sql))
+                raise stores.no_session(tenant, session, known=_sessions(sql))
             yield _Session(sql, artifacts, tenant, session, *record)
 
     @contextmanager
@@ -288,7 +279,7 @@ class _Session(Struct, frozen=True):
             "SELECT artifact, body FROM blob WHERE session = ? AND digest = ?", (self.number, digest)
         ).fetchone()
         if row is None:
-            raise no_blob(self.tenant, self.session, digest=digest)
+            raise stores.no_blob(self.tenant, self.session, digest=digest)
         place = str(Address(self.tenant, self.session, "blob", digest))
         artifact, body = row
         content = self._content(artifact, body, place)
@@ -325,9 +316,12 @@ def _new_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int
     return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
 
 
-def _sessions(sql: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
-    rows = sql.execute("SELECT tenant, name FROM session ORDER BY tenant, name").fetchall()
-    return tuple((str(tenant), str(name)) for tenant, name in rows)
+def _sessions(sql: sqlite3.Connection, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
+    given = {"tenant = ?": tenant, "name >= ?": prefix, "name < ?": prefix and prefix + LAST}
+    wanted = {condition: value for condition, value in given.items() if value}
+    query = f"SELECT tenant, name FROM session WHERE {' AND '.join(wanted) or '1'} ORDER BY id DESC LIMIT ?"
+    rows = sql.execute(query, (*wanted.values(), -1 if limit is None else limit)).fetchall()
+    return tuple(sorted((str(tenant), str(name)) for tenant, name in rows))
 
 
 def _placed(body: bytes, artifacts: FilesystemArtifacts) -> tuple[str | None, bytes | None]:

@@ -34,5 +34,4 @@ def counter(name: str) -> Counter:
 
     Its tables are loaded at the first count, not here.
     """
-    found: Counter = lookup(COUNTERS, name, kind="counter", type_=Counter)
-    return found
+    return lookup(COUNTERS, name, kind="counter", type_=Counter)

@@ -77,9 +77,7 @@ class Wire(Struct, frozen=True):
 
 def find_wire(name: str) -> Wire:
     """Look up a provider format by name or dotted path. Raises UnknownName."""
-    found = lookup(WIRES, name, kind="wire", type_=Wire)
-    assert isinstance(found, Wire)
-    return found
+    return lookup(WIRES, name, kind="wire", type_=Wire)
 
 
 def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:

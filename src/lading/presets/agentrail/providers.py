@@ -91,18 +91,6 @@ def with_context(messages: Sequence[Message], injected: Iterable[Message]) -> li
     return told
 
 
-class _Answer:
-    """A transform's answer, and the call and the number of messages that it is of."""
-
-    def __init__(self) -> None:
-        self.when: tuple[int, int] | None = None
-        self.answer: object = None
-
-    def forget(self, _entry: int) -> None:
-        """Drop the answer: a message was withdrawn."""
-        self.when = self.answer = None
-
-
 def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:
     """A strategy that shows at each call what the transform makes of the messages, system prompts left out.
 
@@ -121,15 +109,15 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
 
     def asked(view: View, pressure: Pressure) -> object:
         # What arrives is decided message by message, and then all of it: one answer serves for both.
-        kept: _Answer = view.readings.setdefault((_Answer, name), _Answer())
         when = pressure.past.calls, len(view)
-        if kept.when != when:
-            kept.when, kept.answer = when, transform(_spoken(view, len(view)))
-        return kept.answer
+        if asked not in view.readings or view.readings[asked][:2] != when:
+            view.readings[asked] = (*when, transform(_spoken(view, len(view))))
+        answer: object = view.readings[asked][2]
+        return answer
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         answer = asked(view, pressure)
-        view.readings.pop((_Answer, name))
+        del view.readings[asked]
         return _transformed(view, pressure, answer, transform=transform, name=name)
 
     def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:

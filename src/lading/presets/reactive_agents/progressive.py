@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -40,10 +39,9 @@ def progressive(
     known by the category ``file-write``. Raises InputError for what is no profile.
     """
     check(profile, (Profile, type(None)), advice=NO_PROFILE)
-    readers: WeakKeyDictionary[View, StepReader] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction:
-        reader = readers.setdefault(view, StepReader(own))
+        reader = view.readings.setdefault(compact, StepReader(own))
         chosen = profile or CONTEXT_PROFILES[pressure.tier]
         draft = _drafted(view, pressure, read(view, reader), chosen)
         return Compaction((draft,)) if draft else Compaction()

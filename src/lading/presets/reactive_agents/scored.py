@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -83,13 +82,12 @@ def scored(profile: Profile | None = None, *, name: str = "scored") -> Strategy:
     """The strategy with the numbers of a profile; without one, with those of the model's tier.
     Raises InputError for what is no profile."""
     check(profile, (Profile, type(None)), advice=NO_PROFILE)
-    sessions: WeakKeyDictionary[View, Known] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         is_whole = all(item.kind != "dropped" for item in view.items)
         if view.head == len(view) or (is_whole and view.tokens <= pressure.room_tokens):
             return Compaction()
-        chosen, known = profile or CONTEXT_PROFILES[pressure.tier], sessions.setdefault(view, Known())
+        chosen, known = profile or CONTEXT_PROFILES[pressure.tier], view.readings.setdefault(Known, Known())
         ranks = known.ranks(view, full_detail_steps=chosen.full_detail_steps)
         segments = list(_segments(view, pressure, known, ranks))
         return Compaction(tuple(_drafts(view, pressure, segments)))

@@ -8,7 +8,6 @@ leaves the history as it is. What differs from the document, and why: docs/refer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -74,10 +73,9 @@ def synthesis(
     name = name or ("synthesis" if config.mode == "auto" else f"synthesis-{config.mode}")
     if config.mode == "off":
         return Strategy(name, _plain, admit=cut_at_ends)
-    sessions: WeakKeyDictionary[View, Known] = WeakKeyDictionary()
 
     def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
-        known = sessions.setdefault(view, Known())
+        known: Known = view.readings.setdefault(Known, Known())
         known.read(view)
         if known.reader.iteration < 0:
             # Synthesis begins behind the first reply.

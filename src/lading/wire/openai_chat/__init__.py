@@ -32,9 +32,15 @@ def needs(card: Card) -> Needs:
         alternation(card),
         mends=(_without_empty_fields,),
         continues=partial(_continues, card),
+        may_stay_open=_is_old_style,
         call_id=r"(?s:.){1,40}",
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
+
+
+def _is_old_style(message: Message) -> bool:
+    """Whether its call is a ``function_call``, which a user may leave without an answer."""
+    return message.origin == NAME and (message.template or {}).get("function_call") == "call"
 
 
 def _without_empty_fields(message: Message, standing: Standing) -> tuple[Message, Sequence[Repair]]:

@@ -1,0 +1,80 @@
+"""The layers of a request, as data: what each holds, whether it can shrink, and what helps where nothing can.
+
+To add one, write one line in ``LAYERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from lading.errors import WindowExceeded
+from lading.history.view import View
+from lading.request.manifest import totals
+
+
+class Layer(Struct, frozen=True):
+    """One layer of a request."""
+
+    name: str
+    advice: str
+    """What the caller can do where it is too large."""
+    floor: float
+    """The share of it that no compaction removes."""
+    end: Callable[[View, int], int] | None = None
+    """Where its messages end, from where the layer before ends; None: it holds the tools."""
+
+
+def _end_of_system(view: View, start: int) -> int:
+    roles = (item.message.role for item in view.items[start:])
+    return next((at for at, role in enumerate(roles, start) if role != "system"), len(view))
+
+
+LAYERS: tuple[Layer, ...] = (
+    Layer("system", "Shorten the system prompt", 1.0, _end_of_system),
+    Layer("tools", "Offer fewer tools", 1.0),
+    Layer(
+        "conversation",
+        "The first messages, the newest call and its results, and what must stay with them cannot be shortened. "
+        "Shorten the newest message or the task",
+        0.0,
+        lambda view, _start: len(view),
+    ),
+)
+"""The layers in order."""
+
+
+def layer_spans(view: View) -> Iterator[tuple[Layer, int, int]]:
+    """Iterate over the layers, each with the range of its messages in the view."""
+    end = 0
+    for layer in LAYERS:
+        start, end = end, layer.end(view, end) if layer.end else end
+        yield layer, start, end
+
+
+def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str, int]:
+    """Count the tokens by layer of the request that shows this view."""
+    counts = {
+        layer.name: view.tokens_before(end) - view.tokens_before(start) if layer.end else tools_tokens
+        for layer, start, end in layer_spans(view)
+    }
+    return {**counts, "slack": room_tokens - totals(counts)}
+
+
+def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
+    """Make the error that names the layer which cannot shrink, and says what to do."""
+    floors = {layer: layer.floor * counts[layer.name] for layer in LAYERS}
+    is_fixed = sum(floors.values()) > room
+    layer = max(floors, key=floors.__getitem__) if is_fixed else min(LAYERS, key=lambda layer: layer.floor)
+    advice = layer.advice
+    if strategy == "append-only" and not is_fixed:
+        advice = "The strategy append-only never shortens the history; choose another"
+    return WindowExceeded(
+        f"The request needs {totals(counts):,} tokens and has room for {room:,} "
+        f"({', '.join(f'{layer.name} {counts[layer.name]:,}' for layer in LAYERS)}). "
+        f"{advice}, or use a model with a larger window.",
+        layer=layer.name,
+        counts=counts,
+        room=room,
+    )
