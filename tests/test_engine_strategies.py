@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import IllegalRequest, PackError, StoreError, WindowExceeded
-from lading.events import StrategyOverruled
+from lading.events import StrategyOverruled, ToolsReduced
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Tool, user_text
@@ -71,6 +71,24 @@ def test_where_nothing_presses_the_edits_of_a_bad_strategy_leave_no_trace_in_the
     assert pack.body == plain.pack(tools=TOOLS, template=template("openai_chat")).body
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert engine.history.edits == []
+
+
+def test_a_strategy_that_failed_in_an_attempt_that_was_given_up_is_not_overruled() -> None:
+    """It fails while the tools are whole; with names alone the request fits without it."""
+    rooms: list[int] = []
+
+    def fail_first(_view: View, pressure: Pressure) -> Compaction:
+        rooms.append(pressure.room_tokens)
+        if rooms[0] == pressure.room_tokens:
+            raise RuntimeError("no")
+        return Compaction()
+
+    wordy = Tool("read", "word " * 1_500, {"type": "object", "properties": {}})
+    engine = Engine(settings(2_000, strategy=Strategy("first", fail_first), strict=False))
+    engine.append([user_text("word " * 1_000)])
+    pack = engine.pack(tools=(wordy,), template=template("openai_chat"))
+    assert len(rooms) > 1
+    assert [type(event) for event in pack.events] == [ToolsReduced]
 
 
 class FullOnce(MemoryStore):

@@ -13,7 +13,16 @@ import pytest
 from lading.addresses import RESTORE
 from lading.compaction import DEFAULT
 from lading.errors import StoreError
-from lading.events import Event, PackingFailed, ReplyLost, Restored, UsageMissing
+from lading.events import (
+    CompactionApplied,
+    Event,
+    PackingFailed,
+    Repaired,
+    ReplyLost,
+    Restored,
+    UsageDoubted,
+    UsageMissing,
+)
 from lading.exchange.conversations import Conversations
 from lading.exchange.exchange import Chunk, Deliver, Effect, Exchange, Read, Response, Send, exchange
 from lading.exchange.wrapping import Wrapping
@@ -137,7 +146,10 @@ def test_a_reply_that_asks_for_restore_is_answered_and_sent_again() -> None:
     assert kinds(effects) == "SRSRSRD"
     assert b'"plum"' in delivered(effects)
     assert side.log == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    assert [type(event) for event in side.events] == [Restored, Restored]
+    # Both answers use one id and report the same usage, which the last request reports.
+    told = [type(event) for event in side.events]
+    assert told.count(Restored) == 2
+    assert set(told) == {Restored, Repaired, UsageDoubted}
     bodies = sent(effects)
     assert all(after.startswith(before.split(b"]")[0]) for before, after in pairwise(bodies))
 
@@ -152,7 +164,7 @@ def test_a_stream_that_asks_for_restore_goes_on_in_the_next_response() -> None:
     assert b"plum" in shown
     assert b"restore" not in shown
     assert side.log == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    assert {type(event) for event in side.events} == {Restored, UsageMissing}
+    assert {type(event) for event in side.events} == {Restored, UsageMissing, Repaired}
 
 
 @pytest.mark.parametrize("ask", [whole(calls=[RESTORE]), streamed("Wait. ", calls=[RESTORE])])
@@ -164,6 +176,25 @@ def test_a_continuation_that_is_refused_is_the_caller_s(ask: Answer) -> None:
     else:
         assert delivered(effects) == refused(500, "later").content
     assert (side.log, side.lost, side.is_free()) == (["user", "assistant", "tool"], ask.is_stream, True)
+
+
+@pytest.mark.parametrize("ask", [whole(calls=[RESTORE]), streamed("Wait. ", calls=[RESTORE])])
+def test_a_continuation_that_is_too_long_is_sent_smaller_once_and_its_edits_are_reported(ask: Answer) -> None:
+    side = Side()
+    effects = play(side.begin(long_history()), [ask, refused(), whole("plum")])
+    _, continued, smaller = sent(effects)
+    assert len(smaller) < 0.7 * len(continued)
+    assert b"plum" in delivered(effects)
+    assert any(isinstance(event, CompactionApplied) for event in side.events)
+    side = Side()
+    assert len(sent(play(side.begin(long_history()), [ask, refused(), refused()]))) == 3
+    assert side.is_free()
+
+
+def test_the_edits_of_a_smaller_request_are_reported() -> None:
+    side = Side()
+    play(side.begin(long_history()), [refused(), whole("plum")])
+    assert any(isinstance(event, CompactionApplied) for event in side.events)
 
 
 @pytest.mark.parametrize("cut", [*(streamed(*texts, is_cut=True) for texts in ((), ("pl",), ("pl", "um"))), LATE])

@@ -33,6 +33,13 @@ def test_a_call_without_a_result_is_answered_before_the_next_message() -> None:
     assert messages[2] == Message("tool", (ToolResult("a", (Text(UNANSWERED),), is_error=True),))
 
 
+def test_a_call_that_needs_no_result_gets_none() -> None:
+    history = [user_text("hi"), called("a"), user_text("stop"), called("b")]
+    messages, rules = shown(history, Needs(may_stay_open=lambda message: message.calls[0].id == "a"))
+    assert messages[:3] == history[:3]
+    assert rules == ["unanswered_call"]
+
+
 def test_one_of_two_parallel_calls_without_a_result() -> None:
     both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
     messages, rules = shown([user_text("hi"), both, answered("b"), said("ok"), user_text("go on")])

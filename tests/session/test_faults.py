@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from lading import Session
+from lading import Session, SessionOptions
 from lading.addresses import RESTORE
 from lading.audit.replay import verify
-from lading.errors import IllegalRequest, InputError, StoreError, WindowExceeded
+from lading.compaction import Compaction, Pressure, Strategy
+from lading.errors import IllegalRequest, InputError, LadingError, StoreError, WindowExceeded
+from lading.history.view import View
 from lading.messages import Message, Text
 from lading.stores.memory import MemoryStore
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
@@ -235,6 +238,45 @@ def test_a_pack_that_fails_leaves_the_calls_open_for_their_results() -> None:
             bodies.append(pack.body)
         assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == ["", ""]
     assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        {"fields": {"max_tokens": 10**6}},
+        {"fields": {"temperature": math.nan}},
+        {"tools": [], "fields": {"temperature": 0.5}, "at_s": math.inf},
+    ],
+)
+def test_a_pack_that_fails_leaves_tools_and_fields_as_they_were(failing: dict[str, Any]) -> None:
+    with session() as line, session() as twin:
+        for one in (line, twin):
+            one.add(HEAD)
+            one.pack(CHAT_TOOLS, fields={"temperature": 0.1})
+        with pytest.raises(LadingError):
+            line.pack(**failing)
+        for one in (line, twin):
+            one.add("Go on.")
+        assert line.pack().body == twin.pack().body
+
+
+def test_a_retry_that_a_strategy_s_own_error_ends_leaves_the_window_as_it_was() -> None:
+    failing: list[bool] = []
+
+    def fail(_view: View, _pressure: Pressure) -> Compaction:
+        if failing:
+            raise KeyError("a bug of the strategy")
+        return Compaction()
+
+    options = SessionOptions(strict=True)
+    with Session("gpt-4o", strategy=Strategy("failing", fail), options=options) as line:
+        line.add(HEAD)
+        line.pack()
+        window = line.settings.budget.window_tokens
+        failing.append(True)
+        with pytest.raises(KeyError):
+            line.retry("This model's maximum context length is 9000 tokens, however you requested 9999 tokens")
+        assert line.settings.budget.window_tokens == window
 
 
 def test_a_reply_that_a_failed_pack_would_have_closed_is_gone_on_with() -> None:
