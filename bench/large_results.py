@@ -8,11 +8,11 @@ from statistics import mean
 from bench.figures import Figure, plain
 from bench.large_contents import KINDS
 from bench.large_sessions import session
-from lading.cli.amounts import rates_of
-from lading.evaluate.compare import Grid, Prices, compare, contestant
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.scores import Standing
-from lading.evaluate.walks import session_of
+from lading.cli.options import parse_rates
+from lading.evaluate.compare import Grid, NamedRates, compare, find_contestant
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.scores import ContestantScore
+from lading.evaluate.walks import prepare
 
 STRATEGIES = ("priced", "without-digests", "without-admission", "basic")
 WINDOWS = (32_000, 16_000, 8_000)
@@ -36,20 +36,20 @@ def _figures() -> Iterator[Figure]:
         yield plain(_name("all kinds", row[0]), f"{cost:.3f} / {stands:.2f}")
 
 
-def _standings(kind: str) -> list[Standing]:
+def _standings(kind: str) -> list[ContestantScore]:
     made = [session(kind, seed) for seed in range(SEEDS)]
     sessions = [
-        session_of(one.recording, plan_for(one.recording, Options(counter="cl100k"))[0], name=one.recording.id)
+        prepare(one.recording, plan_replay(one.recording, PlanOptions(counter="cl100k"))[0], name=one.recording.id)
         for one in made
     ]
-    grid = Grid(tuple(map(contestant, STRATEGIES)), WINDOWS, (Prices(PRICES, rates_of(PRICES)),))
+    grid = Grid(tuple(map(find_contestant, STRATEGIES)), WINDOWS, (NamedRates(PRICES, parse_rates(PRICES)),))
     probes = [probe for one in made for probe in one.probes]
     return compare(sessions, grid, advance=lambda _calls: None, probes=probes)
 
 
-def _name(kind: str, at: Standing) -> str:
+def _name(kind: str, at: ContestantScore) -> str:
     return f"large results, {kind}, {at.window_tokens // 1_000}k, {at.strategy}: cost / evidence"
 
 
-def _stands(at: Standing) -> float:
+def _stands(at: ContestantScore) -> float:
     return at.evidence.overall.stands if at.evidence else 0.0

@@ -12,12 +12,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.recorded import replay
 from lading.messages import Message, Text
 from lading.report.data import FORMAT, ReportData
-from lading.report.page import page
-from lading.report.replayed import replayed
+from lading.report.page import render_page
+from lading.report.replayed import read_replay
 from lading.sources import Recording
 from lading.stores.memory import MemoryStore
 
@@ -49,10 +49,12 @@ def run() -> list[Figure]:
     history = [*head(), *(message for pair in islice(rounds(lines=40), CALLS - 1) for message in pair)]
     history.append(Message("assistant", (Text("Done."),)))
     recording = Recording("long", tuple(history), tuple(range(len(history))), model="claude-sonnet-4-5")
-    plan, _ = plan_for(recording, Options(window_tokens=64_000, counter="estimate"))
+    plan, _ = plan_replay(recording, PlanOptions(window_tokens=64_000, counter="estimate"))
     calls = list(replay(recording, plan, session="long", store=store))
     started = time.perf_counter()
-    data = page(ReportData(FORMAT, tuple(replayed(store, calls, recording=recording, plan=plan, session="long"))))
+    data = render_page(
+        ReportData(FORMAT, tuple(read_replay(store, calls, recording=recording, plan=plan, session="long")))
+    )
     seconds = time.perf_counter() - started
     raw = sum(len(getattr(part, "text", "")) for message in history for part in message.parts)
     figures = [

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench.figures import Figure, below, plain
 from lading.economics import Rates
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call, replay
+from lading.evaluate.recorded import ReplayedCall, replay
 from lading.evaluate.tally import tally
 from lading.sources import Recording, read
 from lading.stores.sqlite import open_sqlite
@@ -37,7 +37,7 @@ def _own(path: Path) -> list[Figure]:
     figures = []
     for recording in _recordings(path):
         for strategy in ("append-only", "basic", "priced"):
-            options = Options(window_tokens=32_000, counter="cl100k", rates=RATES, strategy=strategy)
+            options = PlanOptions(window_tokens=32_000, counter="cl100k", rates=RATES, strategy=strategy)
             calls = _calls(recording, options)
             result = tally([(call, Price(RATES, 1.0, 1.0)) for call in calls])
             text = f"cost {result.cost_ratio:.3f}, peak {result.tokens_peak:,}, {len(result.typed_errors)} errors"
@@ -49,13 +49,13 @@ def _long(path: Path) -> list[Figure]:
     recording = _recordings(path)[0]
     figures = []
     for window, goal in WINDOW_CHUNK.items():
-        calls = _calls(recording, Options(window_tokens=window, counter="cl100k", rates=RATES))
+        calls = _calls(recording, PlanOptions(window_tokens=window, counter="cl100k", rates=RATES))
         result = tally([(call, Price(RATES, 1.0, 1.0)) for call in calls])
         what = f"basic, cost on the long session at {window // 1000}k"
         figures.append(below(what, result.cost_ratio, goal, unit="", digits=3))
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(window_tokens=64_000, counter="cl100k", rates=RATES)
-        plan, _ = plan_for(recording, options)
+        options = PlanOptions(window_tokens=64_000, counter="cl100k", rates=RATES)
+        plan, _ = plan_replay(recording, options)
         started = time.perf_counter()
         with open_sqlite(Path(folder), durability="normal") as store:
             for _ in replay(recording, plan, session="long", store=store):
@@ -72,6 +72,6 @@ def _recordings(path: Path) -> list[Recording]:
     return [item for item in read(path) if isinstance(item, Recording)]
 
 
-def _calls(recording: Recording, options: Options) -> list[Call]:
-    plan, _ = plan_for(recording, options)
+def _calls(recording: Recording, options: PlanOptions) -> list[ReplayedCall]:
+    plan, _ = plan_replay(recording, options)
     return list(replay(recording, plan, session="bench"))

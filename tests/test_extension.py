@@ -18,7 +18,7 @@ from lading.cli import main
 from lading.compaction import STRATEGIES, strategy
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.compare import contestant
+from lading.evaluate.compare import find_contestant
 from lading.shrink import SHRINKERS, Shrunk, Wish, shrinker
 from lading.shrink.contenttypes import content_type
 from lading.shrink.shrinking import decode, reduce, shrink
@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[dict[str, str], Callable[[str], object]]] = {
     "shrinker": (SHRINKERS, shrinker),
     "counter": (COUNTERS, counter),
     "store": ({"memory": STORES["memory"]}, lambda name: type(open_store(name, ""))),
-    "arm": (ARMS, lambda name: contestant(name).arm),
+    "arm": (ARMS, lambda name: find_contestant(name).arm),
 }
 """What can be added, each with its table and the function that finds it."""
 GROUPS = {"arm": "strategy"}

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from bench.arms.identifiers import identifiers
 from lading.evaluate.baselines.clearing import in_batches
-from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.baselines.fitting import (
+    AdmittedMessages,
+    Cut,
+    Cutting,
+    Window,
+    admit,
+    list_lines,
+    message_text,
+)
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
@@ -33,13 +41,13 @@ def every(value: str, upto: int) -> bool:
 class Ledger:
     """The notes of one session; each message is read once."""
 
-    def __init__(self, case: Case, past: Past, *, words: int, wanted: Wanted = every) -> None:
+    def __init__(self, case: Case, past: AdmittedMessages, *, words: int, wanted: Wanted = every) -> None:
         self._case, self._past, self._words, self._wanted = case, past, words, wanted
         self._read: dict[int, dict[str, tuple[str, ...]]] = {}
 
     def note(self, cut: Cut) -> Message | None:
         """The identifiers that left and stand nowhere in what is shown, as many as fit."""
-        shown = {found.value for message in cut.shown for found in identifiers(said(message), words=0)}
+        shown = {found.value for message in cut.shown for found in identifiers(message_text(message), words=0)}
         lines: dict[str, tuple[str, ...]] = {}
         for position in range(cut.start - 1, self._past.head - 1, -1):
             for value, words in self._identifiers(position).items():
@@ -47,12 +55,12 @@ class Ledger:
                 if value not in shown and not lines.get(value) and self._wanted(value, cut.upto):
                     lines[value] = words
         written = [" ".join((value, *words)) for value, words in lines.items()]
-        return listed(HEADING, written, max_tokens=cut.max_tokens, count=self._case.count)
+        return list_lines(HEADING, written, max_tokens=cut.max_tokens, count=self._case.count)
 
     def _identifiers(self, position: int) -> dict[str, tuple[str, ...]]:
         if position not in self._read:
             found: dict[str, tuple[str, ...]] = {}
-            for value, words in identifiers(said(self._past.messages[position]), words=self._words):
+            for value, words in identifiers(message_text(self._past.messages[position]), words=self._words):
                 found[value] = found.get(value) or words
             self._read[position] = found
         return self._read[position]
@@ -74,7 +82,7 @@ class Shape(Struct, frozen=True):
 
 def show(case: Case, *, shape: Shape, wanted: Callable[[Case], Wanted] = lambda _: every) -> Iterator[Showing]:
     """A chunked window with a ledger of that shape; ``wanted`` says what of a session it lists."""
-    past = admitted(case)
+    past = admit(case)
     ledger = Ledger(case, past, words=shape.words, wanted=wanted(case))
     window = Window(case, past.head, cutting=shape.cutting(case), note=ledger.note)
     for upto in case.calls:
@@ -83,7 +91,7 @@ def show(case: Case, *, shape: Shape, wanted: Callable[[Case], Wanted] = lambda 
 
 def _clearing(case: Case) -> Iterator[Showing]:
     """Results cleared in batches, with a ledger of what is cut behind them."""
-    past = admitted(case)
+    past = admit(case)
     cutting = Cutting(note_tokens=int(LEDGER_SHARE * case.window_tokens))
     note = Ledger(case, past, words=LEDGER_WORDS).note
     return in_batches(case, past, window=Window(case, past.head, cutting=cutting, note=note))

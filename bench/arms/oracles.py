@@ -6,7 +6,7 @@ from functools import partial
 
 from bench.arms.identifiers import identifiers
 from bench.arms.ledgers import LEDGER_SHARE, LEDGER_WORDS, Shape, Wanted, show
-from lading.evaluate.baselines.fitting import said_by
+from lading.evaluate.baselines.fitting import argument_text
 from lading.evaluate.showings import Arm, Case
 
 
@@ -15,7 +15,7 @@ def used_later(case: Case) -> Wanted:
     last_use: dict[str, int] = {}
     for position, message in enumerate(case.messages):
         for call in message.calls:
-            for found in identifiers(said_by(call), words=0):
+            for found in identifiers(argument_text(call), words=0):
                 last_use[found.value] = position
     return lambda value, upto: last_use.get(value, -1) >= upto
 

@@ -23,7 +23,7 @@ from lading.audit.why import answer, why
 from lading.budget import Budget
 from lading.engine import Engine
 from lading.errors import InputError, PackError
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.messages import Message, Template, Text, Tool, ToolCall, ToolResult, user_text
 from lading.settings import Settings
 from lading.sources import Recording, ToolsSoFar, read
@@ -210,7 +210,7 @@ def test_random_values_of_recorded_sessions(shared: Path) -> None:
     for name, number, window, wire in SESSIONS:
         files = read(shared / "data" / f"{name}.jsonl.gz")
         recording = [item for item in files if isinstance(item, Recording)][number]
-        plan, _ = plan_for(recording, Options(window_tokens=window, wire=wire, counter="estimate"))
+        plan, _ = plan_replay(recording, PlanOptions(window_tokens=window, wire=wire, counter="estimate"))
         sent = sent_by(plan.settings, recording.messages, plan.template, tools=ToolsSoFar(recording).at)
         calls = len(sent.bodies)
         for value in values(recording, rng, -(-VALUES // len(SESSIONS))):

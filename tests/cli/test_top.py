@@ -23,8 +23,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Group
 
-from lading.cli import terminal, top_output
-from lading.report.stored import stored
+from lading.cli import terminal, top
+from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
@@ -106,10 +106,10 @@ def live(folder: Path, *arguments: str, size: tuple[int, int] = (40, 120)) -> It
 def test_a_frame_has_the_figures_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(tmp_path / "store", "agent", 40)
     with open_sqlite(tmp_path / "store", create=False) as store:
-        told = stored(store, tenant="default", session="agent", source="")
+        told = read_session(store, tenant="default", session="agent", source="")
     last_s = told.calls[-1].at_s
     assert last_s is not None
-    monkeypatch.setattr("lading.cli.store_watch.time", SimpleNamespace(time=lambda: last_s + 7))
+    monkeypatch.setattr("lading.cli.top.time", SimpleNamespace(time=lambda: last_s + 7))
     found = lading("top", tmp_path / "store", "--once", "--json").data
     assert found["troubles"] == []
     [session] = found["sessions"]
@@ -252,7 +252,7 @@ def test_a_frame_is_no_larger_than_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chars", range(20, 100))
 def test_no_figure_is_cut_where_a_line_ends(chars: int) -> None:
     line = "cache 98%  5,480 of 16,000 (34%)  input $0.0029  and words  +563"
-    shown = printed(chars, lambda: terminal.out.print(Group(top_output._line((line, "bold"))))).rstrip("\n")
+    shown = printed(chars, lambda: terminal.out.print(Group(top._line((line, "bold"))))).rstrip("\n")
     assert cell_len(shown) <= chars
     figures = FIGURE.findall(shown)
     assert figures == FIGURE.findall(line)[: len(figures)]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lading.audit.restore import SCHEMA
 from lading.audit.snapshots import recorded, snapshot
 from lading.cli import main
-from lading.cli.request_names import RequestName, parse
+from lading.cli.stores import RequestName, parse
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains

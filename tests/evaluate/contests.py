@@ -9,16 +9,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading.economics import Rates
-from lading.evaluate.compare import Contestant, Grid, Prices
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.compare import Contestant, Grid, NamedRates
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.showings import Arm, Case, Showing
-from lading.evaluate.walks import Session, session_of
+from lading.evaluate.walks import RecordedSession, prepare
 from lading.messages import Message, user_text
 from lading.sources import open_tool
 from tests.evaluate.sessions import WORDS_COUNTER, asks, gives, recorded, said
 
-CHEAP = Prices("cheap", Rates(0.1, 1.25))
-NO_CACHE = Prices("none", Rates(1.0, 1.0))
+CHEAP = NamedRates("cheap", Rates(0.1, 1.25))
+NO_CACHE = NamedRates("none", Rates(1.0, 1.0))
 
 
 def ticking() -> float:
@@ -38,15 +38,15 @@ def rounds(number: int, words: int = 30) -> tuple[Message, ...]:
     return (*messages, asks(("last", "read", '{"path": "part_1.py"}')))
 
 
-def session(*messages: Message, name: str = "s", **fields: Any) -> Session:
+def session(*messages: Message, name: str = "s", **fields: Any) -> RecordedSession:
     """A session whose tokens are its words, and four for each message and result; any prefix is cached."""
     recording = recorded(*(messages or rounds(8)), **{"tools": (open_tool("read"),), **fields})
-    plan, _ = plan_for(recording, Options(counter=WORDS_COUNTER))
-    return session_of(recording, replace(plan, min_prefix_tokens=0), name=name)
+    plan, _ = plan_replay(recording, PlanOptions(counter=WORDS_COUNTER))
+    return prepare(recording, replace(plan, min_prefix_tokens=0), name=name)
 
 
 def grid(
-    *contestants: Contestant, windows: tuple[int, ...] = (200,), prices: tuple[Prices, ...] = (CHEAP,)
+    *contestants: Contestant, windows: tuple[int, ...] = (200,), prices: tuple[NamedRates, ...] = (CHEAP,)
 ) -> Grid:
     return Grid(contestants, windows, prices)
 

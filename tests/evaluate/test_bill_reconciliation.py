@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.economics import Usage
-from lading.evaluate.bill_reconciliation import Difference, SideBySide, added, side_by_side
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, Plan, replay
+from lading.evaluate.bill_reconciliation import CostPart, SideBySide, add_bills, compare_bills
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
 from lading.messages import Message
 from lading.sources import Recording
 from lading.sources.recording import Usage as Bill
@@ -29,14 +29,14 @@ def session(history: Sequence[Message], **fields: object) -> Recording:
     return Recording(messages=tuple(history), raw_indices=tuple(range(len(history))), **facts)  # type: ignore[arg-type]
 
 
-def walked(recording: Recording, **options: object) -> tuple[Plan, list[Call]]:
-    plan, _ = plan_for(recording, Options(counter="estimate", **options))  # type: ignore[arg-type]
+def walked(recording: Recording, **options: object) -> tuple[ReplayPlan, list[ReplayedCall]]:
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", **options))  # type: ignore[arg-type]
     return plan, list(replay(recording, plan, session="s"))
 
 
 def billed(
-    recording: Recording, bill: Callable[[int, Call], Usage], **options: object
-) -> tuple[Recording, Plan, list[Call]]:
+    recording: Recording, bill: Callable[[int, ReplayedCall], Usage], **options: object
+) -> tuple[Recording, ReplayPlan, list[ReplayedCall]]:
     """The recording with a bill of each call."""
     plan, calls = walked(recording, **options)
     usage = []
@@ -51,14 +51,14 @@ def billed(
     return replace(recording, usage=tuple(usage)), plan, calls
 
 
-def compared(recording: Recording, bill: Callable[[int, Call], Usage], **options: object) -> SideBySide:
+def compared(recording: Recording, bill: Callable[[int, ReplayedCall], Usage], **options: object) -> SideBySide:
     recording, plan, calls = billed(recording, bill, **options)
-    found = side_by_side(recording, plan, walks={"basic": calls})
+    found = compare_bills(recording, plan, walks={"basic": calls})
     assert found is not None
     return found
 
 
-def part(found: SideBySide, name: str, cause: str = "") -> Difference:
+def part(found: SideBySide, name: str, cause: str = "") -> CostPart:
     [item] = [item for item in found.differences if item.part == name and item.cause == cause]
     return item
 
@@ -81,7 +81,7 @@ def test_a_bill_that_is_the_simulated_one_leaves_no_difference() -> None:
 
 
 def test_what_the_provider_counts_and_what_was_not_recorded_are_told_apart() -> None:
-    def bill(at: int, call: Call) -> Usage:
+    def bill(at: int, call: ReplayedCall) -> Usage:
         before, now = call.append_only.read_tokens, call.append_only.tokens
         size, cached = (round(1.2 * tokens) + 12_000 for tokens in (now, before))
         return Usage(read_tokens=cached, written_tokens=size - cached) if at else Usage(written_tokens=size)
@@ -113,7 +113,7 @@ def test_a_miss_is_told_with_its_cause_and_place() -> None:
     ]
     missing = history.index(history[-3])
 
-    def bill(_: int, call: Call) -> Usage:
+    def bill(_: int, call: ReplayedCall) -> Usage:
         size = call.append_only.tokens
         return Usage(written_tokens=size) if call.upto == missing else call.append_only
 
@@ -126,7 +126,7 @@ def test_a_miss_is_told_with_its_cause_and_place() -> None:
 
 
 def test_what_others_had_sent_is_read_at_once() -> None:
-    def bill(at: int, call: Call) -> Usage:
+    def bill(at: int, call: ReplayedCall) -> Usage:
         size = call.append_only.tokens
         return Usage(read_tokens=size + 5_000) if not at else Usage(5_000 + call.append_only.read_tokens, size)
 
@@ -140,7 +140,7 @@ def test_where_the_simulated_cache_cools_too_a_pause_is_no_difference() -> None:
     times = tuple(float(at if at < 30 else at + 10_000) for at in range(len(history)))
     at_s = {"times_s": times}
 
-    def bill(_: int, call: Call) -> Usage:
+    def bill(_: int, call: ReplayedCall) -> Usage:
         return Usage(written_tokens=call.append_only.tokens) if call.upto == 30 else call.append_only
 
     warm = compared(session(history, **at_s), bill)
@@ -163,15 +163,15 @@ def test_the_parts_add_up_whatever_was_billed(bills: list[tuple[int, int, int, b
         for call, (fresh, read, written, is_billed) in zip(CALLS, bills, strict=True)
         if is_billed
     )
-    found = side_by_side(replace(RECORDING, usage=usage), PLAN, walks={"basic": CALLS})
+    found = compare_bills(replace(RECORDING, usage=usage), PLAN, walks={"basic": CALLS})
     if not usage:
         assert found is None
         return
     assert found is not None
     assert total(found) == pytest.approx(beyond(found), abs=1e-9)
     assert found.calls + found.unbilled_calls == len(CALLS)
-    assert added([found, None]) == found
-    twice = added([found, found])
+    assert add_bills([found, None]) == found
+    twice = add_bills([found, found])
     assert twice is not None
     assert twice.factor == pytest.approx(found.factor)
     assert total(twice) == pytest.approx(2 * total(found))
@@ -181,7 +181,7 @@ def test_each_strategy_has_a_bill_and_output_is_the_same() -> None:
     recording, plan, calls = billed(
         session(hostile_history(40)), lambda _, call: call.append_only, window_tokens=4_000
     )
-    found = side_by_side(recording, plan, walks={"basic": calls, "other": calls})
+    found = compare_bills(recording, plan, walks={"basic": calls, "other": calls})
     assert found is not None
     assert list(found.simulated) == ["append-only", "basic", "other"]
     basic = found.simulated["basic"]
@@ -196,7 +196,7 @@ def test_each_strategy_has_a_bill_and_output_is_the_same() -> None:
 def test_what_was_paid_stands_beside_the_cards_prices() -> None:
     recording, plan, calls = billed(session(hostile_history(5)), lambda _, call: call.append_only)
     usage = [replace(bill, cost_usd=1.0) for bill in recording.usage[:2]] + list(recording.usage[2:])
-    found = side_by_side(replace(recording, usage=tuple(usage)), plan, walks={"basic": calls})
+    found = compare_bills(replace(recording, usage=tuple(usage)), plan, walks={"basic": calls})
     assert found is not None
     assert found.paid[:2] == (2, 2.0)
     assert 0 < found.paid[2] < 0.1
@@ -207,13 +207,13 @@ def test_without_a_price_costs_are_in_base_input_tokens() -> None:
         session(hostile_history(5), model="nobody-knows-it"), lambda _, call: call.append_only
     )
     recording = replace(recording, usage=tuple(replace(bill, model="") for bill in recording.usage))
-    found = side_by_side(recording, plan, walks={"basic": calls})
+    found = compare_bills(recording, plan, walks={"basic": calls})
     assert found is not None
     assert not found.is_priced
     assert found.recorded.cost == pytest.approx(found.recorded.input.cost(plan.settings.rates))
     assert found.output[1] == 0.0
     priced = compared(session(hostile_history(5)), lambda _, call: call.append_only)
-    assert added([found, priced]) == priced
+    assert add_bills([found, priced]) == priced
 
 
 def test_what_is_known_to_be_missing_is_named() -> None:

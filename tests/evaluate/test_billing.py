@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from lading.economics import Usage as Tokens
-from lading.evaluate.billing import AppendOnly, Billed, append_only, billed, model_calls
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Plan
+from lading.evaluate.billing import AppendOnly, Billed, bill_append_only, sum_bills
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayPlan, find_calls
 from lading.models.catalog import find_card
 from lading.sources import Request, Usage
 from tests.evaluate.sessions import asks, gives, recorded, said
@@ -14,9 +14,9 @@ from tests.evaluate.sessions import asks, gives, recorded, said
 MILLION = 1_000_000
 
 
-def plan(model: str = "claude-sonnet-4-5", *, least: int = 0) -> Plan:
+def plan(model: str = "claude-sonnet-4-5", *, least: int = 0) -> ReplayPlan:
     """Claude Sonnet 4.5: 3 and 15 USD, cached reads at a tenth, writes at 1.25, cached for 300 s."""
-    made, _ = plan_for(recorded(model=model), Options())
+    made, _ = plan_replay(recorded(model=model), PlanOptions())
     return replace(made, min_prefix_tokens=least)
 
 
@@ -27,7 +27,7 @@ def card_prices() -> tuple[float, float]:
 
 
 def bills(*usage: Usage, model: str = "claude-sonnet-4-5") -> Billed:
-    found = billed(recorded(model=model, usage=usage), plan(model), card_of=lambda name: find_card(name)[0])
+    found = sum_bills(recorded(model=model, usage=usage), plan(model), card_of=lambda name: find_card(name)[0])
     assert found is not None
     return found
 
@@ -42,12 +42,12 @@ def test_model_calls_are_replies_after_the_first_user_message() -> None:
         said("assistant", "done"),
         said("user", "thanks"),
     )
-    assert model_calls(messages) == [3, 5]
-    assert model_calls(messages[:2]) == []
+    assert find_calls(messages) == [3, 5]
+    assert find_calls(messages[:2]) == []
 
 
 def test_append_only_reads_what_the_call_before_sent_and_writes_the_rest() -> None:
-    bill = append_only([10, 5, 20, 7], [1, 3], plan=plan(), tools_tokens=100, replies=[5, 7])
+    bill = bill_append_only([10, 5, 20, 7], [1, 3], plan=plan(), tools_tokens=100, replies=[5, 7])
     assert bill.input == Tokens(read_tokens=110, written_tokens=110 + 25)
     assert (bill.calls, bill.output_tokens, bill.peak_tokens) == (2, 12, 135)
     input_usd, output_usd = card_prices()
@@ -57,18 +57,18 @@ def test_append_only_reads_what_the_call_before_sent_and_writes_the_rest() -> No
 
 
 def test_a_prefix_below_the_least_is_not_cached() -> None:
-    bill = append_only([10, 5, 20, 7, 3, 1], [1, 3, 5], plan=plan(least=30), tools_tokens=0, replies=[])
+    bill = bill_append_only([10, 5, 20, 7, 3, 1], [1, 3, 5], plan=plan(least=30), tools_tokens=0, replies=[])
     assert bill.input == Tokens(fresh_tokens=10, read_tokens=35, written_tokens=35 + 10)
 
 
 def test_requests_above_the_window_are_counted() -> None:
-    bill = append_only([150_000, 1, 60_000, 1], [1, 3], plan=plan(), tools_tokens=0, replies=[])
+    bill = bill_append_only([150_000, 1, 60_000, 1], [1, 3], plan=plan(), tools_tokens=0, replies=[])
     assert bill.calls_over_window == 1
     assert bill.window_share == pytest.approx(210_001 / 200_000)
 
 
 def test_a_model_without_a_card_has_no_price() -> None:
-    bill = append_only([10, 5], [1], plan=plan("nobody-knows-it"), tools_tokens=0, replies=[5])
+    bill = bill_append_only([10, 5], [1], plan=plan("nobody-knows-it"), tools_tokens=0, replies=[5])
     assert (bill.input_usd, bill.output_usd, bill.unpriced_calls) == (0.0, 0.0, 1)
 
 
@@ -81,7 +81,7 @@ def test_append_only_bills_add_up_and_keep_the_fullest_window() -> None:
 
 
 def test_nothing_recorded_no_bill() -> None:
-    assert billed(recorded(), plan(), card_of=lambda name: find_card(name)[0]) is None
+    assert sum_bills(recorded(), plan(), card_of=lambda name: find_card(name)[0]) is None
 
 
 def test_recorded_costs_win_over_the_card() -> None:
@@ -134,7 +134,7 @@ def known(*changed: int | None, at_s: tuple[float, float] = (0, 1)) -> Billed:
         Request(2 * number + 1, 0, (), changed_index) for number, changed_index in enumerate((None, *changed))
     )
     recording = recorded(model="claude-sonnet-4-5", usage=(first, last), requests=requests)
-    found = billed(recording, plan(), card_of=lambda name: find_card(name)[0])
+    found = sum_bills(recording, plan(), card_of=lambda name: find_card(name)[0])
     assert found is not None
     return found
 

@@ -8,26 +8,30 @@ from lading.compaction import STRATEGIES
 from lading.economics import Rates
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.compare import Contestant, Prices, compare, contestant
-from lading.evaluate.scores import Standing, lapses
+from lading.evaluate.compare import Contestant, NamedRates, compare, find_contestant
+from lading.evaluate.scores import ContestantScore, find_lapses
 from lading.evaluate.showings import Arm
-from lading.evaluate.walks import Session, count_in, walk_arm
+from lading.evaluate.walks import RecordedSession, make_counter, walk_arm
 from tests.cli.commands import ROOT, lading
 from tests.evaluate.contests import CHEAP, FREE_TAIL, NO_CACHE, ORPHAN, TAIL, grid, rounds, session, ticking
 
-FULL = contestant("append-only")
-BASIC = contestant("basic")
+FULL = find_contestant("append-only")
+BASIC = find_contestant("basic")
 TAILED = Contestant("tail", TAIL)
 EXAMPLES = ROOT / "examples" / "sessions"
 
 
-def standings(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: int = 200) -> list[Standing]:
+def standings(
+    *contestants: Contestant, sessions: tuple[RecordedSession, ...] = (), window: int = 200
+) -> list[ContestantScore]:
     return compare(
         sessions or (session(),), grid(*contestants, windows=(window,)), advance=lambda _: None, clock=ticking
     )
 
 
-def only(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: int = 200) -> Standing:
+def only(
+    *contestants: Contestant, sessions: tuple[RecordedSession, ...] = (), window: int = 200
+) -> ContestantScore:
     (found,) = standings(*contestants, sessions=sessions, window=window)
     return found
 
@@ -35,22 +39,22 @@ def only(*contestants: Contestant, sessions: tuple[Session, ...] = (), window: i
 def test_names_are_of_strategies_and_arms() -> None:
     assert Contestant("basic", strategy="basic") == BASIC
     assert FULL.arm is not None
-    assert contestant("tests.evaluate.contests:TAIL") == Contestant("tests.evaluate.contests:TAIL", TAIL)
-    assert contestant("lading.compaction.basic:STRATEGY").arm is None
+    assert find_contestant("tests.evaluate.contests:TAIL") == Contestant("tests.evaluate.contests:TAIL", TAIL)
+    assert find_contestant("lading.compaction.basic:STRATEGY").arm is None
     for name in ARMS:
-        assert contestant(name).arm is not None or name in STRATEGIES
+        assert find_contestant(name).arm is not None or name in STRATEGIES
     with pytest.raises(UnknownName, match="Choose one of: agentrail, append-only, "):
-        contestant("nothing-of-the-kind")
+        find_contestant("nothing-of-the-kind")
     with pytest.raises(UnknownName, match="is neither a strategy nor an arm"):
-        contestant("tests.evaluate.contests:CHEAP")
+        find_contestant("tests.evaluate.contests:CHEAP")
 
 
 def test_what_takes_options_is_named_after_them() -> None:
-    full, shared = contestant("priced", when="full"), contestant("without-calls", when=0.8, verbatim=0.3)
+    full, shared = find_contestant("priced", when="full"), find_contestant("without-calls", when=0.8, verbatim=0.3)
     assert [full.name, shared.name] == ["priced(when=full)", "priced-without-calls(when=0.8, verbatim=0.3)"]
-    assert contestant("priced", when="pays").name == contestant("priced").name
-    assert contestant("basic", when="full", verbatim=0.3) == BASIC
-    pays, forced = standings(contestant("priced"), full, sessions=(session(*rounds(80)),), window=2_000)
+    assert find_contestant("priced", when="pays").name == find_contestant("priced").name
+    assert find_contestant("basic", when="full", verbatim=0.3) == BASIC
+    pays, forced = standings(find_contestant("priced"), full, sessions=(session(*rounds(80)),), window=2_000)
     assert forced.tokens.mean > pays.tokens.mean
     assert (pays.edits.voluntary > 0, forced.edits.voluntary, forced.edits.forced > 0) == (True, 0, True)
 
@@ -61,7 +65,7 @@ def test_append_only_is_the_measure_of_all() -> None:
     assert (found.recall.bound, found.recall.far_bound, found.recall.far_bound_steps) == (1.0, 1.0, 1.0)
     assert (found.guards.head_whole, found.guards.newest_whole, found.guards.generated_share) == (1.0, 1.0, 0.0)
     assert found.guards.over_window == found.exceeding_calls > 0
-    assert lapses(found) == ("over the window",)
+    assert find_lapses(found) == ("over the window",)
 
 
 def test_only_calls_whose_history_exceeds_the_window_ask_for_values() -> None:
@@ -78,7 +82,7 @@ def test_only_calls_whose_history_exceeds_the_window_ask_for_values() -> None:
     )
     assert (wide.guards.run_median_tokens, wide.guards.generated_share) == (None, None)
     assert (wide.cost.within, wide.cost.over) == (1.0, None)
-    assert lapses(wide) == ()
+    assert find_lapses(wide) == ()
 
 
 def test_what_left_is_not_there_but_behind_its_address() -> None:
@@ -105,7 +109,7 @@ def test_an_arm_pays_for_its_own_calls() -> None:
 
 def _bill(arm: Arm) -> float:
     walked = session()
-    steps = walk_arm(walked, arm.show, count=count_in(walked), clock=ticking)
+    steps = walk_arm(walked, arm.show, count=make_counter(walked), clock=ticking)
     return sum(step.usage.cost(CHEAP.rates) for step in steps if step.usage)
 
 
@@ -114,13 +118,13 @@ def test_a_contestant_that_breaks_a_guard_says_which() -> None:
     assert found.guards.violations["C2"] == found.calls
     assert (found.guards.invented, found.guards.invented_values) == (1, ("made_up.py",))
     assert found.guards.newest_whole == 0.0
-    assert lapses(found) == ("breaks rules", "invented values", "short run")
+    assert find_lapses(found) == ("breaks rules", "invented values", "short run")
 
 
 def test_calls_without_a_request_are_charged_in_full_and_hold_nothing() -> None:
     found = only(BASIC, window=30)
     assert found.guards.errors > 0
-    assert "no request" in lapses(found)
+    assert "no request" in find_lapses(found)
     assert (found.recall.present or 0) < 1
 
 
@@ -140,7 +144,7 @@ def test_every_contestant_stands_at_every_window_and_price() -> None:
 
 
 def test_a_strategy_decides_by_the_prices_and_an_arm_is_billed_by_them() -> None:
-    dear = Prices("dear", Rates(1.0, 100.0))
+    dear = NamedRates("dear", Rates(1.0, 100.0))
     plans = grid(BASIC, TAILED, windows=(1500,), prices=(NO_CACHE, dear))
     sessions = (session(*rounds(8, words=200)),)
     free, costly, tail_free, tail_costly = compare(sessions, plans, advance=lambda _: None, clock=ticking)

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from lading.economics import Rates
-from lading.evaluate.compare import Contestant, compare, contestant
+from lading.evaluate.compare import Contestant, compare, find_contestant
 from lading.evaluate.evidence import (
     Scored,
     Shares,
-    covered,
-    evidence_of,
+    find_texts,
     look_for,
+    measure_coverage,
     read_request,
-    texts,
-    weights,
-    words,
+    split_words,
+    sum_evidence,
+    weigh_words,
 )
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.probes import Asked, Probe, Quote, read_probes
-from lading.evaluate.walks import Session, Step, count_in, session_of, walk_arm, walk_strategy
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.probes import Probe, Quote, SessionProbes, read_probes
+from lading.evaluate.walks import RecordedSession, WalkedCall, make_counter, prepare, walk_arm, walk_strategy
 from lading.sources import Recording, read
 from tests.evaluate.baselines.cases import arm
 from tests.evaluate.contests import TAIL, grid, session, ticking
@@ -38,7 +38,7 @@ def body(*contents: str, **fields: Any) -> bytes:
 
 
 def test_names_count_themselves_and_their_pieces() -> None:
-    assert words("Read src/Main_loop.py at the END, it's 12-a") == [
+    assert split_words("Read src/Main_loop.py at the END, it's 12-a") == [
         *("read", "src/main_loop.py", "src", "main", "loop", "py", "end", "s", "12-a", "12"),
     ]
 
@@ -47,7 +47,7 @@ def test_strings_are_read_in_order_without_ids_and_arguments_as_they_read() -> N
     arguments = json.dumps({"path": "a.py", "text": 'say "hi"\n', "id": "7", "flag": True})
     call = {"id": "c1", "type": "function", "function": {"name": "edit", "arguments": arguments}}
     message = {"role": "assistant", "content": [{"type": "text", "text": "now"}], "tool_calls": [call]}
-    assert list(texts([message, {"arguments": "{broken"}])) == ["now", "edit", "a.py", 'say "hi"\n', "{broken"]
+    assert list(find_texts([message, {"arguments": "{broken"}])) == ["now", "edit", "a.py", 'say "hi"\n', "{broken"]
 
 
 @pytest.mark.parametrize("key", ["messages", "input"])
@@ -57,7 +57,7 @@ def test_the_system_text_is_read_first(key: str) -> None:
 
 
 def test_a_rare_word_counts_more() -> None:
-    weight = weights([["red fox"], ["red hen", "red red sky"], ["blue"]])
+    weight = weigh_words([["red fox"], ["red hen", "red red sky"], ["blue"]])
     # Three quotes hold "red", one holds "fox", of three probes.
     assert weight["red"] == 1 + math.log(1 + 3 / 3)
     assert weight["fox"] == 1 + math.log(1 + 3 / 1)
@@ -76,11 +76,11 @@ def test_a_rare_word_counts_more() -> None:
     ],
 )
 def test_words_count_within_one_stretch(request_text: str, share: float) -> None:
-    assert covered("red fox jumped high", read_request(body(request_text)), weight=EQUAL) == share
+    assert measure_coverage("red fox jumped high", read_request(body(request_text)), weight=EQUAL) == share
 
 
 def test_a_word_counts_as_often_as_the_quote_has_it() -> None:
-    assert covered("no fox fox fox", read_request(body("fox hen fox")), weight=EQUAL) == 2 / 3
+    assert measure_coverage("no fox fox fox", read_request(body("fox hen fox")), weight=EQUAL) == 2 / 3
 
 
 def test_a_quote_stands_from_seven_tenths_on_and_is_verbatim_word_for_word() -> None:
@@ -94,7 +94,7 @@ def test_a_quote_stands_from_seven_tenths_on_and_is_verbatim_word_for_word() -> 
 
 
 def test_figures_are_by_kind_importance_distance_and_session() -> None:
-    found = evidence_of(
+    found = sum_evidence(
         [
             Scored(1, "s", 3, "order", 3, 100, stands=True, verbatim=True, covered=1.0),
             Scored(2, "s", 3, "open", 1, 4_000, stands=True, verbatim=False, covered=0.8),
@@ -107,7 +107,7 @@ def test_figures_are_by_kind_importance_distance_and_session() -> None:
     assert {name: share.probes for name, share in found.by["importance"].items()} == {"1": 1, "3": 2}
     assert list(found.by["distance"]) == ["under 4k", "4k-8k", "32k on"]
     assert {name: share.probes for name, share in found.by["session"].items()} == {"s": 2, "t": 1}
-    assert evidence_of([]) is None
+    assert sum_evidence([]) is None
 
 
 def probe(call: int, message: int, quote: str, *, line: int = 1, name: str = "s") -> Probe:
@@ -122,7 +122,9 @@ def test_probes_are_scored_in_the_request_of_their_call() -> None:
         probe(5, 0, "start with file part_0.py", line=3),
         probe(1, 0, "of another session", line=4, name="t"),
     ]
-    rivals = grid(contestant("append-only"), Contestant("tail", TAIL), contestant("basic"), windows=(200,))
+    rivals = grid(
+        find_contestant("append-only"), Contestant("tail", TAIL), find_contestant("basic"), windows=(200,)
+    )
     full, tail, basic = (
         item.evidence
         for item in compare((session(),), rivals, advance=lambda _: None, clock=ticking, probes=probes)
@@ -140,12 +142,16 @@ def test_probes_are_scored_in_the_request_of_their_call() -> None:
 
 def test_a_call_without_a_request_holds_no_evidence() -> None:
     asked = [probe(2, 0, "start with file")]
-    (found,) = compare((session(),), grid(contestant("basic"), windows=(30,)), advance=lambda _: None, probes=asked)
+    (found,) = compare(
+        (session(),), grid(find_contestant("basic"), windows=(30,)), advance=lambda _: None, probes=asked
+    )
     assert found.evidence is not None
     assert found.evidence.overall == Shares(1, 0.0, 0.0, 0.0)
 
 
-def scored_by_script(script: Path, probes: Path, folder: Path, steps: dict[str, list[Step]]) -> dict[int, Any]:
+def scored_by_script(
+    script: Path, probes: Path, folder: Path, steps: dict[str, list[WalkedCall]]
+) -> dict[int, Any]:
     """What the script says of these requests, by line of the probe file."""
     emitted = folder / "emitted.jsonl"
     with emitted.open("w", encoding="utf-8") as out:
@@ -166,8 +172,8 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
     files = [shared / "data" / f"{stem}.jsonl.gz" for stem in ("swesmith_claude", "sweagent_demos")]
     recordings = [item for file in files for item in read(file) if isinstance(item, Recording)]
     named = {item.session for item in probes}
-    weight = weights([[item.quote for item in found.evidence] for found in probes])
-    steps: dict[str, list[Step]] = {}
+    weight = weigh_words([[item.quote for item in found.evidence] for found in probes])
+    steps: dict[str, list[WalkedCall]] = {}
     scored: dict[int, Scored] = {}
     for recording in recordings:
         if recording.id not in named:
@@ -189,21 +195,21 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
         )
 
 
-def walks(recording: Recording, probes: list[Probe], *, wire: str) -> tuple[Session, Asked]:
-    plan, _ = plan_for(recording, Options(wire=wire, counter="cl100k", window_tokens=8_000))
+def walks(recording: Recording, probes: list[Probe], *, wire: str) -> tuple[RecordedSession, SessionProbes]:
+    plan, _ = plan_replay(recording, PlanOptions(wire=wire, counter="cl100k", window_tokens=8_000))
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", recording.id)
-    found = session_of(recording, plan, name=name)
-    return found, Asked(found, probes)
+    found = prepare(recording, plan, name=name)
+    return found, SessionProbes(found, probes)
 
 
-def requests(walked: Session, name: str, asked: Asked) -> list[Step]:
+def requests(walked: RecordedSession, name: str, asked: SessionProbes) -> list[WalkedCall]:
     if name == "priced":
         return list(walk_strategy(walked, name, rates=Rates(0.1, 1.25), clock=ticking))
-    count = count_in(walked)
+    count = make_counter(walked)
     return list(walk_arm(walked, arm(name).show, count=count, clock=ticking, bodies=asked.calls))
 
 
 def test_bodies_of_an_arm_are_kept_where_they_are_asked_for() -> None:
     walked = session()
-    steps = list(walk_arm(walked, TAIL.show, count=count_in(walked), clock=ticking, bodies={1}))
+    steps = list(walk_arm(walked, TAIL.show, count=make_counter(walked), clock=ticking, bodies={1}))
     assert [bool(step.body) for step in steps] == [call == 1 for call in range(len(steps))]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lading.errors import UnknownName
-from lading.evaluate.inspection import Inspection, inspect_recording, summarise, total
+from lading.evaluate.inspection import Inspection, add_up, inspect_recording, summarise
 from lading.evaluate.layers import Mass
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.recorded import replay
 from lading.events import UnknownModel
 from lading.messages import Message, Text, user_text
@@ -16,7 +16,7 @@ from lading.sources import Recording, Usage, open_tool, read
 from lading.tokens.meter import MESSAGE_TOKENS, RESULT_TOKENS
 from tests.evaluate.sessions import WORDS_COUNTER, asks, gives, recorded, said
 
-BY_WORDS = Options(counter=WORDS_COUNTER)
+BY_WORDS = PlanOptions(counter=WORDS_COUNTER)
 
 SESSION = recorded(
     said("system", "be brief"),
@@ -59,13 +59,13 @@ def test_layers_say_what_is_there_and_what_is_sent() -> None:
 
 def test_what_is_sent_is_what_is_billed() -> None:
     found = inspect_recording(SESSION, BY_WORDS).found
-    assert sum(mass.sent_tokens for _, mass in found.layers) == found.append_only.input.tokens
+    assert sum(mass.sent_tokens for mass in found.layers.values()) == found.append_only.input.tokens
 
 
 def test_append_only_is_the_yardstick_of_a_replay() -> None:
     recording = recorded(*SESSION.messages, tools=(open_tool("read"),), tools_recorded=True)
     found = inspect_recording(recording, BY_WORDS).found.append_only
-    plan, _ = plan_for(recording, BY_WORDS)
+    plan, _ = plan_replay(recording, BY_WORDS)
     calls = list(replay(recording, plan, session="s"))
     assert found.calls == len(calls)
     assert found.peak_tokens == calls[-1].append_only_tokens
@@ -86,23 +86,23 @@ def test_where_the_tool_schemas_come_from_is_said(fields: dict[str, object], ori
 
 
 def test_the_setting() -> None:
-    setting = inspect_recording(SESSION, Options(model="claude-sonnet-4-5", counter="cl100k")).setting
+    setting = inspect_recording(SESSION, PlanOptions(model="claude-sonnet-4-5", counter="cl100k")).setting
     assert (setting.model, setting.card) == ("claude-sonnet-4-5", "claude-sonnet-4-5")
     assert (setting.counter, setting.multiplier, setting.window_tokens) == ("cl100k", 1.0, 200_000)
     assert setting.wire == "openai_chat"
 
 
 def test_an_unknown_model_is_an_event_and_a_counter_an_error() -> None:
-    inspected = inspect_recording(recorded(said("user", "hi"), model="nobody-knows-it"), Options())
+    inspected = inspect_recording(recorded(said("user", "hi"), model="nobody-knows-it"), PlanOptions())
     assert inspected.setting.tools == "none"
     assert [type(event) for event in inspected.events] == [UnknownModel]
     with pytest.raises(UnknownName, match="no counter named 'sand'"):
-        inspect_recording(SESSION, Options(counter="sand"))
+        inspect_recording(SESSION, PlanOptions(counter="sand"))
 
 
 def test_another_model_prices_what_was_billed() -> None:
     mini, full = (
-        inspect_recording(SESSION, Options(model=name, counter=WORDS_COUNTER)).found.billed
+        inspect_recording(SESSION, PlanOptions(model=name, counter=WORDS_COUNTER)).found.billed
         for name in ("gpt-4o-mini", "gpt-4o")
     )
     assert mini is not None
@@ -120,15 +120,15 @@ def test_the_check_is_made_when_asked_for() -> None:
 def test_a_session_of_named_agents_without_a_user() -> None:
     talk = recorded(*(user_text(f"Expert_{number}: hello") for number in range(3)), model="various")
     summary = summarise(inspect_recording(talk, BY_WORDS, check=True).found, top=5)
-    assert (summary.counts.messages, summary.counts.model_calls) == (3, 0)
-    assert summary.append_only.calls == summary.append_only.peak_tokens == 0
-    assert summary.tools.largest_results == ()
+    assert (summary["counts"].messages, summary["counts"].model_calls) == (3, 0)
+    assert summary["append_only"].calls == summary["append_only"].peak_tokens == 0
+    assert summary["tools"]["largest_results"] == ()
 
 
 def test_inspections_add_up() -> None:
     one = inspect_recording(SESSION, BY_WORDS).found
     other = inspect_recording(recorded(said("user", "hi")), BY_WORDS, check=True).found
-    both = total([one, other, one])
+    both = add_up([one, other, one])
     assert both.tokens == 2 * one.tokens + other.tokens
     assert both.counts.sessions == 3
     assert both.legality == other.legality
@@ -136,17 +136,17 @@ def test_inspections_add_up() -> None:
     assert one.billed is not None
     assert both.billed.input_tokens == 2 * one.billed.input_tokens
     assert [result.first_words for result in both.use.results] == ["seven words stand in this one result"] * 2
-    assert total([one]) == one
-    assert total([]) == Inspection()
+    assert add_up([one]) == one
+    assert add_up([]) == Inspection()
 
 
 def test_a_summary_is_cut_to_the_largest() -> None:
     results = [gives(str(number), "word " * number) for number in range(1, 6)]
     summary = summarise(inspect_recording(recorded(*results), BY_WORDS).found, top=2)
-    assert [result.place.message_index for result in summary.tools.largest_results] == [4, 3]
-    assert len(summary.tools.orphans) == 5
-    assert [row.name for row in summary.tools.by_tool] == ["(no call)"]
-    assert math.isclose(sum(row.share for row in summary.tools.by_content), 1.0)
+    assert [result.place.message_index for result in summary["tools"]["largest_results"]] == [4, 3]
+    assert len(summary["tools"]["orphans"]) == 5
+    assert [row.name for row in summary["tools"]["by_tool"]] == ["(no call)"]
+    assert math.isclose(sum(row.share for row in summary["tools"]["by_content"]), 1.0)
 
 
 def test_recorded_sessions(shared: Path) -> None:
@@ -155,16 +155,16 @@ def test_recorded_sessions(shared: Path) -> None:
     recordings = [item for file in read_from for item in read(file) if isinstance(item, Recording)]
     assert len(recordings) == 215
     for recording in recordings:
-        found = inspect_recording(recording, Options(), check=True).found
+        found = inspect_recording(recording, PlanOptions(), check=True).found
         assert found.counts.messages == len(recording.messages)
-        assert sum(mass.sent_tokens for _, mass in found.layers) == found.append_only.input.tokens
+        assert sum(mass.sent_tokens for mass in found.layers.values()) == found.append_only.input.tokens
         assert found.append_only.calls_over_window == 0
 
 
 def test_a_large_session_was_billed_far_above_append_only(shared: Path) -> None:
     (recording,) = read(shared / "data" / "pi_large_session.jsonl.gz")
     assert isinstance(recording, Recording)
-    found = inspect_recording(recording, Options()).found
+    found = inspect_recording(recording, PlanOptions()).found
     assert found.billed is not None
     assert (found.counts.model_calls, found.billed.calls) == (439, 439)
     assert len(found.use.unanswered) == 18

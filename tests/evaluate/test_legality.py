@@ -4,9 +4,9 @@ import math
 
 from msgspec.structs import replace
 
-from lading.evaluate.billing import model_calls
 from lading.evaluate.legality import Legality, check_requests
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import find_calls
 from lading.messages import Message, Opaque
 from lading.sources import Recording, open_tool
 from tests.evaluate.sessions import asks, gives, recorded, said
@@ -15,9 +15,9 @@ TOOLS = (open_tool("read"),)
 
 
 def check(recording: Recording, *, wire: str = "openai_chat") -> Legality:
-    plan, _ = plan_for(recording, Options(wire=wire))
+    plan, _ = plan_replay(recording, PlanOptions(wire=wire))
     tokens = [1] * len(recording.messages)
-    return check_requests(recording, plan, tools=TOOLS, calls=model_calls(recording.messages), tokens=tokens)
+    return check_requests(recording, plan, tools=TOOLS, calls=find_calls(recording.messages), tokens=tokens)
 
 
 LEGAL = (said("user", "go"), asks(("1", "read", "{}")), gives("1", "hi"), said("assistant", "done"))

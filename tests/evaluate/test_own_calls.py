@@ -8,19 +8,19 @@ import pytest
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.cli.replay_output import emit_line
+from lading.cli.replay import emit_line
 from lading.effects import Summarizer, Summary, SummaryRequest
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call, Plan, replay
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
 from lading.evaluate.tally import Tally, tally
 from tests.evaluate.sessions import recorded
 from tests.histories import tool_loop
 
 
-def replayed(summarize: Callable[[SummaryRequest], Summary] | None) -> tuple[Tally, list[Call], Plan]:
+def replayed(summarize: Callable[[SummaryRequest], Summary] | None) -> tuple[Tally, list[ReplayedCall], ReplayPlan]:
     recording = recorded(*tool_loop(150, result_words=80))
-    plan, _ = plan_for(recording, Options(counter="estimate", strategy="priced", window_tokens=6_000))
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", strategy="priced", window_tokens=6_000))
     summarizer = Summarizer(summarize) if summarize else None
     plan = replace(plan, settings=replace(plan.settings, summarizer=summarizer))
     calls = list(replay(recording, plan, session="s"))

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from lading.audit.snapshots import recorded as stored_record
 from lading.audit.why import why
 from lading.economics import Rates
-from lading.evaluate.bill_reconciliation import side_by_side
+from lading.evaluate.bill_reconciliation import compare_bills
 from lading.evaluate.inspection import inspect_recording
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, replay
-from lading.evaluate.walks import count_in, everything, session_of, walk_arm, walk_strategy
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayedCall, replay
+from lading.evaluate.walks import everything, make_counter, prepare, walk_arm, walk_strategy
 from lading.messages import Message
 from lading.sources import Recording, Request, Usage
 from lading.stores.memory import MemoryStore
@@ -41,12 +41,12 @@ def conversation(*clocks: str, words: int = 40, model: str = "gpt-4o") -> Record
     return recorded(*messages, requests=tuple(requests), model=model)
 
 
-def calls_of(recording: Recording, *, window: int | None = None, strategy: str = "basic") -> list[Call]:
-    plan, _ = plan_for(recording, Options(strategy=strategy, window_tokens=window))
+def calls_of(recording: Recording, *, window: int | None = None, strategy: str = "basic") -> list[ReplayedCall]:
+    plan, _ = plan_replay(recording, PlanOptions(strategy=strategy, window_tokens=window))
     return list(replay(recording, plan, session="s"))
 
 
-def prompt_of(call: Call) -> str:
+def prompt_of(call: ReplayedCall) -> str:
     assert call.pack is not None
     body: dict[str, Any] = json.loads(call.pack.body)
     said = body["system"] if "system" in body else body["messages"][0]["content"]
@@ -79,7 +79,7 @@ def test_what_the_last_prompt_said_is_in_the_log_and_rebuilds() -> None:
     recording = conversation("10:00", "10:01", "10:02")
     last = Request(len(recording.messages), 0, (), 0, (said("system", "The time is 10:03."),))
     recording = replace(recording, requests=(*recording.requests, last))
-    plan, _ = plan_for(recording, Options())
+    plan, _ = plan_replay(recording, PlanOptions())
     store = MemoryStore()
     list(replay(recording, plan, session="s", store=store))
     verdicts = [why(store, f"is 10:0{at}", tenant="default", session="s").verdict for at in range(5)]
@@ -90,11 +90,11 @@ def test_what_the_last_prompt_said_is_in_the_log_and_rebuilds() -> None:
 @given(clocks=st.lists(st.sampled_from("ABC"), min_size=1, max_size=6))
 def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str]) -> None:
     recording = conversation(*clocks)
-    plan, _ = plan_for(recording, Options(strategy="basic"))
+    plan, _ = plan_replay(recording, PlanOptions(strategy="basic"))
     plan = replace(plan, settings=replace(plan.settings, rates=RATES))
     calls = list(replay(recording, plan, session="s"))
-    walked = session_of(recording, plan, name="s")
-    arm = list(walk_arm(walked, everything, count=count_in(walked), clock=ticking, bodies=range(9)))
+    walked = prepare(recording, plan, name="s")
+    arm = list(walk_arm(walked, everything, count=make_counter(walked), clock=ticking, bodies=range(9)))
     assert [step.usage for step in arm] == [call.append_only for call in calls]
     line = list(walk_strategy(walked, "basic", rates=RATES, clock=ticking))
     assert (
@@ -109,13 +109,13 @@ def test_comparison_and_inspection_bill_what_the_replay_bills(clocks: list[str])
 
 def test_inspection_bills_the_misses_of_changed_prompts() -> None:
     recording = conversation("10:00", "10:00", "10:01", "10:02 and a half", words=1_500)
-    sent = inspect_recording(recording, Options()).found.append_only
+    sent = inspect_recording(recording, PlanOptions()).found.append_only
     calls = calls_of(recording)
     assert sent.input.tokens == sum(call.append_only.tokens for call in calls)
     assert sent.input.read_tokens == calls[1].append_only.read_tokens > 0
 
 
-def bills(calls: list[Call]) -> Iterator[Usage]:
+def bills(calls: list[ReplayedCall]) -> Iterator[Usage]:
     """What a provider bills that caches as the simulation does."""
     for call in calls:
         read = call.append_only.read_tokens
@@ -125,8 +125,8 @@ def bills(calls: list[Call]) -> Iterator[Usage]:
 def test_a_miss_that_the_simulation_has_too_is_no_difference() -> None:
     recording = conversation("10:00", "10:00", "10:01", "10:01", words=1_500)
     recording = replace(recording, usage=tuple(bills(calls_of(recording))))
-    plan, _ = plan_for(recording, Options(strategy="basic"))
-    found = side_by_side(recording, plan, walks={"basic": list(replay(recording, plan, session="s"))})
+    plan, _ = plan_replay(recording, PlanOptions(strategy="basic"))
+    found = compare_bills(recording, plan, walks={"basic": list(replay(recording, plan, session="s"))})
     assert found is not None
     assert [part for part in found.differences if part.part == "missed"] == []
     assert found.recorded.cost == pytest.approx(found.simulated["append-only"].cost)

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA
 from lading.economics import Usage
-from lading.evaluate.plan import Options, plan_for
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call, RestoreOffer, replay
+from lading.evaluate.recorded import ReplayedCall, RestoreOffer, replay
 from lading.evaluate.tally import tally
 from lading.messages import Message, Tool
 from lading.request.tools import LADDER, reduce_tools, tools_from
@@ -23,8 +23,8 @@ from tests.report.histories import hostile_history
 READ = Tool("read", "Read a file.", {"type": "object"})
 
 
-def walked(recording: Recording, **options: object) -> tuple[list[Call], MemoryStore]:
-    plan, _ = plan_for(recording, Options(counter="estimate", **options))  # type: ignore[arg-type]
+def walked(recording: Recording, **options: object) -> tuple[list[ReplayedCall], MemoryStore]:
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", **options))  # type: ignore[arg-type]
     store = MemoryStore()
     return list(replay(recording, plan, session="s", store=store)), store
 
@@ -34,7 +34,7 @@ def session(tools: tuple[Tool, ...]) -> Recording:
     return recorded(*history, tools=tools, tools_recorded=True)
 
 
-def offered(calls: list[Call], store: MemoryStore) -> list[Tool]:
+def offered(calls: list[ReplayedCall], store: MemoryStore) -> list[Tool]:
     """The tools of the last request, as they are at rest."""
     frames = [call.pack.manifest.frame for call in calls if call.pack and call.pack.manifest.frame]
     return list(tools_from(store.blob("default", "s", digest=frames[-1].tools)))
@@ -54,7 +54,7 @@ def test_it_stands_behind_the_recorded_tools_from_the_first_request_on() -> None
     assert kinds[-1] == (False, False, True)
 
 
-def shares(calls: list[Call]) -> list[Usage]:
+def shares(calls: list[ReplayedCall]) -> list[Usage]:
     return [call.restore for call in calls]
 
 
@@ -87,7 +87,7 @@ def test_it_comes_with_the_first_tool_that_a_recording_without_schemas_names() -
 
 @pytest.mark.parametrize("detail", LADDER)
 def test_what_it_takes_is_what_a_request_without_it_lacks(detail: str) -> None:
-    plan, _ = plan_for(session(TOOLS), Options(counter="estimate"))
+    plan, _ = plan_replay(session(TOOLS), PlanOptions(counter="estimate"))
     meter = plan.settings.meter
     offer = RestoreOffer(meter, is_offered=True)
     together = offer.beside(TOOLS)
@@ -99,7 +99,7 @@ def test_what_it_takes_is_what_a_request_without_it_lacks(detail: str) -> None:
 
 def test_the_tally_says_what_it_costs() -> None:
     recording = session(TOOLS)
-    plan, _ = plan_for(recording, Options(counter="estimate", restore=True))
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", restore=True))
     # A window without edits, and no prefix too short for the cache: all that differs is the schema.
     plan = replace(plan, min_prefix_tokens=0)
     calls = {on: list(replay(recording, replace(plan, restore=on), session="s")) for on in (True, False)}

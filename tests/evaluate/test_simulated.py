@@ -17,11 +17,11 @@ from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA
 from lading.clients import wrap
 from lading.economics import Usage
-from lading.evaluate.prices import price_of
+from lading.evaluate.prices import find_price
 from lading.evaluate.watching import Costs, SessionWatch
 from lading.models.catalog import find_card
 from lading.report.data import SessionData
-from lading.report.stored import stored
+from lading.report.stored import read_session
 from lading.stores.memory import MemoryStore
 from lading.testing import FakeModel, Fault, Say, StrictProvider, Use
 from lading.tokens import counter
@@ -31,7 +31,7 @@ from tests.examples import share_of_examples
 
 
 def usd(usages: list[Usage]) -> float:
-    price = price_of(find_card(MODELS["openai_chat"])[0])
+    price = find_price(find_card(MODELS["openai_chat"])[0])
     assert price is not None
     return sum(price.input(usage) for usage in usages)
 
@@ -43,7 +43,7 @@ def watched(store: MemoryStore, session: str) -> Costs:
 
 
 def of_report(store: MemoryStore, session: str) -> SessionData:
-    return stored(store, tenant="default", session=session, source="")
+    return read_session(store, tenant="default", session=session, source="")
 
 
 @pytest.mark.parametrize("at", [0, 4, 12])
@@ -215,7 +215,7 @@ def test_everything_sent_is_priced_without_a_cache_where_reports_name_none(is_ca
             read = {"prompt_tokens_details": {"cached_tokens": sizes[-2] if is_cached and number else 0}}
             session.reply({**_response(f"r{number}", "look", {}), "usage": usage | read})
             session.add([{"role": "tool", "tool_call_id": f"r{number}", "content": "seen " * 2_000}])
-    costs, price = watched(store, "work"), price_of(find_card("claude-sonnet-4-5")[0])
+    costs, price = watched(store, "work"), find_price(find_card("claude-sonnet-4-5")[0])
     assert price is not None
     assert costs.simulated.read_tokens > 0
     if is_cached:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lading.evaluate.plan import Options
+from lading.evaluate.plan import PlanOptions
 from lading.evaluate.survey import PlaceSummary, Surveyed, summarise_place, survey
 from lading.sources.places import Place, find_places
 from tests.sources import test_claude_code, test_codex
 from tests.sources.written import write
 
-OPTIONS = Options(counter="estimate")
+OPTIONS = PlanOptions(counter="estimate")
 
 
 def place_of(home: Path, tool: str) -> Place:

@@ -4,14 +4,14 @@ from lading.evaluate.layers import Mass, weigh
 from lading.evaluate.tooluse import (
     LEAST_REPEAT_TOKENS,
     NO_CALL,
-    Place,
+    Location,
     ToolUse,
-    by_content,
-    by_tool,
+    find_largest,
+    find_repeats,
+    find_tool_use,
     first_words,
-    largest,
-    repeats,
-    tool_use,
+    group_by_content,
+    group_by_tool,
 )
 from lading.messages import Image, Message, Text, ToolResult
 from lading.sources import Recording
@@ -23,7 +23,7 @@ LONG = "word " * LEAST_REPEAT_TOKENS
 
 def use_of(recording: Recording, *, carried: int = 0) -> ToolUse:
     weights = [weigh(message, Meter(WORDS)) for message in recording.messages]
-    return tool_use(recording, weights, carried=[carried] * len(weights))
+    return find_tool_use(recording, weights, carried=[carried] * len(weights))
 
 
 def test_results_bear_the_name_of_the_call_they_answer() -> None:
@@ -37,7 +37,7 @@ def test_results_bear_the_name_of_the_call_they_answer() -> None:
         carried=3,
     )
     run, read = use.results
-    assert run.place == Place("s", 2, "run")
+    assert run.place == Location("s", 2, "run")
     assert (run.tokens, run.sent_tokens, run.is_error) == (2 + RESULT_TOKENS, 3 * (2 + RESULT_TOKENS), True)
     assert (read.place.tool, read.first_words, read.is_error) == ("read", "hello", False)
     assert (use.unanswered, use.open_calls, use.orphans) == ((), (), ())
@@ -58,11 +58,11 @@ def test_calls_and_results_that_do_not_pair() -> None:
             asks(("3", "read", "{}")),
         )
     )
-    assert use.unanswered == (Place("s", 1, "read"), Place("s", 6, "run"))
-    assert use.open_calls == (Place("s", 9, "read"),)
-    assert use.orphans == (Place("s", 4, "ghost"), Place("s", 5, NO_CALL))
-    assert use.duplicate_ids == (Place("s", 6, "run"), Place("s", 7, "run"))
-    assert use.empty == (Place("s", 2, "run"),)
+    assert use.unanswered == (Location("s", 1, "read"), Location("s", 6, "run"))
+    assert use.open_calls == (Location("s", 9, "read"),)
+    assert use.orphans == (Location("s", 4, "ghost"), Location("s", 5, NO_CALL))
+    assert use.duplicate_ids == (Location("s", 6, "run"), Location("s", 7, "run"))
+    assert use.empty == (Location("s", 2, "run"),)
 
 
 def test_what_is_read_again() -> None:
@@ -83,7 +83,7 @@ def test_what_is_read_again() -> None:
         carried=2,
     )
     tokens = LEAST_REPEAT_TOKENS + RESULT_TOKENS
-    found = repeats(use)
+    found = find_repeats(use)
     assert found.same_content == Mass(2, 2 * tokens, 4 * tokens)
     short = 1 + RESULT_TOKENS
     assert found.same_call == Mass(2, tokens + short, 2 * (tokens + short))
@@ -102,7 +102,7 @@ def test_rows_by_tool_count_arguments_too() -> None:
             asks(("4", "noop", "c")),
         )
     )
-    read, write, noop = by_tool(use)
+    read, write, noop = group_by_tool(use)
     assert [row.name for row in (read, write, noop)] == ["read", "write", "noop"]
     assert (read.calls, read.results) == (Mass(2, 4, 0), Mass(2, 4 + 2 * RESULT_TOKENS, 0))
     assert (read.errors, read.largest_tokens, read.mean_tokens) == (1, 3 + RESULT_TOKENS, 2 + RESULT_TOKENS)
@@ -119,10 +119,10 @@ def test_rows_by_content_count_results_alone() -> None:
             Message("tool", (ToolResult("3", (Image(url="https://example.org/a.png"),)),)),
         )
     )
-    rows = by_content(use)
+    rows = group_by_content(use)
     assert [row.name for row in rows] == ["image", "json", "text"]
     assert all(row.calls == Mass() for row in rows)
-    assert by_content(ToolUse()) == by_tool(ToolUse()) == ()
+    assert group_by_content(ToolUse()) == group_by_tool(ToolUse()) == ()
 
 
 def test_a_result_with_words_and_pictures_is_judged_by_its_words() -> None:
@@ -132,7 +132,7 @@ def test_a_result_with_words_and_pictures_is_judged_by_its_words() -> None:
 
 def test_largest_first_and_no_more_than_asked_for() -> None:
     use = use_of(recorded(gives("1", "a b"), gives("2", "a b c"), gives("3", "x y"), gives("4", "")))
-    assert [result.place.message_index for result in largest(use, 3)] == [1, 0, 2]
+    assert [result.place.message_index for result in find_largest(use, 3)] == [1, 0, 2]
 
 
 def test_tool_uses_add_up() -> None:

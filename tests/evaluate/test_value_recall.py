@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from lading.evaluate.value_recall import Found, Places, Texts, Value, look_for, reached, values_of
+from lading.evaluate.value_recall import (
+    Places,
+    RecalledValues,
+    Texts,
+    Value,
+    find_values,
+    follow_addresses,
+    look_for,
+)
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from tests.evaluate.sessions import asks, said
 from tests.histories import histories
@@ -20,7 +28,7 @@ def uses(**arguments: Any) -> Message:
 
 
 def values(*before: Message, reply: Message) -> tuple[Value, ...]:
-    (found,) = values_of((*before, reply), [len(before)], texts=Texts())
+    (found,) = find_values((*before, reply), [len(before)], texts=Texts())
     return found
 
 
@@ -151,7 +159,7 @@ def test_all_messages_that_hold_a_value_are_its_source() -> None:
 def test_what_comes_after_a_call_is_no_source() -> None:
     reply = uses(it="A-417")
     session = (said("user", "order A-417"), reply, said("user", "parcel A-417"), reply)
-    words = [value.source.words for (value,) in values_of(session, [1, 3], texts=Texts())]
+    words = [value.source.words for (value,) in find_values(session, [1, 3], texts=Texts())]
     assert words[0] == {"order"}
     assert words[1] >= {"order", "parcel"}
 
@@ -204,15 +212,17 @@ def test_far_values_and_steps_are_counted_apart() -> None:
     wanted = values(*start, near, reply=uses(it=["A-417", "B-418", "C-419"]))
     texts = Texts()
     counts = look_for(wanted, [said("user", "order A-417 B-418"), near], texts=texts)
-    assert counts == Found(3, 3, 3, 3, 2, 2, 2, 2, far_steps=1, far_bound_steps=1)
+    assert counts == RecalledValues(3, 3, 3, 3, 2, 2, 2, 2, far_steps=1, far_bound_steps=1)
     counts = look_for(wanted, [said("user", "order A-417")], texts=texts)
-    assert counts == Found(3, 1, 1, 1, 2, 1, 1, 1, far_steps=1, far_bound_steps=0)
-    assert look_for(wanted[2:], [near], texts=texts) == Found(1, 1, 1, 1)
-    assert look_for([], [], texts=texts) == Found()
+    assert counts == RecalledValues(3, 1, 1, 1, 2, 1, 1, 1, far_steps=1, far_bound_steps=0)
+    assert look_for(wanted[2:], [near], texts=texts) == RecalledValues(1, 1, 1, 1)
+    assert look_for([], [], texts=texts) == RecalledValues()
 
 
 def test_found_adds_up() -> None:
-    assert Found(2, 1, far_steps=1) + Found(1, 1, far_steps=2) == Found(3, 2, far_steps=3)
+    assert RecalledValues(2, 1, far_steps=1) + RecalledValues(1, 1, far_steps=2) == RecalledValues(
+        3, 2, far_steps=3
+    )
 
 
 def test_a_value_behind_an_address_is_available() -> None:
@@ -222,7 +232,7 @@ def test_a_value_behind_an_address_is_available() -> None:
         "gone: artifact://t/s/log/1-2, artifact://log/2 and artifact://log/4.0, artifact://log/9, artifact://t/other/log/5",
     )
     texts = Texts()
-    reachable = reached([gone, GO], log, texts=texts, place=PLACE)
+    reachable = follow_addresses([gone, GO], log, texts=texts, place=PLACE)
     assert reachable == [log[1], log[2], log[4]]
     wanted = values(*log, reply=uses(it=[f"AB-{number}" for number in range(6)]))
     counts = [look_for([value], [gone], texts=texts, reachable=reachable) for value in wanted]
@@ -235,7 +245,7 @@ def test_a_value_behind_an_address_is_available() -> None:
 def test_all_values_are_bound_where_everything_is_shown(history: list[Message]) -> None:
     calls = [at for at, message in enumerate(history) if message.role == "assistant"]
     texts = Texts()
-    for call, wanted in zip(calls, values_of(history, calls, texts=texts), strict=True):
+    for call, wanted in zip(calls, find_values(history, calls, texts=texts), strict=True):
         counts = look_for(wanted, history[:call], texts=texts)
         assert counts.values == counts.bound == counts.present
         assert counts.far_values == counts.far_bound <= counts.values

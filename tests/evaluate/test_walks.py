@@ -8,7 +8,7 @@ from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.economics import Rates, Usage
 from lading.errors import InputError
 from lading.evaluate.recorded import replay
-from lading.evaluate.walks import Own, Step, case_of, count_in, everything, walk_arm, walk_strategy
+from lading.evaluate.walks import Own, WalkedCall, everything, make_case, make_counter, walk_arm, walk_strategy
 from lading.history.log import Draft
 from lading.messages import Message, Text, ToolCall
 from lading.sources import open_tool
@@ -18,9 +18,9 @@ from tests.evaluate.sessions import asks, gives, said
 RATES = Rates(0.1, 1.25)
 
 
-def in_full(*messages: Message) -> list[Step]:
+def in_full(*messages: Message) -> list[WalkedCall]:
     walked = session(*messages)
-    return list(walk_arm(walked, everything, count=count_in(walked), clock=ticking))
+    return list(walk_arm(walked, everything, count=make_counter(walked), clock=ticking))
 
 
 def test_calls_are_the_assistant_messages_after_the_first_user_message() -> None:
@@ -85,12 +85,12 @@ def test_what_a_strategy_reshapes_is_told_with_what_it_was() -> None:
 def test_a_call_without_a_request_shows_nothing() -> None:
     walked = session(said("user", "word " * 300_000), said("assistant", "x"))
     (step,) = walk_strategy(walked, "basic", rates=RATES, clock=ticking)
-    assert step == Step((), 0, None, seconds=1.0)
+    assert step == WalkedCall((), 0, None, seconds=1.0)
 
 
 def test_an_arm_is_billed_for_what_it_shows() -> None:
     walked = session()
-    steps = list(walk_arm(walked, TAIL.show, count=count_in(walked), clock=ticking))
+    steps = list(walk_arm(walked, TAIL.show, count=make_counter(walked), clock=ticking))
     assert [len(step.shown) for step in steps] == [1, *[3] * 8]
     assert not any(step.broken_rules for step in steps)
     first, second, third = steps[:3]
@@ -103,20 +103,20 @@ def test_an_arm_is_billed_for_what_it_shows() -> None:
 
 def test_an_arm_is_checked() -> None:
     walked = session()
-    steps = list(walk_arm(walked, ORPHAN.show, count=count_in(walked), clock=ticking))
+    steps = list(walk_arm(walked, ORPHAN.show, count=make_counter(walked), clock=ticking))
     assert all("C2" in step.broken_rules for step in steps)
 
 
 def test_an_arm_owes_a_request_for_each_call() -> None:
     walked = session()
     with pytest.raises(InputError, match="gave 1 requests for 9 calls"):
-        list(walk_arm(walked, SHORT.show, count=count_in(walked), clock=ticking))
+        list(walk_arm(walked, SHORT.show, count=make_counter(walked), clock=ticking))
 
 
 def test_the_case_of_an_arm_leaves_room_for_the_tools() -> None:
     walked = session(*rounds(1), tools=(open_tool("shell"),))
-    count = count_in(walked)
-    case = case_of(walked, count=count)
+    count = make_counter(walked)
+    case = make_case(walked, count=count)
     assert case.window_tokens == walked.plan.settings.budget.window_tokens
     assert case.window_tokens - case.room_tokens == walked.plan.settings.meter.count_tools(walked.tools[-1]) > 0
     assert case.count(gives("1", "a b")) == case.count(gives("1", "a")) + 1
@@ -128,7 +128,7 @@ def test_times_make_caches_cool() -> None:
     read = []
     for ttl_s in (5.0, 20.0):
         plan = replace(walked.plan, settings=replace(walked.plan.settings, cache_ttl_s=ttl_s))
-        steps = walk_arm(replace(walked, plan=plan), everything, count=count_in(walked), clock=ticking)
+        steps = walk_arm(replace(walked, plan=plan), everything, count=make_counter(walked), clock=ticking)
         read.append([step.usage.read_tokens > 0 for step in steps if step.usage])
     assert read == [[False, False], [False, True]]
     assert walked.at_s(1) == 9.0
@@ -138,5 +138,7 @@ def test_a_message_is_counted_as_the_wire_writes_it() -> None:
     walked = session()
     message = Message("assistant", (ToolCall("c", "read", "{}"),))
     assert (
-        count_in(walked)(message) == count_in(walked)(message) == walked.plan.settings.meter.count_message(message)
+        make_counter(walked)(message)
+        == make_counter(walked)(message)
+        == walked.plan.settings.meter.count_message(message)
     )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, replay
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayedCall, replay
 from lading.history.log import Reported
 from lading.messages import Message, Text, user_text
 from lading.report.data import FORMAT, ReportData, SessionData
-from lading.report.page import page
-from lading.report.replayed import replayed
+from lading.report.page import render_page
+from lading.report.replayed import read_replay
 from lading.sources import Recording, Usage
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, run, settings
@@ -54,13 +54,13 @@ def session_of(
     """A history replayed with the default strategy. ``billed``: the recording says that the provider counted so
     many times the tokens of everything, and read nothing from a cache."""
     recording = Recording(name, tuple(history), tuple(range(len(history))), tools=TOOLS, model=model)
-    plan, _ = plan_for(recording, Options(window_tokens=window, counter="estimate"))
+    plan, _ = plan_replay(recording, PlanOptions(window_tokens=window, counter="estimate"))
     store = MemoryStore()
-    calls: list[Call] = list(replay(recording, plan, session=name, store=store))
+    calls: list[ReplayedCall] = list(replay(recording, plan, session=name, store=store))
     sizes = [(call.upto, round(call.append_only.tokens * billed)) for call in calls if billed]
     usage = tuple(Usage(upto, input_tokens=size, output_tokens=10) for upto, size in sizes)
     recording = msgspec.structs.replace(recording, usage=usage)
-    [session] = replayed(store, calls, recording=recording, plan=plan, session=name)
+    [session] = read_replay(store, calls, recording=recording, plan=plan, session=name)
     return session
 
 
@@ -81,5 +81,5 @@ def live_store(history: Sequence[Message], *, window: int = 4_000) -> MemoryStor
 def written(folder: Path, *sessions: SessionData) -> Path:
     """A page of these sessions."""
     path = folder / "report.html"
-    path.write_bytes(page(ReportData(FORMAT, sessions)))
+    path.write_bytes(render_page(ReportData(FORMAT, sessions)))
     return path

@@ -22,7 +22,7 @@ from lading.economics import Usage
 from lading.history.view import rebuild
 from lading.messages import user_text
 from lading.report.data import SessionData
-from lading.report.stored import stored
+from lading.report.stored import read_session
 from lading.stores.memory import MemoryStore
 from tests.engines import run, settings
 from tests.examples import share_of_examples
@@ -173,7 +173,7 @@ def test_each_request_is_the_one_of_the_view(watched: Watched, tmp_path: Path) -
     run(settings(1_500), [*hostile_history(12), *lost, *hostile_history(12)[2:]], store)
     at_rest = store.load("default", "session")
     assert {edit.kind for edit in at_rest.edits} > {"repaired", "dropped"}
-    session = stored(store, tenant="default", session="session", source="")
+    session = read_session(store, tenant="default", session="session", source="")
     views = [
         rebuild(at_rest.entries[: s.entries], at_rest.edits[: s.edits]) for s in (c.shows for c in session.calls)
     ]
@@ -285,7 +285,7 @@ def test_words_are_found_in_a_record_and_marked_there(watched: Watched, tmp_path
 
 
 def test_usage_that_was_reported_is_shown_beside_what_was_simulated(watched: Watched, tmp_path: Path) -> None:
-    session = stored(live_store(hostile_history()), tenant="default", session="session", source="./store")
+    session = read_session(live_store(hostile_history()), tenant="default", session="session", source="./store")
     page = watched.open(written(tmp_path, session))
     expect(page.locator(".figures")).to_contain_text("as billed")
     expect(page.locator("#chart-error")).to_contain_text("counted against reported")

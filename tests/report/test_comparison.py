@@ -7,28 +7,33 @@ from xml.etree import ElementTree
 
 from msgspec.structs import replace
 
-from lading.evaluate.compare import Contestant, compare, contestant
-from lading.evaluate.scores import Standing
-from lading.report.comparison import comparison_page
-from lading.report.comparison_tables import BILL, KEPT, window_tables
+from lading.evaluate.compare import Contestant, compare, find_contestant
+from lading.evaluate.scores import ContestantScore
+from lading.report.comparison import render_comparison
+from lading.report.comparison_tables import BILL, KEPT, make_window_tables
 from tests.evaluate.contests import CHEAP, NO_CACHE, ORPHAN, TAIL, grid, session, ticking
 from tests.report.test_page import digest
 
 HOSTILE = "</style><script>alert(1)</script>\"'&{{style}}"
 
 
-def standings(*windows: int) -> list[Standing]:
-    rivals = [contestant("append-only"), contestant("basic"), Contestant("tail", TAIL), Contestant(HOSTILE, ORPHAN)]
+def standings(*windows: int) -> list[ContestantScore]:
+    rivals = [
+        find_contestant("append-only"),
+        find_contestant("basic"),
+        Contestant("tail", TAIL),
+        Contestant(HOSTILE, ORPHAN),
+    ]
     wanted = grid(*rivals, windows=windows or (170, 900), prices=(CHEAP, NO_CACHE))
     return compare((session(),), wanted, advance=lambda _: None, clock=ticking)
 
 
-def page(found: list[Standing]) -> str:
-    return comparison_page(found, f"sessions 1, model {HOSTILE}").decode("utf-8")
+def page(found: list[ContestantScore]) -> str:
+    return render_comparison(found, f"sessions 1, model {HOSTILE}").decode("utf-8")
 
 
 def test_a_table_holds_every_contestant_and_every_price() -> None:
-    narrow, wide = window_tables(standings())
+    narrow, wide = make_window_tables(standings())
     assert narrow.title.startswith("W = 170: ")
     for table in (narrow, wide):
         assert [name for name, _ in table.rows] == ["append-only", "basic", "tail", HOSTILE]

@@ -10,7 +10,7 @@ import re
 from msgspec.structs import replace
 
 from lading.report.data import FORMAT, ReportData
-from lading.report.page import page
+from lading.report.page import render_page
 from tests.report.histories import HOSTILE, NEEDLE, hostile_history, session_of
 
 
@@ -33,7 +33,7 @@ def digest(text: str) -> str:
 
 
 def test_a_hostile_session_is_data_only() -> None:
-    policy, style, embedded, program = parts(page(ReportData(FORMAT, (session_of(hostile_history()),))))
+    policy, style, embedded, program = parts(render_page(ReportData(FORMAT, (session_of(hostile_history()),))))
     assert "<" not in embedded
     read = json.loads(embedded)
     assert read["sessions"][0]["entries"][1]["message"]["pieces"][0]["text"] == f"Fix it. {HOSTILE}"
@@ -45,16 +45,18 @@ def test_a_hostile_session_is_data_only() -> None:
 
 
 def test_nothing_in_it_is_fetched() -> None:
-    _, style, _, program = parts(page(ReportData(FORMAT, ())))
+    _, style, _, program = parts(render_page(ReportData(FORMAT, ())))
     assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org/2000/svg)", style + program)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", program)
 
 
 def test_a_title_is_text() -> None:
     renamed = replace(session_of(hostile_history(1)), name="<b>&{{style}}")
-    assert "<title>&lt;b&gt;&amp;{{style}} - Lading</title>" in page(ReportData(FORMAT, (renamed,))).decode("utf-8")
+    assert "<title>&lt;b&gt;&amp;{{style}} - Lading</title>" in render_page(ReportData(FORMAT, (renamed,))).decode(
+        "utf-8"
+    )
 
 
 def test_the_same_session_gives_the_same_bytes() -> None:
-    first, second = (page(ReportData(FORMAT, (session_of(hostile_history(8)),))) for _ in range(2))
+    first, second = (render_page(ReportData(FORMAT, (session_of(hostile_history(8)),))) for _ in range(2))
     assert first == second

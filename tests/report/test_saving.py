@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from lading.clients import wrap
-from lading.evaluate.tally import saving
-from lading.report.stored import stored
+from lading.evaluate.tally import describe_saving
+from lading.report.stored import read_session
 from lading.stores.sqlite import open_sqlite
 from lading.testing import StrictProvider
 from tests.cli.commands import lading
@@ -33,7 +33,7 @@ def test_the_saving_is_that_of_the_command_line(tmp_path: Path, least: int) -> N
     [seen] = lading("top", tmp_path / "store", "--once", "--json").data["sessions"]
     costs = seen["costs"]
     with open_sqlite(tmp_path / "store", create=False) as store:
-        session = stored(store, tenant="default", session="work", source="")
+        session = read_session(store, tenant="default", session="work", source="")
     assert any(not call.simulated.tokens for call in session.calls)
     assert any(call.sent and call.sent.cause == "restore" for call in session.calls)
     with sync_playwright() as tools:
@@ -47,5 +47,5 @@ def test_the_saving_is_that_of_the_command_line(tmp_path: Path, least: int) -> N
     assert totals["cost"] == pytest.approx(costs["simulated_usd"])
     assert totals["reportedCost"] / totals["reportedFull"] == pytest.approx(costs["billed_ratio"])
     for ratio in (costs["ratio"], costs["billed_ratio"]):
-        assert saving(ratio) in out
-        assert saving(ratio).removesuffix(" than everything sent") in verdict
+        assert describe_saving(ratio) in out
+        assert describe_saving(ratio).removesuffix(" than everything sent") in verdict

@@ -11,10 +11,10 @@ from lading import jsonbytes
 from lading.economics import OwnCalls
 from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Call, replay
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayedCall, replay
 from lading.messages import Message
-from lading.report.stored import stored
+from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
 from lading.sources import Recording
 from lading.stores.memory import MemoryStore
@@ -23,10 +23,12 @@ from tests.histories import histories
 from tests.report.histories import NEEDLE, dialogue, hostile_history, live_store, session_of
 
 
-def walked(history: list[Message], *, window: int, ttl_s: float | None = None) -> tuple[MemoryStore, list[Call]]:
+def walked(
+    history: list[Message], *, window: int, ttl_s: float | None = None
+) -> tuple[MemoryStore, list[ReplayedCall]]:
     times = tuple(float(position * 200) for position in range(len(history)))
     recording = Recording("s", tuple(history), tuple(range(len(history))), tools=TOOLS, times_s=times)
-    plan, _ = plan_for(recording, Options(window_tokens=window, counter="estimate", ttl_s=ttl_s))
+    plan, _ = plan_replay(recording, PlanOptions(window_tokens=window, counter="estimate", ttl_s=ttl_s))
     store = MemoryStore()
     return store, list(replay(recording, plan, session="s", store=store))
 
@@ -35,7 +37,7 @@ def walked(history: list[Message], *, window: int, ttl_s: float | None = None) -
 def test_bills_told_from_manifests_are_those_of_the_simulated_cache(ttl_s: float | None) -> None:
     store, calls = walked(hostile_history(40), window=6_000, ttl_s=ttl_s)
     assert any(call.edits for call in calls)
-    told = stored(store, tenant="default", session="s", source="").calls
+    told = read_session(store, tenant="default", session="s", source="").calls
     assert [call.simulated for call in told] == [call.billed for call in calls]
     assert [call.append_only for call in told] == [call.append_only for call in calls]
 
@@ -45,7 +47,7 @@ def test_of_any_history_each_request_is_billed_whole(history: list[Message]) -> 
     store = MemoryStore()
     _, outcomes = run(settings(600, strict=False), history, store)
     made = packs(outcomes)
-    told = stored(store, tenant="default", session="session", source="").calls if made else ()
+    told = read_session(store, tenant="default", session="session", source="").calls if made else ()
     assert [call.simulated.tokens for call in told] == [pack.tokens for pack in made]
     assert [call.shows.entries for call in told] == [pack.manifest.seen.entries for pack in made]
     assert all(call.append_only.tokens >= call.simulated.tokens for call in told if not call.shows.edits)
@@ -53,7 +55,7 @@ def test_of_any_history_each_request_is_billed_whole(history: list[Message]) -> 
 
 def test_what_providers_reported_stands_beside_the_call_it_is_of() -> None:
     store = live_store(hostile_history())
-    calls = stored(store, tenant="default", session="session", source="").calls
+    calls = read_session(store, tenant="default", session="session", source="").calls
     counted = [sum(call.layers.values()) for call in calls]
     reported = [call.reported.input_tokens if call.reported else None for call in calls]
     # The first request, made before the session goes on, has no reply of its own.
@@ -75,7 +77,7 @@ def test_texts_are_carried_once() -> None:
 def test_a_record_is_carried_as_its_lines_alone() -> None:
     store, _ = walked(dialogue(), window=4_000)
     made = store.load("default", "s").edits
-    edits = stored(store, tenant="default", session="s", source="").edits
+    edits = read_session(store, tenant="default", session="s", source="").edits
     records = [(edit, shown.record, shown) for edit, shown in zip(made, edits, strict=True) if shown.record]
     assert records
     for edit, record, shown in records:
@@ -86,7 +88,7 @@ def test_a_record_is_carried_as_its_lines_alone() -> None:
 
 def test_a_session_that_is_not_there() -> None:
     with pytest.raises(StoreError, match="no session 'x'"):
-        stored(MemoryStore(), tenant="default", session="x", source="")
+        read_session(MemoryStore(), tenant="default", session="x", source="")
 
 
 def test_a_manifest_that_saw_more_than_there_is() -> None:
@@ -96,7 +98,7 @@ def test_a_manifest_that_saw_more_than_there_is() -> None:
     _, data = seal(msgspec.structs.replace(last, seen=seen))
     store.append("default", "s", manifest=data)
     with pytest.raises(TamperedError, match="does not fit the log"):
-        stored(store, tenant="default", session="s", source="")
+        read_session(store, tenant="default", session="s", source="")
 
 
 def test_a_recorded_bill_stands_beside_the_simulated_ones() -> None:
@@ -116,7 +118,7 @@ def test_what_models_were_paid_for_compacting_stands_at_its_call() -> None:
     store = MemoryStore()
     chosen = replace(settings(strategy="priced"), summarizer=Summarizer(lambda _request: Summary("", 700, 9)))
     _, outcomes = run(chosen, hostile_history(60), store)
-    told = stored(store, tenant="default", session="session", source="").calls
+    told = read_session(store, tenant="default", session="session", source="").calls
     paid = [call.sent.own for call in told if call.sent and call.sent.own]
     assert paid == [pack.manifest.sent.own for pack in packs(outcomes) if pack.manifest.sent.own]
     assert paid[0] == OwnCalls(1, 700, 9, 745.0)

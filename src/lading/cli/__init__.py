@@ -89,7 +89,7 @@ def main() -> None:
       lading replay session.jsonl --window 32000 --strategy priced --strategy basic
       lading replay session.jsonl --window 32000 --store ./store && lading verify ./store
     """
-    # A strategy of the user's own (module:NAME) stands in the current folder. At the end of the path, so that
+    # A strategy of the user's own (module:NAME) is in the current folder. At the end of the path, so that
     # nothing there takes the place of an installed module.
     with suppress(FileNotFoundError):
         if (here := os.getcwd()) not in sys.path:

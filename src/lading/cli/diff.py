@@ -11,8 +11,9 @@ from lading.audit.pointers import as_text
 from lading.audit.snapshots import Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import explain_difference
-from lading.cli.plaintables import say, say_answer
-from lading.cli.request_names import named_snapshot
+from lading.cli.options import json_option
+from lading.cli.stores import find_snapshot
+from lading.cli.tables import say, say_answer
 from lading.evaluate.differences import diff
 
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
@@ -22,7 +23,7 @@ _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 @click.argument("one", metavar="MANIFEST")
 @click.argument("other", metavar="MANIFEST")
 @click.option("--text", "as_lines", is_flag=True, help="Print the messages' lines that differ, as a text diff.")
-@click.option("--json", "as_json", is_flag=True, help="Print the difference as JSON.")
+@json_option("Print the difference as JSON.")
 def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     """Compare the requests of two calls, of one session or of two.
 
@@ -38,7 +39,7 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
       lading diff ./priced@session-1:last ./basic@session-1:last
     """
     with terminal.clear_errors():
-        snapshots = named_snapshot(one), named_snapshot(other)
+        snapshots = find_snapshot(one), find_snapshot(other)
         difference = diff(*snapshots)
     if as_json:
         terminal.print_json(difference)

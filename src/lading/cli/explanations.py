@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from lading.audit.verdicts import Answer, Place, Removal
-from lading.cli.plaintables import number
-from lading.evaluate.differences import Difference, Edited, Named
+from lading.cli.tables import number
+from lading.evaluate.differences import Difference, EditSummary, Named
 from lading.history.log import EditKind
 
 _STANDS: dict[EditKind | None, str] = {
@@ -17,11 +17,11 @@ _STANDS: dict[EditKind | None, str] = {
     "reshaped": "All of it is still shown in a shorter form",
     "summarised": "The record of the messages it stood in is",
 }
-"""What stands where a text was, by the kind of the edit that stands there."""
+"""What replaces a text, by the kind of the edit."""
 
 
 def explain_answer(answer: Answer) -> tuple[str, ...]:
-    """What became of the text, a sentence or two a line. Texts are as they were said: hostile output too."""
+    """Explain what became of the text, a sentence or two a line. Texts are raw: hostile output too."""
     lines = [_verdict(answer)]
     if answer.match == "loose":
         lines.append("It differs there in case or spacing.")
@@ -49,7 +49,7 @@ def explain_answer(answer: Answer) -> tuple[str, ...]:
 
 
 def explain_difference(difference: Difference) -> tuple[str, ...]:
-    """What changed between the requests, the cause first."""
+    """Explain what changed between the requests, the cause first."""
     one, other = difference.one, difference.other
     lines = [f"{_name(one)} and {_name(other)}: {difference.why}."]
     if parting := difference.parting:
@@ -144,7 +144,7 @@ def _removal(place: Place, removal: Removal, *, is_named: bool) -> Iterator[str]
         yield f"  It is now at {', '.join(removal.pointers)}"
 
 
-def _edited(edit: Edited) -> str:
+def _edited(edit: EditSummary) -> str:
     return (
         f"edit {edit.edit} ({edit.kind} entries {edit.first} to {edit.last}, call {edit.call}): {edit.reason}; "
         f"{edit.tokens_before:,} tokens became {edit.tokens_after:,}, {edit.forced_tokens:,} of them forced."

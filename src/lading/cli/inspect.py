@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lading.cli import terminal
-from lading.cli.inspect_output import as_json_value, print_report
+from lading.cli.bills import format_billed_cost, format_simulated_cost, print_bill
+from lading.cli.options import json_option, model_option
 from lading.cli.recordings import ModelNotes, read_files
-from lading.cli.survey_output import nothing_found, place_json_value, print_survey
+from lading.cli.survey import explain_nothing_found, place_json_value, print_survey
+from lading.cli.tables import Column, amount, bar, format_place, number, print_items, print_table, say, short_names
 from lading.errors import InputError, SourceError
-from lading.evaluate.inspection import Inspected, inspect_recording
-from lading.evaluate.plan import Options
+from lading.evaluate.inspection import Inspected, Inspection, add_up, inspect_recording, summarise
+from lading.evaluate.layers import name_layer
+from lading.evaluate.legality import Broken, Legality
+from lading.evaluate.plan import PlanOptions
 from lading.evaluate.survey import Surveyed, summarise_place, survey
+from lading.evaluate.tooluse import (
+    Location,
+    Result,
+    ToolRow,
+    ToolUse,
+    find_largest,
+    find_repeats,
+    group_by_content,
+    group_by_tool,
+)
 from lading.sources import Problem
 from lading.sources.places import Place, find_places, written_since
 
@@ -28,7 +45,7 @@ _DAY_S = 86_400
 
 @click.command("inspect")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
-@click.option("--model", help="Model whose card is used; default: the recorded one.")
+@model_option
 @click.option(
     "--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's, without FILE estimate."
 )
@@ -39,7 +56,7 @@ _DAY_S = 86_400
 @click.option(
     "--days", type=click.IntRange(1), metavar="N", help="Without FILE: only logs written to in the last N days."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each session separately.")
+@json_option("Print everything as JSON, with each session separately.")
 def command(
     files: tuple[str, ...],
     model: str | None,
@@ -74,15 +91,17 @@ def command(
                 "--days selects among the logs found on this machine. Leave it out when you name FILEs."
             )
         if files:
-            inspected = _inspect_files(files, Options(model=model, counter=counter), check, top, as_json)
+            inspected = _inspect_files(files, PlanOptions(model=model, counter=counter), check, top, as_json)
         else:
-            options = Options(model=model, counter=counter or "estimate")
+            options = PlanOptions(model=model, counter=counter or "estimate")
             inspected = _inspect_places(_places(days), options, check, top, as_json)
     legality = [item.found.legality for item in inspected]
     sys.exit(terminal.FOUND if any(found and found.illegal_requests for found in legality) else 0)
 
 
-def _inspect_files(files: Sequence[str], options: Options, check: bool, top: int, as_json: bool) -> list[Inspected]:
+def _inspect_files(
+    files: Sequence[str], options: PlanOptions, check: bool, top: int, as_json: bool
+) -> list[Inspected]:
     problems: list[Problem] = []
     inspected: list[tuple[str, Inspected]] = []
     notes = ModelNotes(_ADVICE)
@@ -103,14 +122,14 @@ def _inspect_files(files: Sequence[str], options: Options, check: bool, top: int
 def _places(days: int | None) -> tuple[Place, ...]:
     places = find_places(Path(os.path.expanduser("~")), os.environ)
     if not any(place.files for place in places):
-        raise SourceError(nothing_found(places))
+        raise SourceError(explain_nothing_found(places))
     if days is None:
         return places
     return tuple(written_since(place, time.time() - days * _DAY_S) for place in places)
 
 
 def _inspect_places(
-    places: Sequence[Place], options: Options, check: bool, top: int, as_json: bool
+    places: Sequence[Place], options: PlanOptions, check: bool, top: int, as_json: bool
 ) -> list[Inspected]:
     notes = ModelNotes(_ADVICE)
     surveyed: list[Surveyed] = []
@@ -128,5 +147,228 @@ def _inspect_places(
         places_value = [place_json_value(row, top=top) for row in rows]
         terminal.print_json({"places": places_value, **as_json_value(inspected, problems, top=top)})
     else:
-        print_survey(rows, inspected, problems=problems, top=top)
+        print_survey(rows, problems)
+        if inspected:
+            say("")
+            print_report([item for _, item in inspected], top=top)
+            file, fullest = max(inspected, key=lambda item: item[1].found.tokens)
+            named = f"lading inspect {shlex.quote(file)}"
+            say(f"the largest by itself ({amount(fullest.found.tokens)} tokens): {named}")
     return [session for _, session in inspected]
+
+
+def as_json_value(
+    inspected: Sequence[tuple[str, Inspected]], problems: Sequence[Problem], *, top: int
+) -> dict[str, Any]:
+    """The figures of all sessions together, of each, and what was wrong with the files."""
+    sessions = [
+        {"file": file, "session": item.session, "setting": item.setting, **summarise(item.found, top=top)}
+        for file, item in inspected
+    ]
+    together = summarise(add_up([item.found for _, item in inspected]), top=top)
+    return {"total": together, "sessions": sessions, "problems": problems}
+
+
+def print_report(items: Sequence[Inspected], *, top: int) -> None:
+    """Tables on stdout: what holds for all sessions together, then the largest sessions."""
+    found = add_up([item.found for item in items])
+    names = short_names(item.session for item in items)
+    _print_heading(items, found)
+    _print_layers(found)
+    _print_tools(group_by_tool(found.use), top=top)
+    _print_content(group_by_content(found.use), top=top)
+    _print_largest(find_largest(found.use, top), names)
+    _print_findings(found.use, names)
+    print_bill(found.append_only, found.billed, names=names, changes=found.changes)
+    if found.legality is not None:
+        _print_check(found.legality, names, top=top)
+    if len(items) > 1:
+        _print_sessions(items, names, top=top)
+
+
+def _print_heading(items: Sequence[Inspected], found: Inspection) -> None:
+    counts = found.counts
+    name = items[0].session if len(items) == 1 else f"{len(items):,} sessions"
+    say(
+        f"{name}: {amount(found.tokens)} tokens in {number(counts.messages, 'message')}, "
+        f"{number(counts.turns, 'turn')}, {number(counts.model_calls, 'model call')}",
+        style="bold",
+    )
+    settings = [item.setting for item in items]
+    facts: dict[str, Counter[str]] = {
+        "model": Counter(setting.model or "(none)" for setting in settings),
+        "card": Counter(setting.card or "(none)" for setting in settings),
+        "counter": Counter(f"{setting.counter} x {setting.multiplier:g}" for setting in settings),
+        "window": Counter(f"{setting.window_tokens:,}" for setting in settings),
+        "provider format": Counter(setting.wire for setting in settings),
+        "tool schemas": Counter(setting.tools for setting in settings),
+    }
+    if facts["card"] == facts["model"]:
+        del facts["card"]
+    say("; ".join(f"{key} {_listed(values)}" for key, values in facts.items()), style="dim")
+
+
+_SHOWN_CHARS = 140
+
+
+def _listed(values: Counter[str]) -> str:
+    if len(values) == 1:
+        return next(iter(values))[:_SHOWN_CHARS]
+    shown = ", ".join(f"{value[:_SHOWN_CHARS]} ({times:,})" for value, times in values.most_common(4))
+    return shown + (f" and {len(values) - 4} more" if len(values) > 4 else "")
+
+
+def _print_layers(found: Inspection) -> None:
+    sent = sum(mass.sent_tokens for mass in found.layers.values())
+    layers = sorted(found.layers.items(), key=lambda item: (-item[1].tokens, item[0]))
+    print_items(
+        "by layer",
+        [(name_layer(name), mass) for name, mass in layers if mass.items],
+        columns=[
+            (Column("layer", left=True), lambda item: item[0]),
+            (Column("parts"), lambda item: f"{item[1].items:,}"),
+            (Column("tokens"), lambda item: amount(item[1].tokens)),
+            (Column("share", left=True), lambda item: bar(item[1].tokens, found.tokens)),
+            (Column("sent"), lambda item: amount(item[1].sent_tokens)),
+            (Column("of sent", left=True), lambda item: bar(item[1].sent_tokens, sent)),
+        ],
+    )
+    say("sent: each token once for every model call whose request holds it, nothing ever removed", style="dim")
+
+
+def _print_tools(rows: Sequence[ToolRow], *, top: int) -> None:
+    everything = sum(row.calls.tokens + row.results.tokens for row in rows)
+    print_items(
+        "by tool",
+        rows,
+        columns=[
+            (Column("tool", left=True), lambda row: row.name),
+            (Column("calls"), lambda row: f"{row.calls.items:,}"),
+            (Column("arguments"), lambda row: amount(row.calls.tokens)),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("result tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.calls.tokens + row.results.tokens, everything)),
+            (Column("mean", only_wide=True), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest", only_wide=True), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.calls.sent_tokens + row.results.sent_tokens)),
+        ],
+        top=top,
+    )
+
+
+def _print_content(rows: Sequence[ToolRow], *, top: int) -> None:
+    everything = sum(row.results.tokens for row in rows)
+    print_items(
+        "results by content",
+        rows,
+        columns=[
+            (Column("content", left=True), lambda row: row.name),
+            (Column("results"), lambda row: f"{row.results.items:,}"),
+            (Column("errors"), lambda row: f"{row.errors:,}"),
+            (Column("tokens"), lambda row: amount(row.results.tokens)),
+            (Column("share", left=True), lambda row: bar(row.results.tokens, everything)),
+            (Column("mean"), lambda row: f"{row.mean_tokens:,.0f}"),
+            (Column("largest"), lambda row: amount(row.largest_tokens)),
+            (Column("sent"), lambda row: amount(row.results.sent_tokens)),
+        ],
+        top=top,
+    )
+
+
+def _print_largest(results: Sequence[Result], names: Mapping[str, str]) -> None:
+    print_items(
+        "largest results",
+        results,
+        columns=[
+            (Column("tokens"), lambda result: amount(result.tokens)),
+            (Column("sent"), lambda result: amount(result.sent_tokens)),
+            (Column("tool", left=True), lambda result: result.place.tool),
+            (Column("content", left=True, only_wide=True), lambda result: result.content_type),
+            (Column("where", left=True), lambda result: format_place(result.place, names)),
+            (Column("first words", left=True, crop=True), lambda result: result.first_words),
+        ],
+    )
+
+
+def _print_findings(use: ToolUse, names: Mapping[str, str]) -> None:
+    again = find_repeats(use)
+    repeated = (
+        ("results that say what an earlier one said", again.same_content),
+        ("results of a call made before", again.same_call),
+    )
+    places = (
+        ("calls never answered", use.unanswered),
+        ("calls open when the recording ended", use.open_calls),
+        ("results without a call", use.orphans),
+        ("calls with the id of an earlier call", use.duplicate_ids),
+        ("results that say nothing", use.empty),
+    )
+    rows = [
+        (name, f"{mass.items:,}", f"{amount(mass.tokens)} tokens, sent {amount(mass.sent_tokens)}")
+        for name, mass in repeated
+        if mass.items
+    ]
+    rows += [
+        (name, f"{len(found):,}", f"first: {found[0].tool}, {format_place(found[0], names)}")
+        for name, found in places
+        if found
+    ]
+    print_table("worth a look", (Column("what", left=True), Column("times"), Column("", left=True)), rows=rows)
+
+
+def _print_check(legality: Legality, names: Mapping[str, str], *, top: int) -> None:
+    requests = number(legality.requests, "request")
+    say(
+        f"\ncheck: {legality.illegal_requests:,} of {requests} break a rule of their provider",
+        style="bold red" if legality.illegal_requests else "bold green",
+    )
+    print_items(
+        "",
+        legality.broken,
+        columns=[
+            (Column("rule", left=True), lambda item: item.rule),
+            (Column("requests"), lambda item: f"{item.requests:,}"),
+            (Column("places"), lambda item: f"{item.places:,}"),
+            (Column("first place", left=True), lambda item: _first_place(item, names)),
+            (Column("what", left=True), lambda item: item.detail),
+        ],
+        top=top,
+    )
+    if legality.repairs:
+        repaired = ", ".join(f"{rule} {times:,}x" for rule, times in legality.repairs)
+        say(f"what a replay repairs by itself: {repaired}")
+
+
+def _first_place(item: Broken, names: Mapping[str, str]) -> str:
+    return f"{format_place(Location(item.session, item.message_index, ''), names)}: {item.path}"
+
+
+def _print_sessions(items: Sequence[Inspected], names: Mapping[str, str], *, top: int) -> None:
+    everything = sum(item.found.tokens for item in items)
+    billed = any(item.found.billed for item in items)
+    checked = any(item.found.legality for item in items)
+    print_items(
+        "largest sessions",
+        sorted(items, key=lambda item: -item.found.tokens),
+        columns=[
+            (Column("session", left=True), lambda item: names[item.session]),
+            (Column("messages", only_wide=True), lambda item: f"{item.found.counts.messages:,}"),
+            (Column("calls"), lambda item: f"{item.found.append_only.calls:,}"),
+            (Column("tokens"), lambda item: amount(item.found.tokens)),
+            (Column("share", left=True), lambda item: bar(item.found.tokens, everything)),
+            (Column("sent"), lambda item: amount(item.found.append_only.input.tokens)),
+            (Column("everything sent"), lambda item: format_simulated_cost(item.found.append_only)),
+            *([(Column("billed"), _billed_cost)] if billed else []),
+            *([(Column("illegal"), _illegal)] if checked else []),
+        ],
+        top=top,
+    )
+
+
+def _billed_cost(item: Inspected) -> str:
+    return format_billed_cost(item.found.billed) if item.found.billed else ""
+
+
+def _illegal(item: Inspected) -> str:
+    return f"{item.found.legality.illegal_requests:,}" if item.found.legality else ""

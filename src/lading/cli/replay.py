@@ -12,43 +12,54 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from msgspec.structs import replace
 
+from lading import jsonbytes
 from lading.addresses import name_from
 from lading.cli import terminal
-from lading.cli.amounts import rates_of, share_of, tokens_of, when_of
-from lading.cli.bill_output import as_json_value
-from lading.cli.output_file import OutputFile
-from lading.cli.recordings import ModelNotes, read_all
-from lading.cli.replay_output import print_tables, report
-from lading.cli.replaying import Planned, plans_for, walked
+from lading.cli.bills import as_json_value, print_side_by_side
+from lading.cli.options import (
+    counter_option,
+    files_argument,
+    json_option,
+    model_option,
+    parse_rates,
+    parse_share,
+    parse_tokens,
+    parse_when,
+    parse_with,
+    wire_option,
+)
+from lading.cli.output_file import Write, output_file
+from lading.cli.recordings import ModelNotes, plan_all, read_all, replay_all, report_data
+from lading.cli.tables import Column, number, print_items, say
 from lading.compaction import DEFAULT, Strategy, When, configured, name_of, strategy
-from lading.economics import Rates
+from lading.economics import OwnCalls, Rates
 from lading.errors import InputError, StoreError
-from lading.evaluate.bill_reconciliation import SideBySide, added, side_by_side
-from lading.evaluate.billing import model_calls
-from lading.evaluate.plan import Options
-from lading.evaluate.recorded import Call
-from lading.report.data import FORMAT, ReportData, SessionData
-from lading.report.page import page
-from lading.report.replayed import replayed
-from lading.sources import Recording
+from lading.evaluate.bill_reconciliation import SideBySide, add_bills, compare_bills
+from lading.evaluate.plan import PlanOptions
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan, find_calls
+from lading.evaluate.tally import StrategyTally, Tally, TypedError, describe_saving, tally_strategy
+from lading.history.log import Edit
+from lading.report.data import FORMAT, ReportData
+from lading.report.page import render_page
 from lading.stores import SessionStore
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
 from lading.stores.sqlite_file import FILE_NAME
 
+_SHOWN_ERRORS = 12
 
-def _by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads a value by this function, which raises ValueError with what to give instead."""
+_LEGEND = """\
+tokens, of everything: over the calls that have a request; the share is of everything sent there
+cost: input cost relative to everything sent, the whole history and the recorded tools in any size; failed calls\
+ are charged alike in both; over several models in USD where all have a price
+forced, voluntary: edits, one for each log entry changed or span cut off; forced: part of what the window demanded;\
+ voluntary: the rest
+margin is 0, and output_reserve unless --output-reserve is given: a replay generates nothing"""
 
-    def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
-        try:
-            return None if value is None else parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return callback
+_WORDS = {"wire": "provider format", "output_reserve": "output reserve", "ttl_s": "seconds until the cache cools"}
 
 
 def _parse_seconds(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
@@ -64,30 +75,31 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 
 
 @click.command("replay")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--model", help="Model whose card is used; default: the recorded one.")
+@files_argument
+@model_option
 @click.option(
-    "--window", callback=_by(partial(tokens_of, least=1)), metavar="N",
+    "--window", callback=parse_with(partial(parse_tokens, least=1)), metavar="N",
     help="Window in tokens; 16k is 16,000; default: the card's.",
 )  # fmt: skip
 @click.option(
-    "--output-reserve", callback=_by(partial(tokens_of, least=0)), default="0", show_default=True, metavar="N",
+    "--output-reserve", callback=parse_with(partial(parse_tokens, least=0)), default="0",
+    show_default=True, metavar="N",
     help="Tokens of the window reserved for the answer, at most the model's output limit.",
 )  # fmt: skip
 @click.option(
     "--strategy", "strategies", multiple=True, default=(DEFAULT,), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",
 )  # fmt: skip
-@click.option("--when", callback=_by(when_of), metavar="WHEN",
+@click.option("--when", callback=parse_with(parse_when), metavar="WHEN",
     help="When priced compacts: pays (default), full, or above a share of the window such as 0.8.",
 )  # fmt: skip
-@click.option("--verbatim", callback=_by(share_of), metavar="SHARE",
+@click.option("--verbatim", callback=parse_with(parse_share), metavar="SHARE",
     help="The share that priced leaves verbatim, such as 0.3 or 30%.",
 )  # fmt: skip
-@click.option("--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one.")
-@click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
+@wire_option
+@counter_option
 @click.option(
-    "--prices", callback=_by(rates_of), metavar="R/W",
+    "--prices", callback=parse_with(parse_rates), metavar="R/W",
     help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
 )  # fmt: skip
 @click.option(
@@ -105,7 +117,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--report", "report_path", callback=_parse_path, metavar="OUT.html",
     help="Write one page that shows every request and its cost; see lading report.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option()
 def command(
     files: tuple[str, ...],
     model: str | None,
@@ -138,39 +150,34 @@ def command(
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy priced --strategy basic --store ./store
     """
-    options = Options(
-        model=model,
-        window_tokens=window,
-        output_reserve_tokens=output_reserve,
-        wire=wire,
-        counter=counter,
-        rates=prices,
-        ttl_s=ttl,
-        restore=restore,
+    options = PlanOptions(
+        model, window, output_reserve, wire=wire, counter=counter, rates=prices, ttl_s=ttl, restore=restore
     )
     with terminal.clear_errors(), ExitStack() as stack:
         chosen = _chosen(strategies, when, verbatim, is_one=emit_path is not None)
-        emitter, page_file = _outputs(stack, emit_path, report_path, files=files, folder=folder)
+        emit, write_page = _outputs(stack, emit_path, report_path, files=files, folder=folder)
         recordings, problems = read_all(files)
         notes = ModelNotes("Give --model, --window, --counter and --prices to say better.")
-        plans = [plans_for(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
-        stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=page_file is not None)
-        walks = walked(plans, stores, emitter=emitter)
-        reports = [report(name, plans[at], calls=walks[at]) for at, name in enumerate(chosen)]
-        bills = added(_bills(tuple(chosen), plans, walks))
-        if page_file:
-            page_file.write(page(ReportData(FORMAT, tuple(_sessions(plans, stores, walks)))))
-    _note_silent(recordings)
-    value = {"replays": reports, "bills": as_json_value(bills), "problems": problems}
-    terminal.print_either(as_json, lambda: value, show=lambda: print_tables(reports, bills))
-    sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in reports) else 0)
-
-
-def _note_silent(recordings: Sequence[Recording]) -> None:
-    silent = sum(not model_calls(recording.messages) for recording in recordings)
-    if silent:
-        sessions = "1 session has" if silent == 1 else f"{silent:,} sessions have"
-        terminal.warn(f"{sessions} no call to replay: no assistant message follows a user message.")
+        plans = [plan_all(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
+        stores = _open_stores(stack, _store_places(folder, tuple(chosen), plans), kept=write_page is not None)
+        walks = dict(zip(chosen, replay_all(plans, stores, emit=partial(_emit, emit)), strict=True))
+        tallies = [
+            tally_strategy(name, {session: (item.plan, item.calls) for session, item in walk.items()})
+            for name, walk in walks.items()
+        ]
+        bills = add_bills(
+            compare_bills(recording, plan, walks={name: walk[session].calls for name, walk in walks.items()})
+            for session, (recording, plan) in plans[0].items()
+        )
+        if write_page:
+            sessions = tuple(session for walk in walks.values() for session in report_data(walk))
+            write_page(render_page(ReportData(FORMAT, sessions)))
+    if silent := sum(not find_calls(recording.messages) for recording in recordings):
+        calls = "1 session has" if silent == 1 else f"{silent:,} sessions have"
+        terminal.warn(f"{calls} no call to replay: no assistant message follows a user message.")
+    value = {"replays": tallies, "bills": as_json_value(bills), "problems": problems}
+    terminal.print_either(as_json, lambda: value, show=lambda: print_tables(tallies, bills))
+    sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in tallies) else 0)
 
 
 def _chosen(
@@ -189,25 +196,23 @@ def _chosen(
 
 def _outputs(
     stack: ExitStack, emit_path: str | None, report_path: str | None, *, files: tuple[str, ...], folder: str | None
-) -> tuple[OutputFile | None, OutputFile | None]:
-    """What ``--emit`` and ``--report`` name. Raises InputError when either would replace a file in use."""
+) -> tuple[Write | None, Write | None]:
+    """Open what ``--emit`` and ``--report`` name. Raises InputError when either would replace a file in use."""
     if emit_path and report_path and os.path.realpath(emit_path) == os.path.realpath(report_path):
         raise InputError("--emit and --report name the same file. Give each its own.")
     used = (*files, *([os.path.join(folder, FILE_NAME)] if folder else ()))
-    emitter = page_file = None
-    if emit_path:
-        emitter = stack.enter_context(OutputFile(emit_path, used=used, option="--emit", example="requests.jsonl"))
-    if report_path:
-        page_file = stack.enter_context(
-            OutputFile(report_path, used=used, option="--report", example="report.html")
-        )
-    return emitter, page_file
+    wanted = (("--emit", emit_path, "requests.jsonl"), ("--report", report_path, "report.html"))
+    emit, write_page = (
+        stack.enter_context(output_file(path, used=used, option=option, example=example)) if path else None
+        for option, path, example in wanted
+    )
+    return emit, write_page
 
 
 def _store_places(
     folder: str | None, strategies: tuple[str, ...], plans: Sequence[Mapping[str, object]]
 ) -> Sequence[Path | None]:
-    """The store folder of each strategy. Several stand side by side in ``folder``, which is made.
+    """The store folder of each strategy. Several are side by side in ``folder``, which is made.
 
     Raises StoreError, before anything is made, when one is no folder or holds a session already.
     """
@@ -241,18 +246,141 @@ def _open_stores(stack: ExitStack, places: Sequence[Path | None], *, kept: bool)
     ]
 
 
-def _bills(
-    strategies: Sequence[str], plans: Sequence[Planned], walks: Sequence[Mapping[str, Sequence[Call]]]
-) -> Iterator[SideBySide | None]:
-    for session, (recording, plan) in plans[0].items():
-        of_session = {name: calls[session] for name, calls in zip(strategies, walks, strict=True)}
-        yield side_by_side(recording, plan, walks=of_session)
+def print_tables(tallies: Sequence[StrategyTally], bills: SideBySide | None) -> None:
+    """One table for each strategy's sessions when there are several, the totals side by side, a headline for
+    each strategy, and the bills.
+
+    Sessions without a call have no row.
+    """
+    for item in tallies:
+        called = {session: figures for session, figures in item.sessions.items() if figures.calls}
+        if len(called) > 1:
+            _print_figures(f"{item.strategy}, by session", "session", called)
+    _print_figures("total", "strategy", {item.strategy: item.total for item in tallies})
+    say("")
+    for item in tallies:
+        if item.total.calls:
+            say(f"{item.strategy}: {_headline(item.total)}", style="bold")
+        for note in _notes(item.total):
+            say(f"{item.strategy} {note}")
+    settings = tallies[0].settings.items()
+    say(
+        ", ".join(f"{_WORDS.get(key, key)} {_listed(value)}" for key, value in settings if value is not None),
+        style="dim",
+    )
+    say(_LEGEND, style="dim")
+    if repaired := ", ".join(f"{rule} {times}x" for rule, times in tallies[0].total.repairs.items()):
+        say(f"repaired in the recording: {repaired}", style="dim")
+    for item in tallies:
+        for run in _runs(item.total.typed_errors)[:_SHOWN_ERRORS]:
+            calls = f"call {run[0].call}" if len(run) == 1 else f"calls {run[0].call} to {run[-1].call}"
+            say(f"{item.strategy}: {run[0].session} {calls}: {run[0].text}")
+        if (more := len(_runs(item.total.typed_errors)) - _SHOWN_ERRORS) > 0:
+            say(f"{item.strategy}: {more} more runs of calls without a request (--json lists them)")
+    if bills is not None:
+        print_side_by_side(bills)
 
 
-def _sessions(
-    plans: Sequence[Planned], stores: Sequence[SessionStore | None], walks: Sequence[Mapping[str, Sequence[Call]]]
-) -> Iterator[SessionData]:
-    for planned, store, calls in zip(plans, stores, walks, strict=True):
-        for session, (recording, plan) in planned.items():
-            if store is not None:
-                yield from replayed(store, calls[session], recording=recording, plan=plan, session=session)
+def _headline(figures: Tally) -> str:
+    if failed := len(figures.typed_errors):
+        return f"{failed:,} of {number(figures.calls, 'call')} have no request, so its cost cannot be compared"
+    changed = figures.edits.forced + figures.edits.voluntary > 0
+    return describe_saving(figures.cost_ratio) + (" (no gain)" if changed and figures.cost_ratio >= 1.0 else "")
+
+
+def _notes(figures: Tally) -> Iterator[str]:
+    if offered := figures.restore:
+        yield (
+            f"offers the tool restore in {offered.requests:,} requests: "
+            f"{offered.tokens_per_request:,.0f} tokens each, {offered.cost_share:.2%} of the input bill"
+        )
+    if own := figures.own:
+        yield (
+            f"asked a model {own.calls:,} times: {own.input_tokens:,} tokens in, "
+            f"{own.output_tokens:,} out; the cost above includes them"
+        )
+
+
+def _runs(errors: Sequence[TypedError]) -> list[list[TypedError]]:
+    """Typed errors in runs of neighbouring calls of one session."""
+    runs: list[list[TypedError]] = []
+    for error in errors:
+        if runs and runs[-1][-1].session == error.session and runs[-1][-1].call == error.call - 1:
+            runs[-1].append(error)
+        else:
+            runs.append([error])
+    return runs
+
+
+def _listed(value: Any) -> str:
+    values = value if isinstance(value, list) else [value]
+    return " or ".join(map(str, values[:4])) + (" ..." if len(values) > 4 else "")
+
+
+def _print_figures(title: str, first: str, figures: Mapping[str, Tally]) -> None:
+    """A row of figures for each name. What rules are broken has a column where any is."""
+
+    def measured(figure: Callable[[Tally], str]) -> Callable[[tuple[str, Tally]], str]:
+        return lambda item: figure(item[1]) if item[1].calls > len(item[1].typed_errors) else "-"
+
+    has_broken = any(each.violations for each in figures.values())
+    print_items(
+        title,
+        list(figures.items()),
+        columns=[
+            (Column(first, left=True), lambda item: item[0]),
+            (Column("calls"), lambda item: f"{item[1].calls:,}"),
+            (Column("errors"), lambda item: f"{len(item[1].typed_errors):,}"),
+            (Column("mean tokens"), measured(lambda each: f"{each.tokens_mean:,.0f}")),
+            (Column("p95", only_wide=True), measured(lambda each: f"{each.tokens_p95:,}")),
+            (Column("peak"), measured(lambda each: f"{each.tokens_peak:,}")),
+            (Column("of everything"), measured(lambda each: f"{each.append_only_share:.3f}")),
+            (Column("cost"), measured(lambda each: f"{each.cost_ratio:.3f}")),
+            (Column("forced"), lambda item: f"{item[1].edits.forced:,}"),
+            (Column("voluntary"), lambda item: f"{item[1].edits.voluntary:,}"),
+            *([(Column("violations", left=True), _violations)] if has_broken else []),
+        ],
+    )
+
+
+def _violations(item: tuple[str, Tally]) -> str:
+    return ", ".join(f"{rule} {times}x" for rule, times in item[1].violations.items())
+
+
+def _emit(write: Write | None, call: ReplayedCall, plan: ReplayPlan) -> None:
+    if write:
+        write(emit_line(call, plan))
+
+
+def emit_line(call: ReplayedCall, plan: ReplayPlan) -> bytes:
+    """The line of ``--emit`` for one call (docs/reference/emit.md)."""
+    place = {"session": call.session, "call": call.call, "upto": call.upto, "wire": plan.settings.wire}
+    if call.pack is None:
+        error = {"type": type(call.error).__name__, "text": str(call.error)}
+        return jsonbytes.dump({**place, "error": error, **_extra(OwnCalls())}) + b"\n"
+    facts = {
+        "tokens": {"counted": call.pack.tokens, "by_layer": call.pack.manifest.counts},
+        "edits": [_emitted(edit) for edit in call.edits],
+        "manifest": msgspec.to_builtins(call.pack.manifest),
+        **_extra(call.pack.manifest.sent.own or OwnCalls()),
+    }
+    opening, closing = jsonbytes.dump(place)[:-1], jsonbytes.dump(facts)[1:]
+    return opening + b',"request":' + call.pack.body + b"," + closing + b"\n"
+
+
+def _extra(own: OwnCalls) -> dict[str, int]:
+    """Report the strategy's own model calls; they read nothing from a cache."""
+    return {
+        "extra_input_tokens": own.input_tokens,
+        "extra_cached_input_tokens": 0,
+        "extra_output_tokens": own.output_tokens,
+    }
+
+
+def _emitted(edit: Edit) -> dict[str, Any]:
+    names = ("kind", "first", "last", "reason", "tokens_before", "tokens_after", "forced_tokens")
+    return {
+        "edit": edit.index,
+        **{name: getattr(edit, name) for name in names},
+        "pointers": list(edit.pointers),
+    }

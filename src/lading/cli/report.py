@@ -10,16 +10,15 @@ from functools import partial
 import click
 
 from lading.cli import terminal
-from lading.cli.output_file import OutputFile
-from lading.cli.plaintables import number
-from lading.cli.recordings import ModelNotes, read_all
-from lading.cli.replaying import plans_for, walked
-from lading.cli.request_names import end_damaged, open_existing, read_each
-from lading.evaluate.plan import Options
+from lading.cli.options import json_option
+from lading.cli.output_file import output_file
+from lading.cli.recordings import ModelNotes, plan_all, read_all, replay_all, report_data
+from lading.cli.stores import end_damaged, open_existing, read_each
+from lading.cli.tables import number
+from lading.evaluate.plan import PlanOptions
 from lading.report.data import FORMAT, ReportData, SessionData
-from lading.report.page import page
-from lading.report.replayed import replayed
-from lading.report.stored import stored
+from lading.report.page import render_page
+from lading.report.stored import read_session
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite_file import FILE_NAME
 
@@ -30,7 +29,7 @@ from lading.stores.sqlite_file import FILE_NAME
     "-o", "--output", "path", default="report.html", show_default=True, metavar="OUT.html",
     help="The page to write; an existing file is replaced.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the data of the page as JSON and write no page.")
+@json_option("Print the data of the page as JSON and write no page.")
 def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
     """Write one page that shows what the model saw at each call of the sessions in STOREs and FILEs, what
     was removed, why and where it is now, and what each call cost.
@@ -46,16 +45,16 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
     problems: list[str] = []
     with terminal.clear_errors(), ExitStack() as stack:
         used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
-        target = None
+        write = None
         if not as_json:
-            target = stack.enter_context(OutputFile(path, used=used, option="-o", example="report.html"))
+            write = stack.enter_context(output_file(path, used=used, option="-o", example="report.html"))
         stores = [place for place in places if os.path.isdir(place)]
         files = [place for place in places if not os.path.isdir(place)]
         data = ReportData(FORMAT, (*_from_stores(stores, problems), *_from_files(files)))
         if not data.sessions:
             end_damaged(problems)
-        if target is not None:
-            target.write(page(data))
+        if write is not None:
+            write(render_page(data))
     if as_json:
         terminal.print_json(data)
     else:
@@ -73,7 +72,7 @@ def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[Sessio
     """The sessions that can be read; why the others cannot goes to ``problems``."""
     for folder in folders:
         with open_existing(folder) as store:
-            read = partial(stored, store, source=folder)
+            read = partial(read_session, store, source=folder)
             yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 
@@ -82,8 +81,5 @@ def _from_files(files: Sequence[str]) -> Iterator[SessionData]:
         return
     recordings, _ = read_all(files)
     advice = "For another model or window: lading replay FILE --model NAME --window N --report OUT.html."
-    planned = plans_for(recordings, Options(), notes=ModelNotes(advice))
-    store = MemoryStore()
-    [walk] = walked([planned], [store])
-    for session, (recording, plan) in planned.items():
-        yield from replayed(store, walk[session], recording=recording, plan=plan, session=session)
+    [replays] = replay_all([plan_all(recordings, PlanOptions(), notes=ModelNotes(advice))], [MemoryStore()])
+    yield from report_data(replays)

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.table import Table
+from rich.text import Text
 
-from lading.addresses import SCHEME
-from lading.audit.pointers import resolve
+from lading.addresses import SCHEME, Address, relative
+from lading.audit.pointers import as_text, resolve
+from lading.audit.snapshots import Shown, Snapshot
 from lading.cli import terminal
-from lading.cli.request_names import FORM, end_damaged, in_full, named_snapshot, open_existing, parse
-from lading.cli.show_output import listed, print_entries, print_request, print_sessions, request_values
+from lading.cli.explanations import moment
+from lading.cli.options import json_option
+from lading.cli.stores import FORM, complete_address, end_damaged, find_snapshot, open_existing, parse, read_each
+from lading.cli.tables import Column, amount, number, print_items, say
+from lading.compaction.record_lines import RecordText, read
 from lading.errors import InputError
+from lading.history.log import Edit, Entry
+from lading.history.view import rebuild
+from lading.request.manifest import totals, unseal
+from lading.stores import SessionStore
 
 
 @click.command("show")
@@ -20,7 +36,7 @@ from lading.errors import InputError
 @click.option(
     "--store", "folder", default=".", show_default=True, metavar="DIR", help="The store to read an ADDRESS from."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@json_option("Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:
     """List the sessions of a STORE; or print the messages of one request as the model saw them, with what left
     and where it is; or the messages that an ADDRESS points to, whole: artifact://tenant/session/log/17,
@@ -41,11 +57,11 @@ def command(what: str, folder: str, as_json: bool) -> None:
         if not is_address and os.path.isdir(what):
             problems: list[str] = []
             with open_existing(what) as store:
-                sessions = listed(store, problems)
+                sessions = list_sessions(store, problems)
             terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
             end_damaged(problems)
         elif not is_address and parse(what):
-            request = named_snapshot(what)
+            request = find_snapshot(what)
             show = partial(print_request, request, folder=what.rpartition("@")[0])
             terminal.print_either(as_json, partial(request_values, request), show=show)
         elif not is_address:
@@ -55,5 +71,167 @@ def command(what: str, folder: str, as_json: bool) -> None:
             )
         else:
             with open_existing(folder) as store:
-                entries = resolve(store, in_full(store, what))
+                entries = resolve(store, complete_address(store, what))
             terminal.print_either(as_json, lambda: entries, show=lambda: print_entries(entries))
+
+
+_MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
+"""How a terminal shows who speaks; what else a record says is dim."""
+
+
+class Listed(Struct, frozen=True):
+    """A session of a store."""
+
+    tenant: str
+    session: str
+    calls: int
+    entries: int
+    tokens: int
+    """Input tokens of the newest request; 0 where there is none."""
+    edits: int
+    """Repairs are not among them."""
+    at_s: float | None
+    """The newest time recorded with a message or request, in seconds since 1970."""
+    records: tuple[RecordText, ...] = ()
+    """Those in the view, without their lines."""
+
+
+def list_sessions(store: SessionStore, problems: list[str]) -> list[Listed]:
+    """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
+    return list(read_each(store.sessions(), partial(_listed, store), problems=problems, doing="reading"))
+
+
+def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
+    stored = store.load(tenant, session)
+    last = unseal(stored.last_manifest) if stored.last_manifest else None
+    times = [*(entry.at_s for entry in stored.entries), last.place.at_s if last else None]
+    edits = sum(edit.kind != "repaired" for edit in stored.edits)
+    newest = max((at_s for at_s in times if at_s is not None), default=None)
+    tokens = totals(last.counts) if last else 0
+    shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
+    read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
+    records = tuple(replace(record, lines=()) for record in read_back if record)
+    sizes = (stored.calls, len(stored.entries), tokens, edits)
+    return Listed(tenant, session, *sizes, at_s=newest, records=records)
+
+
+def print_sessions(sessions: Sequence[Listed]) -> None:
+    """A table of the sessions, how many in its first line."""
+    say(f"{number(len(sessions), 'session')}, {number(sum(item.calls for item in sessions), 'call')}")
+    print_items(
+        "",
+        sessions,
+        columns=[
+            (Column("session", left=True), lambda item: f"{item.tenant}/{item.session}"),
+            (Column("calls"), lambda item: f"{item.calls:,}"),
+            (Column("messages"), lambda item: f"{item.entries:,}"),
+            (Column("last tokens"), lambda item: amount(item.tokens)),
+            (Column("edits"), lambda item: f"{item.edits:,}"),
+            (Column("newest (UTC)", left=True), lambda item: moment(item.at_s) or "-"),
+        ],
+    )
+    for item in sessions:
+        for record in item.records:
+            say(f"{item.tenant}/{item.session} since call {record.call}: {_summed_up(record)}")
+
+
+def request_values(request: Snapshot) -> dict[str, Any]:
+    """A request as the model saw it, for JSON."""
+    place = request.manifest.place
+    return {
+        "tenant": place.tenant,
+        "session": place.session,
+        "call": place.call,
+        "counts": request.manifest.counts,
+        "tools": [tool.name for tool in request.tools],
+        "messages": [
+            {
+                "path": item.path,
+                "layer": item.layer,
+                "tokens": item.tokens,
+                "entry": item.entry,
+                "edit": request.edits[item.edit] if item.edit >= 0 else None,
+                "record": _record(request, item),
+                "message": item.message,
+            }
+            for item in request.shown
+        ],
+    }
+
+
+def print_request(request: Snapshot, *, folder: str) -> None:
+    """The messages of a request as the model saw them; with each that is not as it came, what left there.
+    ``folder``: of its store."""
+    place, counts = request.manifest.place, request.manifest.counts
+    layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items())
+    _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
+    if any(item.edit >= 0 for item in request.shown):
+        full = Address(place.tenant, place.session, "log", "N")
+        _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
+    last_edit = -1
+    for item in request.shown:
+        source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
+        _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
+        if item.edit >= 0 and item.edit != last_edit:
+            last_edit = item.edit
+            _echo(f"[{_left(request.edits[item.edit])}]", "dim")
+        if record := _record(request, item):
+            _echo(f"[{_summed_up(record)}]", "dim")
+        if record and sys.stdout.isatty():
+            _print_record(record)
+        else:
+            _echo(as_text(item.message))
+
+
+def _record(request: Snapshot, item: Shown) -> RecordText | None:
+    edit = request.edits[item.edit] if item.edit >= 0 else None
+    return read(edit, request.entries) if edit and item.message == edit.replacement[0] else None
+
+
+def _summed_up(record: RecordText) -> str:
+    shares = (("user", record.user), ("assistant", record.assistant))
+    said = [f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares if of.total]
+    if record.calls.total:
+        said.append(f"{number(record.calls.total, 'call')} in {number(record.calls.lines, 'line')}")
+    return (
+        f"record of messages {record.first}-{record.last}, in the log {record.tokens_before:,} tokens shortened to "
+        f"{record.tokens_after:,}: {', '.join(said)}"
+    )
+
+
+def _print_record(record: RecordText) -> None:
+    """The lines of a record at a terminal, each beside who says it."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in record.lines:
+        end = 0 if line.kind in ("files", "failing") else line.mark
+        text = terminal.printable(line.text.replace("\t", "    "))  # As long as before: marks hold no tab.
+        mark, words = text[:end].rstrip(": "), text[end:]
+        table.add_row(Text(mark, _MARKS.get(line.kind, "dim")), Text(words, "" if line.kind in _MARKS else "dim"))
+    terminal.out.print(table)
+
+
+def print_entries(entries: Sequence[Entry]) -> None:
+    """Log entries, whole."""
+    for entry in entries:
+        if len(entries) > 1:
+            _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)", "bold")
+        _echo(as_text(entry.message))
+
+
+def _left(edit: Edit) -> str:
+    span = f"entry {edit.first}" if edit.first == edit.last else f"entries {edit.first} to {edit.last}"
+    where = f"; whole at {', '.join(edit.pointers)}" if edit.pointers else ""
+    return (
+        f"edit {edit.index}: {edit.kind} {span} at call {edit.call}, in the request "
+        f"{edit.tokens_before:,} tokens to {edit.tokens_after:,}: {edit.reason}{where}"
+    )
+
+
+def _echo(text: str, style: str = "") -> None:
+    if sys.stdout.isatty():
+        # What a tool once printed must not move the cursor or rename the window now.
+        say(text.replace("\t", "    "), style)
+    else:
+        click.echo(text.encode("utf-8", "backslashreplace"))

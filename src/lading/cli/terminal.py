@@ -1,4 +1,4 @@
-"""What all commands share at the terminal: where output goes, progress, and how errors end."""
+"""Output, progress and errors of all commands at the terminal."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def clear_errors() -> Iterator[None]:
 
 
 def _drop(stream: TextIO) -> None:
-    """What a stream still holds would fail again when the interpreter ends, in its own words and exit code."""
+    """Discard the output that a stream still holds: it would fail again when the interpreter ends."""
     with suppress(OSError):  # A stream that is no file holds nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -10,13 +10,14 @@ from rich.text import Text
 
 from lading.audit.replay import verify
 from lading.cli import terminal
-from lading.cli.plaintables import number
-from lading.cli.request_names import end_damaged, open_existing, read_each
+from lading.cli.options import json_option
+from lading.cli.stores import end_damaged, open_existing, read_each
+from lading.cli.tables import number
 
 
 @click.command("verify")
 @click.argument("folder", metavar="STORE")
-@click.option("--json", "as_json", is_flag=True, help="Print every outcome as JSON.")
+@json_option("Print every outcome as JSON.")
 def command(folder: str, as_json: bool) -> None:
     """Rebuild each request of STORE from manifest, log and edits, and compare the bytes.
 

@@ -13,8 +13,9 @@ from lading.audit.verdicts import Answer
 from lading.audit.why import answer as answered
 from lading.cli import terminal
 from lading.cli.explanations import explain_answer
-from lading.cli.plaintables import say, say_answer
-from lading.cli.request_names import end_damaged, matching_sessions, open_existing, read_each
+from lading.cli.options import json_option
+from lading.cli.stores import end_damaged, find_sessions, open_existing, read_each
+from lading.cli.tables import say, say_answer
 from lading.errors import InputError
 
 _MOST_BYTES = 1_000_000
@@ -27,7 +28,7 @@ _MOST_CLOSEST = 3
 @click.option("--call", type=click.IntRange(min=1), help="Number of the call to search.  [default: the newest]")
 @click.option("--session", default="", help="Session to search.  [default: all of the store]")
 @click.option("--tenant", default="", help="Tenant of the session.  [default: all]")
-@click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON.")
+@json_option("Print the answers as JSON.")
 def command(folder: str, text: str, call: int | None, session: str, tenant: str, as_json: bool) -> None:
     """Say whether TEXT was in the request of a call of STORE, in which layer and message; if not, which edit
     removed it, when, at what price, and where it is now; or that it never was in the log.
@@ -44,7 +45,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
     """
     with terminal.clear_errors(), open_existing(folder) as store:
         wanted = _given(text)
-        sessions = matching_sessions(store, tenant=tenant, session=session)
+        sessions = find_sessions(store, tenant=tenant, session=session)
         problems: list[str] = []
         records = read_each(sessions, partial(recorded, store), problems=problems, doing="searching")
         # Of several sessions, those are asked that have such a call.

@@ -19,12 +19,13 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.economics import Usage
+from lading.economics import Usage, fieldwise
 from lading.evaluate import billing
-from lading.evaluate.prices import Price, price_of
-from lading.evaluate.recorded import Call, Plan
-from lading.evaluate.simulated import usage_of
+from lading.evaluate.prices import Price, find_price
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan
+from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.sources import Recording
@@ -44,7 +45,7 @@ Part: TypeAlias = Literal[
 ]
 
 
-class Row(Struct, frozen=True):
+class BillRow(Struct, frozen=True):
     """The input of one bill."""
 
     input: Usage = Usage()
@@ -53,11 +54,11 @@ class Row(Struct, frozen=True):
     scaled_cost: float = 0.0
     """The same had the provider counted the requests, with what was not recorded in each."""
 
-    def __add__(self, other: Row) -> Row:
-        return Row(self.input + other.input, self.cost + other.cost, self.scaled_cost + other.scaled_cost)
+    def __add__(self, other: BillRow) -> BillRow:
+        return fieldwise(self, other)
 
 
-class Difference(Struct, frozen=True):
+class CostPart(Struct, frozen=True):
     """A part of what the recorded input cost beyond the simulated append-only one; negative: less."""
 
     part: Part
@@ -71,18 +72,10 @@ class Difference(Struct, frozen=True):
     turn_starts: int = 0
     """Of misses, how many came with the first call of a turn."""
     nothing_read: int = 0
-    """Of misses, how many read nothing at all: not even what stands first in every request."""
+    """Of misses, how many read nothing at all: not even what is first in every request."""
 
-    def __add__(self, other: Difference) -> Difference:
-        return Difference(
-            self.part,
-            self.cause,
-            self.tokens + other.tokens,
-            self.cost + other.cost,
-            self.calls + other.calls,
-            self.turn_starts + other.turn_starts,
-            self.nothing_read + other.nothing_read,
-        )
+    def __add__(self, other: CostPart) -> CostPart:
+        return replace(fieldwise(self, other), part=self.part, cause=self.cause)
 
 
 class SideBySide(Struct, frozen=True):
@@ -96,9 +89,9 @@ class SideBySide(Struct, frozen=True):
     unreplayed_bills: int
     is_priced: bool
     """Costs are USD; else the model has no known price, and they are base input tokens."""
-    recorded: Row
+    recorded: BillRow
     """What was billed, at the prices of the cards."""
-    simulated: dict[str, Row]
+    simulated: dict[str, BillRow]
     """The yardstick, then each strategy."""
     scaled_tokens: int
     """Of the append-only requests, as the provider would count them, without what was not recorded."""
@@ -108,7 +101,7 @@ class SideBySide(Struct, frozen=True):
     """Tokens and cost of the recorded output, the same in all."""
     paid: tuple[int, float, float]
     """Of the calls whose cost the recording says: how many, what it says, what it is at the prices of the cards."""
-    differences: tuple[Difference, ...]
+    differences: tuple[CostPart, ...]
 
     @property
     def factor(self) -> float:
@@ -117,7 +110,9 @@ class SideBySide(Struct, frozen=True):
         return self.scaled_tokens / counted if counted else 1.0
 
 
-def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequence[Call]]) -> SideBySide | None:
+def compare_bills(
+    recording: Recording, plan: ReplayPlan, *, walks: Mapping[str, Sequence[ReplayedCall]]
+) -> SideBySide | None:
     """The bills of a recording and of its replays, by strategy, each walk with the same plan but for that.
 
     None where no replayed call was billed.
@@ -131,16 +126,18 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
     cards = _cards(recording, plan)
     prices, is_priced = _prices(matched, cards, plan)
     counted = [walk[at].append_only for at in places]
-    factor, constant = _line([usage.tokens for usage in counted], [_input(bill).tokens for bill in matched])
+    factor, constant = _line(
+        [usage.tokens for usage in counted], [billing.read_input(bill).tokens for bill in matched]
+    )
     held = [1.0, *(_held(one, two, plan.min_prefix_tokens) for one, two in pairwise(counted))]
     unrecorded = [_constant(round(constant), is_first=not (at and share)) for at, share in enumerate(held)]
     extra = _cost(unrecorded, prices)
 
-    def row(usages: Sequence[Usage]) -> Row:
+    def row(usages: Sequence[Usage]) -> BillRow:
         cost = _cost(usages, prices)
-        return Row(_sum(usages), cost, factor * cost + extra)
+        return BillRow(_sum(usages), cost, factor * cost + extra)
 
-    recorded, indexes = [_input(bill) for bill in matched], [bill.message_index for bill in matched]
+    recorded, indexes = [billing.read_input(bill) for bill in matched], [bill.message_index for bill in matched]
     warm = _warm(recorded, held, least=plan.min_prefix_tokens)
     simulated = {YARDSTICK: row(counted)}
     for name, calls in walks.items():
@@ -153,7 +150,7 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
         unbilled_calls=len(walk) - len(places),
         unreplayed_bills=len(recording.usage) - len(places),
         is_priced=is_priced,
-        recorded=Row(_sum(recorded), cost, cost),
+        recorded=BillRow(_sum(recorded), cost, cost),
         simulated=simulated,
         scaled_tokens=round(factor * _sum(counted).tokens),
         unrecorded_tokens=_sum(unrecorded).tokens,
@@ -164,7 +161,7 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
         paid=(
             len(stated),
             sum(bill.cost_usd or 0.0 for bill, _ in stated),
-            sum(price.input(_input(bill)) + price.output(bill.output_tokens) for bill, price in stated),
+            sum(price.input(billing.read_input(bill)) + price.output(bill.output_tokens) for bill, price in stated),
         ),
         differences=(
             *_of_requests((counted, unrecorded, warm), prices, factor=factor, missing=_missing(recording)),
@@ -173,13 +170,13 @@ def side_by_side(recording: Recording, plan: Plan, *, walks: Mapping[str, Sequen
     )
 
 
-def added(found: Iterable[SideBySide | None]) -> SideBySide | None:
+def add_bills(found: Iterable[SideBySide | None]) -> SideBySide | None:
     """All of them added up; where some are priced in USD, these alone."""
     items = [item for item in found if item is not None]
     items = [item for item in items if item.is_priced] or items
     if not items:
         return None
-    merged: dict[tuple[Part, str], Difference] = {}
+    merged: dict[tuple[Part, str], CostPart] = {}
     for part in (part for item in items for part in item.differences):
         key = (part.part, part.cause)
         merged[key] = merged[key] + part if key in merged else part
@@ -189,8 +186,8 @@ def added(found: Iterable[SideBySide | None]) -> SideBySide | None:
         unbilled_calls=sum(item.unbilled_calls for item in items),
         unreplayed_bills=sum(item.unreplayed_bills for item in items),
         is_priced=items[0].is_priced,
-        recorded=sum((item.recorded for item in items), Row()),
-        simulated={name: sum((item.simulated[name] for item in items), Row()) for name in items[0].simulated},
+        recorded=sum((item.recorded for item in items), BillRow()),
+        simulated={name: sum((item.simulated[name] for item in items), BillRow()) for name in items[0].simulated},
         scaled_tokens=sum(item.scaled_tokens for item in items),
         unrecorded_tokens=sum(item.unrecorded_tokens for item in items),
         output=(sum(item.output[0] for item in items), sum(item.output[1] for item in items)),
@@ -203,7 +200,7 @@ def added(found: Iterable[SideBySide | None]) -> SideBySide | None:
     )
 
 
-def words(part: Difference, found: SideBySide) -> str:
+def describe(part: CostPart, found: SideBySide) -> str:
     """A part of the difference, as a person reads it."""
     match part.part:
         case "counts":
@@ -221,7 +218,7 @@ def words(part: Difference, found: SideBySide) -> str:
             return "smaller misses, and ends that were not written to the cache"
 
 
-def _where(part: Difference) -> str:
+def _where(part: CostPart) -> str:
     places = {"at the first call of a turn": part.turn_starts, "reading nothing at all": part.nothing_read}
     said = [f"{'all' if calls == part.calls else f'{calls:,}'} {place}" for place, calls in places.items() if calls]
     return f" ({', '.join(said)})" if said else ""
@@ -233,15 +230,15 @@ def _of_requests(
     *,
     factor: float,
     missing: str,
-) -> Iterator[Difference]:
+) -> Iterator[CostPart]:
     """From the counted requests to those that were billed, had the cache held exactly the request before."""
     counted = bills[0]
     tokens, held, sent = (_sum(usages).tokens for usages in bills)
     base, constant, kept = (_cost(usages, prices) for usages in bills)
     calls, more = len(counted), round((factor - 1) * tokens)
-    yield Difference("counts", "", more, (factor - 1) * base, calls)
-    yield Difference("not recorded", missing, held, constant, calls)
-    yield Difference("other requests", "", sent - tokens - more - held, kept - factor * base - constant, calls)
+    yield CostPart("counts", "", more, (factor - 1) * base, calls)
+    yield CostPart("not recorded", missing, held, constant, calls)
+    yield CostPart("other requests", "", sent - tokens - more - held, kept - factor * base - constant, calls)
 
 
 def _of_caching(
@@ -250,13 +247,13 @@ def _of_caching(
     *,
     misses: Mapping[int, tuple[billing.Miss, bool]],
     indexes: Sequence[int],
-) -> Iterator[Difference]:
+) -> Iterator[CostPart]:
     """From a cache that held the request before to what it really held. ``indexes``: of the calls' replies."""
     warm, recorded = bills
     early = [max(was.read_tokens - had.read_tokens, 0) for had, was in zip(warm, recorded, strict=True)]
     saved = -sum(price.rewriting(tokens) for price, tokens in zip(prices, early, strict=True))
-    yield Difference("read before it was sent", "", sum(early), saved, sum(map(bool, early)))
-    groups: dict[str, Difference] = {}
+    yield CostPart("read before it was sent", "", sum(early), saved, sum(map(bool, early)))
+    groups: dict[str, CostPart] = {}
     for had, price, index in zip(warm, prices, indexes, strict=True):
         # What the simulated cache did not hold either is no difference.
         if index not in misses or had.read_tokens <= misses[index][0].read_tokens:
@@ -264,12 +261,12 @@ def _of_caching(
         miss, is_turn_start = misses[index]
         tokens = min(miss.rewritten_tokens, had.read_tokens - miss.read_tokens)
         cost, nothing = price.rewriting(tokens), int(not miss.read_tokens)
-        found = Difference("missed", miss.cause, tokens, cost, 1, int(is_turn_start), nothing)
+        found = CostPart("missed", miss.cause, tokens, cost, 1, int(is_turn_start), nothing)
         groups[miss.cause] = groups[miss.cause] + found if miss.cause in groups else found
     yield from sorted(groups.values(), key=lambda group: -group.cost)
     known = saved + sum(group.cost for group in groups.values())
     rest = _cost(recorded, prices) - _cost(warm, prices) - known
-    yield Difference("otherwise cached", "", 0, rest, len(recorded))
+    yield CostPart("otherwise cached", "", 0, rest, len(recorded))
 
 
 def _line(counted: Sequence[int], billed: Sequence[int]) -> tuple[float, float]:
@@ -287,7 +284,7 @@ def _line(counted: Sequence[int], billed: Sequence[int]) -> tuple[float, float]:
 
 
 def _constant(tokens: int, *, is_first: bool) -> Usage:
-    """What was not recorded stands in front: written once, then read."""
+    """Bill what was not recorded: it is at the start, so written once, then read."""
     return Usage(written_tokens=tokens) if is_first else Usage(read_tokens=tokens)
 
 
@@ -303,7 +300,7 @@ def _held(before: Usage, usage: Usage, least: int) -> float:
     return min(usage.read_tokens / before.tokens, 1.0) if before.tokens >= max(least, 1) else 1.0
 
 
-def _cards(recording: Recording, plan: Plan) -> Mapping[str, Card]:
+def _cards(recording: Recording, plan: ReplayPlan) -> Mapping[str, Card]:
     """The card of each billed model; the plan's for the recording's own, which the caller may have overridden."""
     own = {"", recording.model}
     return {
@@ -312,10 +309,10 @@ def _cards(recording: Recording, plan: Plan) -> Mapping[str, Card]:
     }
 
 
-def _prices(bills: Sequence[Bill], cards: Mapping[str, Card], plan: Plan) -> tuple[list[Price], bool]:
+def _prices(bills: Sequence[Bill], cards: Mapping[str, Card], plan: ReplayPlan) -> tuple[list[Price], bool]:
     own = plan.settings.card
     found = [
-        price_of(cards[bill.model], plan.settings.rates if cards[bill.model] is own else None) for bill in bills
+        find_price(cards[bill.model], plan.settings.rates if cards[bill.model] is own else None) for bill in bills
     ]
     known = [price for price in found if price is not None]
     if len(known) == len(found):
@@ -323,9 +320,11 @@ def _prices(bills: Sequence[Bill], cards: Mapping[str, Card], plan: Plan) -> tup
     return [Price(plan.settings.rates, 1.0, 0.0)] * len(bills), False
 
 
-def _misses(recording: Recording, plan: Plan, cards: Mapping[str, Card]) -> dict[int, tuple[billing.Miss, bool]]:
+def _misses(
+    recording: Recording, plan: ReplayPlan, cards: Mapping[str, Card]
+) -> dict[int, tuple[billing.Miss, bool]]:
     """The misses by the index of the reply, and whether that answers what a user said."""
-    found = billing.billed(recording, plan, card_of=lambda model: cards[model])
+    found = billing.sum_bills(recording, plan, card_of=lambda model: cards[model])
     roles = dict(zip(recording.raw_indices, ("", *(message.role for message in recording.messages)), strict=False))
     misses = found.misses if found else ()
     return {miss.message_index: (miss, roles.get(miss.message_index) == "user") for miss in misses}
@@ -335,11 +334,7 @@ def _warm(recorded: Sequence[Usage], held: Sequence[float], *, least: int) -> li
     """The recorded requests as they would be billed had the cache held that share of the request before."""
     sizes = [usage.tokens for usage in recorded]
     befores = [round(share * before) for share, before in zip(held, (0, *sizes), strict=False)]
-    return [usage_of(size, min(size, before), least=least) for size, before in zip(sizes, befores, strict=True)]
-
-
-def _input(bill: Bill) -> Usage:
-    return billing.input_of(bill)
+    return [bill_request(size, min(size, before), least=least) for size, before in zip(sizes, befores, strict=True)]
 
 
 def _cost(usages: Sequence[Usage], prices: Sequence[Price]) -> float:

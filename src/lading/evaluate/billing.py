@@ -1,4 +1,4 @@
-"""What recorded sessions cost: simulated append-only, and as the provider really billed them."""
+"""Bills of recorded sessions: simulated append-only, and as the provider really billed them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import economics
-from lading.evaluate.prices import price_of
-from lading.evaluate.recorded import Plan
-from lading.evaluate.simulated import usage_of
-from lading.messages import Message
+from lading.evaluate.prices import find_price
+from lading.evaluate.recorded import ReplayPlan
+from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.sources import Recording, Request, Usage
 
@@ -87,7 +86,7 @@ class Miss(Struct, frozen=True):
     text or the tools outside of the list. None: it only grows, or the requests are not known."""
 
 
-class Change(Struct, frozen=True):
+class RequestChange(Struct, frozen=True):
     """A request that says something else than the one before it, whether or not its call missed the cache."""
 
     session: str
@@ -97,17 +96,17 @@ class Change(Struct, frozen=True):
     """As in ``Miss``."""
 
 
-def changes(recording: Recording) -> tuple[Change, ...]:
+def find_changes(recording: Recording) -> tuple[RequestChange, ...]:
     """The changes of a recording's requests; none where they are not known."""
     return tuple(
-        Change(recording.id, item.message_index, item.changed_index)
+        RequestChange(recording.id, item.message_index, item.changed_index)
         for item in recording.requests
         if item.changed_index is not None
     )
 
 
 class Billed(Struct, frozen=True):
-    """What the log says the provider billed. The token counts do not overlap."""
+    """The recorded bill of the provider. The token counts do not overlap."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -126,20 +125,11 @@ class Billed(Struct, frozen=True):
         return economics.fieldwise(self, other)
 
 
-def model_calls(messages: Sequence[Message]) -> list[int]:
-    """Where the model was called: each assistant message after the first user message, as in a replay."""
-    users = (position for position, message in enumerate(messages) if message.role == "user")
-    first = next(users, len(messages))
-    return [
-        position for position, message in enumerate(messages) if position > first and message.role == "assistant"
-    ]
-
-
-def append_only(
+def bill_append_only(
     tokens: Sequence[int],
     calls: Sequence[int],
     *,
-    plan: Plan,
+    plan: ReplayPlan,
     tools_tokens: int,
     replies: Sequence[int],
     restated: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
@@ -150,10 +140,10 @@ def append_only(
     call. ``restated``: messages that are others from a position on, each with its tokens from then on. All tools
     are offered from the first call on.
     """
-    price = price_of(plan.settings.card, plan.settings.rates)
+    price = find_price(plan.settings.card, plan.settings.rates)
     bill, sizes = economics.Usage(), list[int]()
     for size, shared in _requests(tokens, calls, tools_tokens, restated):
-        bill += usage_of(size, min(shared, size), least=plan.min_prefix_tokens)
+        bill += bill_request(size, min(shared, size), least=plan.min_prefix_tokens)
         sizes.append(size)
     output, window = sum(replies), plan.settings.budget.window_tokens
     return AppendOnly(
@@ -169,26 +159,28 @@ def append_only(
     )
 
 
-def billed(recording: Recording, plan: Plan, *, card_of: CardOf) -> Billed | None:
-    """What the log says was billed; None when it says nothing."""
+def sum_bills(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Billed | None:
+    """Add up the recorded bills; None when there are none."""
     if not recording.usage:
         return None
     caches = any(bill.cache_read_tokens or bill.cache_write_tokens for bill in recording.usage)
     known = {model: card_of(model) for model in {bill.model for bill in recording.usage} if model}
     cards = [known.get(bill.model, plan.settings.card) for bill in recording.usage]
-    costs = [_cost(bill, card) for bill, card in zip(recording.usage, cards, strict=True)]
+    total = sum(map(_billed, recording.usage, cards), Billed())
+    return replace(total, misses=tuple(_misses(recording, cards)) if caches else ())
+
+
+def _billed(bill: Usage, card: Card) -> Billed:
+    cost = _cost(bill, card)
     return Billed(
-        calls=len(recording.usage),
-        input_tokens=sum(bill.input_tokens for bill in recording.usage),
-        output_tokens=sum(bill.output_tokens for bill in recording.usage),
-        cache_read_tokens=sum(bill.cache_read_tokens for bill in recording.usage),
-        cache_write_tokens=sum(bill.cache_write_tokens for bill in recording.usage),
-        cost_usd=sum(cost for cost in costs if cost is not None),
-        calls_priced_by_card=sum(
-            bill.cost_usd is None and cost is not None for bill, cost in zip(recording.usage, costs, strict=True)
-        ),
-        unpriced_calls=costs.count(None),
-        misses=tuple(_misses(recording, cards)) if caches else (),
+        calls=1,
+        input_tokens=bill.input_tokens,
+        output_tokens=bill.output_tokens,
+        cache_read_tokens=bill.cache_read_tokens,
+        cache_write_tokens=bill.cache_write_tokens,
+        cost_usd=cost or 0.0,
+        calls_priced_by_card=int(bill.cost_usd is None and cost is not None),
+        unpriced_calls=int(cost is None),
     )
 
 
@@ -223,16 +215,16 @@ def _misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
 
 
 def _is_missed(before: Usage, bill: Usage, card: Card) -> bool:
-    prefix = input_of(before).tokens
+    prefix = read_input(before).tokens
     return prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens)
 
 
 def _miss(recording: Recording, before: Usage, bill: Usage, card: Card) -> Miss:
-    prefix, size = input_of(before).tokens, input_of(bill).tokens
+    prefix, size = read_input(before).tokens, read_input(bill).tokens
     changed_index = _first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
-    price = price_of(card)
+    price = find_price(card)
     return Miss(
         session=recording.id,
         message_index=bill.message_index,
@@ -259,16 +251,16 @@ def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float, is
         return "idle"
     if is_changed:
         return "request changed"
-    return "history shortened" if input_of(bill).tokens < input_of(before).tokens else "unexplained"
+    return "history shortened" if read_input(bill).tokens < read_input(before).tokens else "unexplained"
 
 
 def _cost(bill: Usage, card: Card) -> float | None:
     if bill.cost_usd is not None:
         return bill.cost_usd
-    price = price_of(card)
-    return None if price is None else price.input(input_of(bill)) + price.output(bill.output_tokens)
+    price = find_price(card)
+    return None if price is None else price.input(read_input(bill)) + price.output(bill.output_tokens)
 
 
-def input_of(bill: Usage) -> economics.Usage:
+def read_input(bill: Usage) -> economics.Usage:
     """The input of a recorded bill."""
     return economics.Usage(bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens)

@@ -1,5 +1,5 @@
-"""Where a text stands in columns, and what heads them: rows with tabs, bars, commas or semicolons under a row of
-names. With commas, what stands in quotes or brackets is one cell, and a row of names may be written as
+"""Where a text is in columns, and what heads them: rows with tabs, bars, commas or semicolons under a row of
+names. With commas, what is in quotes or brackets is one cell, and a row of names may be written as
 ``orders[3]: id,customer.name,items[sku,qty],kind=user``: three rows follow, ``kind`` has no column.
 """
 
@@ -38,7 +38,7 @@ class Columns:
                 self._find(delimiter)
 
     def header(self, position: int) -> str:
-        """The words over the column in which a character stands; empty where there are none."""
+        """The words over the column in which a character is; empty where there are none."""
         row = bisect_right(self._starts, position) - 1
         table = self._tables.get(row)
         if table is None:

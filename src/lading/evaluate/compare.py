@@ -18,13 +18,21 @@ from lading.compaction.without import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS, OTHER_NAMES
-from lading.evaluate.evidence import weights
+from lading.evaluate.evidence import weigh_words
 from lading.evaluate.guards import Guards
-from lading.evaluate.probes import Asked, Probe
-from lading.evaluate.scores import Judged, Score, Standing, standing
+from lading.evaluate.probes import Probe, SessionProbes
+from lading.evaluate.scores import ContestantScore, Judged, Score, sum_scores
 from lading.evaluate.showings import Arm
-from lading.evaluate.value_recall import Found, Texts, look_for, reached, values_of
-from lading.evaluate.walks import Clock, Session, Step, count_in, everything, walk_arm, walk_strategy
+from lading.evaluate.value_recall import RecalledValues, Texts, find_values, follow_addresses, look_for
+from lading.evaluate.walks import (
+    Clock,
+    RecordedSession,
+    WalkedCall,
+    everything,
+    make_counter,
+    walk_arm,
+    walk_strategy,
+)
 from lading.messages import Message
 from lading.registry import lookup
 
@@ -33,7 +41,7 @@ Advance = Callable[[int], None]
 
 
 class Contestant(Struct, frozen=True):
-    """What is compared: a strategy, run by the engine, or an arm."""
+    """A strategy, run by the engine, or an arm."""
 
     name: str
     arm: Arm | None = None
@@ -41,7 +49,7 @@ class Contestant(Struct, frozen=True):
     """As the engine takes it; empty for an arm."""
 
 
-class Prices(Struct, frozen=True):
+class NamedRates(Struct, frozen=True):
     """A set of prices by a short name."""
 
     name: str
@@ -49,12 +57,12 @@ class Prices(Struct, frozen=True):
 
 
 class Grid(Struct, frozen=True):
-    """What is compared with what."""
+    """The contestants, windows and prices of a comparison."""
 
     contestants: tuple[Contestant, ...]
     windows: tuple[int, ...]
     """In tokens."""
-    prices: tuple[Prices, ...]
+    prices: tuple[NamedRates, ...]
 
     @property
     def walks(self) -> int:
@@ -64,7 +72,7 @@ class Grid(Struct, frozen=True):
         return 1 + len(self.windows) * (strategies * len(self.prices) + arms)
 
 
-def contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
+def find_contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
     """The strategy or the arm of that name, or at that dotted path; a strategy where both have it, with the options
     where it takes them. Raises UnknownName, InputError for options that cannot be.
     """
@@ -84,25 +92,25 @@ def contestant(name: str, *, when: When | None = None, verbatim: float | None = 
 
 
 def compare(
-    sessions: Iterable[Session],
+    sessions: Iterable[RecordedSession],
     grid: Grid,
     *,
     advance: Advance,
     clock: Clock = time.perf_counter,
     probes: Sequence[Probe] = (),
-) -> list[Standing]:
-    """How each contestant stands at each window and each set of prices, over all sessions, in this order."""
-    weight = weights([[item.quote for item in probe.evidence] for probe in probes])
+) -> list[ContestantScore]:
+    """Score each contestant at each window and each set of prices, over all sessions, in this order."""
+    weight = weigh_words([[item.quote for item in probe.evidence] for probe in probes])
     scores: dict[tuple[str, int, str], list[Score]] = {}
     for session in sessions:
-        yardstick = _Yardstick(session, clock, Asked(session, probes), weight)
+        yardstick = _Yardstick(session, clock, SessionProbes(session, probes), weight)
         advance(len(session.calls))
         for window in grid.windows:
             for key, score in yardstick.scores(grid, window, advance=advance):
                 scores.setdefault(key, []).append(score)
     names = [rival.name for rival in grid.contestants]
     return [
-        standing(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
+        sum_scores(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
         for window, name, prices in product(grid.windows, names, grid.prices)
     ]
 
@@ -110,11 +118,13 @@ def compare(
 class _Yardstick:
     """A session with all that is known of it whoever walks it: its values, its guards and its bill in full."""
 
-    def __init__(self, session: Session, clock: Clock, asked: Asked, weight: Mapping[str, float]) -> None:
+    def __init__(
+        self, session: RecordedSession, clock: Clock, asked: SessionProbes, weight: Mapping[str, float]
+    ) -> None:
         self._session, self._clock, self._asked, self._weight = session, clock, asked, weight
         self._texts = Texts()
-        self._count = count_in(session)
-        self._values = list(values_of(session.messages, session.calls, texts=self._texts))
+        self._count = make_counter(session)
+        self._values = list(find_values(session.messages, session.calls, texts=self._texts))
         self._guards = Guards(session.messages, count=self._count, texts=self._texts)
         full = walk_arm(session, everything, count=self._count, clock=clock)
         self._full = [replace(step, shown=()) for step in full]
@@ -130,17 +140,17 @@ class _Yardstick:
                     advance(len(session.calls))
                 yield (rival.name, window, prices.name), score
 
-    def _walk(self, session: Session, rival: Contestant, rates: Rates) -> Iterator[Step]:
+    def _walk(self, session: RecordedSession, rival: Contestant, rates: Rates) -> Iterator[WalkedCall]:
         if rival.arm is not None:
             bodies = self._asked.calls
             return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock, bodies=bodies)
         return walk_strategy(session, rival.strategy, rates=rates, clock=self._clock)
 
-    def _score(self, steps: Iterable[Step], window: int) -> Score:
+    def _score(self, steps: Iterable[WalkedCall], window: int) -> Score:
         judged = tuple(self._judged(step, call, window) for call, step in enumerate(steps))
         return Score(self._session.name, window, judged)
 
-    def _judged(self, step: Step, call: int, window: int) -> Judged:
+    def _judged(self, step: WalkedCall, call: int, window: int) -> Judged:
         exceeds = self._full[call].tokens > window
         for shown, said in step.reshaped:
             self._guards.same(shown, said)
@@ -149,20 +159,20 @@ class _Yardstick:
             replace(step, shown=(), reshaped=(), body=b""),
             self._full[call].tokens,
             self._full[call].usage or Usage(),
-            self._found(step.shown, call) if exceeds else Found(),
+            self._found(step.shown, call) if exceeds else RecalledValues(),
             self._guards.kept(step.shown, self._session.calls[call]) if step.usage else None,
             tuple(self._asked.scored(call, step.body, weight=self._weight, full=self._full)),
         )
 
-    def _found(self, shown: Sequence[Message], call: int) -> Found:
+    def _found(self, shown: Sequence[Message], call: int) -> RecalledValues:
         session = self._session
         place = f"{session.plan.settings.tenant}/{session.name}"
         entries = session.recording.messages[: session.raw_calls[call]]
-        reachable = reached(shown, entries, texts=self._texts, place=place)
+        reachable = follow_addresses(shown, entries, texts=self._texts, place=place)
         return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)
 
 
-def _at_window(session: Session, window: int) -> Session:
+def _at_window(session: RecordedSession, window: int) -> RecordedSession:
     settings = session.plan.settings
     reserve = settings.budget.output_reserve_tokens
     budget = allocate(settings.card, window_tokens=window, output_reserve_tokens=reserve, margin_tokens=0)

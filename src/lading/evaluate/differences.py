@@ -1,12 +1,13 @@
-"""What changed between two requests, where their bytes part, and who caused it.
+"""Compare two requests: what changed, where their bytes part, and who caused it.
 
-Both are ``Snapshot`` values, of one session or of two. Of one session the earlier may stand on either side.
+Both are ``Snapshot`` values, of one session or of two. Of one session the earlier may be on either side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -25,7 +26,7 @@ logs differ; wire: new messages joined the last one in the body."""
 EXCERPT_BYTES = 60
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """A setting or field that is not the same on both sides."""
 
     name: str
@@ -33,7 +34,7 @@ class Change(Struct, frozen=True):
     after: str
 
 
-class Edited(Struct, frozen=True):
+class EditSummary(Struct, frozen=True):
     """An edit that only one of the requests shows."""
 
     edit: int
@@ -65,24 +66,24 @@ class Parting(Struct, frozen=True):
     """Where in the second body: ``messages.7.content``, ``tools.2.description``; in the first where the
     second has ended by then."""
     before: str
-    """What stands around it in the first body, and in the second."""
+    """What is around it in the first body, and in the second."""
     after: str
 
 
 class Side(Struct, frozen=True):
-    """What only one of the requests has."""
+    """The entries, edits and tools that only one of the requests has."""
 
     entries: int
     """How many entries of its log, the newest."""
     first_entry: int
     """Index of the first of them; where there are none, of the next to come."""
-    edits: tuple[Edited, ...]
+    edits: tuple[EditSummary, ...]
     tools: tuple[str, ...]
-    """Names; a tool that changed stands on both sides."""
+    """Names; a tool that changed is on both sides."""
 
 
 class Difference(Struct, frozen=True):
-    """What changed from one request to another."""
+    """The changes from one request to another."""
 
     one: Named
     other: Named
@@ -96,14 +97,14 @@ class Difference(Struct, frozen=True):
     bytes: tuple[int, int]
     only_one: Side
     only_other: Side
-    fields: tuple[Change, ...]
+    fields: tuple[FieldChange, ...]
     """Fields of the body besides system, tools and messages."""
-    settings: tuple[Change, ...]
+    settings: tuple[FieldChange, ...]
     """Of the frame: wire, model, budget, counter, rates."""
 
 
 def diff(one: Snapshot, other: Snapshot) -> Difference:
-    """What changed from one request to the other."""
+    """Compare one request with the other."""
     parting = _parting(one, other)
     cause, why = _cause(one, other, parting)
     before, after = one.manifest.counts, other.manifest.counts
@@ -137,9 +138,9 @@ def _cause(one: Snapshot, other: Snapshot, parting: Parting | None) -> tuple[Cau
         return _growth(one, other)
     here = one.shown[position], other.shown[position]
     if edit := _edit_at(here[1], here[0], _without(other.edits, one.edits)):
-        return "edit", _told(edit)
+        return "edit", _describe_edit(edit)
     if edit := _edit_at(here[0], here[1], _without(one.edits, other.edits)):
-        return "edit", f"only the first request shows it so: {_told(edit)}"
+        return "edit", f"only the first request shows it so: {_describe_edit(edit)}"
     if here[1].layer == "system":
         return "system", "the caller's system messages differ"
     return "history", f"the logs differ: entry {here[0].entry} of the first, entry {here[1].entry} of the second"
@@ -176,7 +177,7 @@ def _edit_at(shown: Shown, against: Shown, edits: Sequence[Edit]) -> Edit | None
     return next(reversed(made or covering), None)
 
 
-def _told(edit: Edit) -> str:
+def _describe_edit(edit: Edit) -> str:
     return f"edit {edit.index} ({edit.kind} entries {edit.first} to {edit.last}, call {edit.call}): {edit.reason}"
 
 
@@ -212,21 +213,9 @@ def _around(body: bytes, offset: int) -> str:
 
 def _side(of: Snapshot, than: Snapshot) -> Side:
     entries = _shared([entry.digest for entry in of.entries], [entry.digest for entry in than.entries])
-    edits = tuple(
-        Edited(
-            edit.index,
-            edit.kind,
-            edit.first,
-            edit.last,
-            edit.call,
-            edit.reason,
-            edit.tokens_before,
-            edit.tokens_after,
-            edit.forced_tokens,
-        )
-        for edit in _without(of.edits, than.edits)
-    )
-    return Side(len(of.entries) - entries, entries, edits, _tool_names(of, than))
+    names = ("index", "kind", "first", "last", "call", "reason", "tokens_before", "tokens_after", "forced_tokens")
+    edits = (EditSummary(*attrgetter(*names)(edit)) for edit in _without(of.edits, than.edits))
+    return Side(len(of.entries) - entries, entries, tuple(edits), _tool_names(of, than))
 
 
 def _tool_names(of: Snapshot, than: Snapshot) -> tuple[str, ...]:
@@ -243,10 +232,10 @@ def _shared(one: Sequence[object], other: Sequence[object]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[FieldChange, ...]:
     names = dict.fromkeys((*before, *after))
     return tuple(
-        Change(name, before.get(name, ""), after.get(name, ""))
+        FieldChange(name, before.get(name, ""), after.get(name, ""))
         for name in names
         if before.get(name, "") != after.get(name, "")
     )

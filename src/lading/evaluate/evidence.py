@@ -1,4 +1,4 @@
-"""How much of the evidence of probes stands in the requests of their calls.
+"""Score how much of the evidence of probes is in the requests of their calls.
 
 A quote *stands* in a request when one stretch of it, three times as long as the quote plus twenty words, holds at
 least 70 % of the quote's words, each weighted by how rare it is among the quotes. It is *verbatim* when it stands
@@ -33,7 +33,7 @@ _UNCOUNTED = frozenset(
     your
     """.split()  # noqa: SIM905 - a list of words reads as words
 )
-"""Words that stand everywhere."""
+"""Words too frequent to count."""
 _UNREAD = frozenset({"role", "type", "id", "tool_call_id", "tool_use_id", "cache_control", "model"})
 """Keys whose values say nothing to whoever answers."""
 
@@ -72,24 +72,24 @@ class Evidence(Struct, frozen=True):
     probes: tuple[Scored, ...]
 
 
-class Reading(NamedTuple):
-    """A request as evidence is looked for in it: white space as one space, and where each word stands, in words."""
+class SearchText(NamedTuple):
+    """A request as evidence is looked for in it: white space as one space, and where each word is, in words."""
 
     text: str
     places: Mapping[str, Sequence[int]]
 
 
-def read_request(body: bytes) -> Reading:
+def read_request(body: bytes) -> SearchText:
     """The request of a body, of any wire."""
     request = jsonbytes.load(body)
-    text = "\n".join(texts([request.get("system", ""), request.get("messages", request.get("input", []))]))
+    text = "\n".join(find_texts([request.get("system", ""), request.get("messages", request.get("input", []))]))
     places: dict[str, list[int]] = {}
-    for at, word in enumerate(words(text)):
+    for at, word in enumerate(split_words(text)):
         places.setdefault(word, []).append(at)
-    return Reading(spaced(text), places)
+    return SearchText(collapse_spaces(text), places)
 
 
-def texts(value: Any, key: str = "") -> Iterator[str]:
+def find_texts(value: Any, key: str = "") -> Iterator[str]:
     """The strings of a JSON value in order, without ids and kinds; arguments of calls as they read."""
     if key == "arguments" and isinstance(value, str):
         with suppress(ValueError):
@@ -98,13 +98,13 @@ def texts(value: Any, key: str = "") -> Iterator[str]:
         yield value
     elif isinstance(value, list):
         for inner in value:
-            yield from texts(inner)
+            yield from find_texts(inner)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield from () if name in _UNREAD else texts(inner, name)
+            yield from () if name in _UNREAD else find_texts(inner, name)
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text in lower case; a name with dots, slashes or dashes counts itself, then its pieces."""
     found: list[str] = []
     for word in _WORD.findall(text.lower()):
@@ -113,20 +113,20 @@ def words(text: str) -> list[str]:
     return [word for word in found if word not in _UNCOUNTED]
 
 
-def spaced(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """The text with each run of white space as one space."""
     return " ".join(text.split())
 
 
-def weights(probes: Sequence[Sequence[str]]) -> dict[str, float]:
-    """What each word counts; ``probes``: the quotes of each probe of the file."""
-    seen = Counter(word for quotes in probes for quote in quotes for word in set(words(quote)))
+def weigh_words(probes: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Weigh each word by its rarity; ``probes``: the quotes of each probe of the file."""
+    seen = Counter(word for quotes in probes for quote in quotes for word in set(split_words(quote)))
     return {word: 1 + math.log(1 + len(probes) / times) for word, times in seen.items()}
 
 
-def covered(quote: str, reading: Reading, *, weight: Mapping[str, float]) -> float:
+def measure_coverage(quote: str, reading: SearchText, *, weight: Mapping[str, float]) -> float:
     """The largest weighted share of the quote's words in one stretch of the request."""
-    wanted = words(quote)
+    wanted = split_words(quote)
     need, have = Counter(wanted), Counter[str]()
     span = 3 * len(wanted) + 20
     places = ((at, word) for word in need for at in reading.places.get(word, ()))
@@ -146,13 +146,15 @@ def covered(quote: str, reading: Reading, *, weight: Mapping[str, float]) -> flo
     return best / total if total else 1.0
 
 
-def look_for(quotes: Sequence[str], reading: Reading, *, weight: Mapping[str, float]) -> tuple[bool, bool, float]:
-    """Whether all quotes stand in the request, whether all are verbatim, and how much is covered of the least."""
-    least = min(covered(quote, reading, weight=weight) for quote in quotes)
-    return least >= LEAST_SHARE, all(spaced(quote) in reading.text for quote in quotes), least
+def look_for(
+    quotes: Sequence[str], reading: SearchText, *, weight: Mapping[str, float]
+) -> tuple[bool, bool, float]:
+    """Whether all quotes are in the request, whether all are verbatim, and how much is covered of the least."""
+    least = min(measure_coverage(quote, reading, weight=weight) for quote in quotes)
+    return least >= LEAST_SHARE, all(collapse_spaces(quote) in reading.text for quote in quotes), least
 
 
-def evidence_of(scored: Sequence[Scored]) -> Evidence | None:
+def sum_evidence(scored: Sequence[Scored]) -> Evidence | None:
     """The figures of these probes; None where there are none."""
     by: dict[str, dict[str, list[Scored]]] = {name: {} for name in ("kind", "importance", "distance", "session")}
     for item in sorted(scored, key=lambda item: item.distance_tokens):

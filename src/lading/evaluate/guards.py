@@ -1,4 +1,4 @@
-"""What a request must keep whatever it costs: measures that show where a low cost was bought by keeping nothing.
+"""Guards of a request: measures that show where a low cost was bought by keeping nothing.
 
 They compare a request with the session's log in full, message by message and, where a result was shortened, line
 by line.
@@ -19,7 +19,7 @@ from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
 from lading.compaction.identifiers import leaves
 from lading.evaluate.quoting import Quotes
-from lading.evaluate.value_recall import Places, Texts, identifiers
+from lading.evaluate.value_recall import Places, Texts, find_identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import fingerprint
 from lading.shrink.shrinking import decode
@@ -38,21 +38,21 @@ log, not from it."""
 
 
 class Kept(Struct, frozen=True):
-    """What one request keeps of the log."""
+    """The part of the log that one request keeps."""
 
     head_whole: bool
-    """Every message before the first assistant message stands in it as it was, or reshaped without loss."""
+    """Every message before the first assistant message is in it as it was, or reshaped without loss."""
     newest_whole: bool | None
     """So do the results that the model has not read yet; None where there are none."""
     run_tokens: int
-    """Of the newest messages that stand in it as they were, back to the first that does not."""
+    """Of the newest messages that are in it as they were, back to the first that does not."""
     generated_tokens: int
     """Of what it says and does not quote from the log, system messages apart."""
     invented: tuple[str, ...]
     """Identifiers and numbers in what was generated, outside Lading's own notes, that no message before holds."""
 
 
-class _Shown(Struct, frozen=True):
+class _Compared(Struct, frozen=True):
     """One message of requests."""
 
     message: Message
@@ -79,7 +79,7 @@ class Guards:
         self._positions: dict[str, list[int]] = {}
         self._results: dict[str, list[ToolResult]] = {}
         self._arguments: dict[str, list[str]] = {}
-        self._shown: dict[int, _Shown] = {}
+        self._shown: dict[int, _Compared] = {}
         for position, message in enumerate(messages):
             self._positions.setdefault(fingerprint(message), []).append(position)
             for result in message.results:
@@ -90,10 +90,10 @@ class Guards:
     def same(self, shown: Message, said: Message) -> None:
         """From now on ``shown`` counts as this message of the log, if its results decode to what was said."""
         if id(shown) not in self._known and is_lossless(shown, said):
-            self._shown[id(shown)] = _Shown(shown, self._where(said))
+            self._shown[id(shown)] = _Compared(shown, self._where(said))
 
     def kept(self, shown: Sequence[Message], upto: int) -> Kept:
-        """What a request that shows these messages keeps of ``messages[:upto]``."""
+        """Measure what a request that shows these messages keeps of ``messages[:upto]``."""
         read = [self._read(message) for message in shown]
         there = {position for item in read for position in item.positions}
         run = upto
@@ -116,7 +116,7 @@ class Guards:
             newest += [position] if self._messages[position].results else []
         return there.issuperset(newest) if newest else None
 
-    def _read(self, message: Message) -> _Shown:
+    def _read(self, message: Message) -> _Compared:
         read = self._shown.get(id(message))
         if read is None:
             read = self._shown[id(message)] = self._compared(message)
@@ -125,19 +125,19 @@ class Guards:
     def _where(self, message: Message) -> tuple[int, ...]:
         return self._known.get(id(message)) or tuple(self._positions.get(fingerprint(message), ()))
 
-    def _compared(self, message: Message) -> _Shown:
+    def _compared(self, message: Message) -> _Compared:
         positions = self._where(message)
         if positions or message.role == "system":
-            return _Shown(message, positions)
+            return _Compared(message, positions)
         rest = message.with_parts(tuple(part for whole in message.parts if (part := self._new(whole))))
         if not rest.parts:
-            return _Shown(message, ())
+            return _Compared(message, ())
         said = _said(rest.parts)
-        values = dict.fromkeys(value for text in said for value in identifiers(_MARKER.sub(" ", text)))
+        values = dict.fromkeys(value for text in said for value in find_identifiers(_MARKER.sub(" ", text)))
         firsts = tuple((value, self._places.first(value)) for value in values)
         texts = (self._quotes.unquoted(text) for text in (*said, *(call.arguments for call in rest.calls)))
         generated = "\n".join(filter(None, texts))
-        return _Shown(message, (), self._count(user_text(generated)) if generated else 0, firsts)
+        return _Compared(message, (), self._count(user_text(generated)) if generated else 0, firsts)
 
     def _new(self, part: Part) -> Part | None:
         """The part without what the log's result of the same call says; None where nothing is left."""

@@ -1,24 +1,24 @@
 """Where the tokens and the money of recorded sessions went, before anything is changed.
 
-``inspect_recording`` looks at one session; inspections add up, and ``summarise`` says of one, or of a sum,
-what is worth reading first.
+``inspect_recording`` looks at one session; inspections add up, and ``summarise`` puts one, or a sum, in order.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from lading.economics import fieldwise
-from lading.evaluate.billing import AppendOnly, Billed, Change, append_only, billed, changes, model_calls
+from lading.evaluate.billing import AppendOnly, Billed, RequestChange, bill_append_only, find_changes, sum_bills
 from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
 from lading.evaluate.legality import Legality, check_requests
-from lading.evaluate.plan import Options, plan_for
-from lading.evaluate.recorded import Plan
-from lading.evaluate.tooluse import ToolSummary, ToolUse, summarise_tools, tool_use
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.recorded import ReplayPlan, find_calls
+from lading.evaluate.tooluse import ToolUse, find_tool_use, summarise_tools
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
@@ -62,27 +62,27 @@ class Setting(Struct, frozen=True):
 
 
 class Inspection(Struct, frozen=True):
-    """What was found in a session, or in several added up."""
+    """The findings of a session, or of several added up."""
 
     counts: Counts = Counts()
-    layers: tuple[tuple[str, Mass], ...] = ()
+    layers: dict[str, Mass] = {}
     """By the names of ``LAYERS``, in that order."""
     use: ToolUse = ToolUse()
     append_only: AppendOnly = AppendOnly()
     billed: Billed | None = None
     legality: Legality | None = None
     """None when no check was asked for."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RequestChange, ...] = ()
 
     @property
     def tokens(self) -> int:
         """Tokens of everything recorded, tool schemas included, each once."""
-        return sum(mass.tokens for _, mass in self.layers)
+        return sum(mass.tokens for mass in self.layers.values())
 
     def __add__(self, other: Inspection) -> Inspection:
         return Inspection(
             self.counts + other.counts,
-            _sum_layers(self.layers, other.layers),
+            {name: self.layers.get(name, Mass()) + mass for name, mass in other.layers.items()} or self.layers,
             self.use + other.use,
             self.append_only + other.append_only,
             _either(self.billed, other.billed),
@@ -100,30 +100,16 @@ class Inspected(Struct, frozen=True):
     events: tuple[Event, ...] = ()
 
 
-class Summary(Struct, frozen=True):
-    """An inspection in the order and the length in which it is worth reading."""
-
-    tokens: int
-    counts: Counts
-    layers: dict[str, Mass]
-    tools: ToolSummary
-    append_only: AppendOnly
-    billed: Billed | None
-    legality: Legality | None
-    changes: tuple[Change, ...] = ()
-    """Requests that say something else than the one before."""
-
-
-def inspect_recording(recording: Recording, options: Options, *, check: bool = False) -> Inspected:
-    """What stands in a recorded session, and what it cost. ``check``: its requests against the wire's rules.
+def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool = False) -> Inspected:
+    """Inspect a recorded session and its cost. ``check``: its requests against the wire's rules.
 
     Raises UnknownName for a counter that does not exist.
     """
-    plan, events = plan_for(recording, options)
+    plan, events = plan_replay(recording, options)
     meter, messages = plan.settings.meter, recording.messages
     tools = ToolsSoFar(recording).at(len(messages))
     tools_tokens = meter.count_tools(tools)
-    calls = model_calls(messages)
+    calls = find_calls(messages)
     weights = [weigh(message, meter) for message in messages]
     tokens = [weight.tokens for weight in weights]
     carried = [len(calls) - bisect_right(calls, position) for position in range(len(messages))]
@@ -131,8 +117,8 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
     found = Inspection(
         counts=_counts(messages, calls),
         layers=_layers(weights, carried, schemas),
-        use=tool_use(recording, weights, carried=carried),
-        append_only=append_only(
+        use=find_tool_use(recording, weights, carried=carried),
+        append_only=bill_append_only(
             tokens,
             calls,
             plan=plan,
@@ -143,33 +129,26 @@ def inspect_recording(recording: Recording, options: Options, *, check: bool = F
                 for at, said in restated(recording).at.items()
             },
         ),
-        billed=billed(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
+        billed=sum_bills(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
-        changes=changes(recording),
+        changes=find_changes(recording),
     )
     return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
 
 
-def total(inspections: Sequence[Inspection]) -> Inspection:
+def add_up(inspections: Sequence[Inspection]) -> Inspection:
     """All of them added up; by halves, so that long lists are not copied once for each session."""
     if len(inspections) < 2:
         return inspections[0] if inspections else Inspection()
     middle = len(inspections) // 2
-    return total(inspections[:middle]) + total(inspections[middle:])
+    return add_up(inspections[:middle]) + add_up(inspections[middle:])
 
 
-def summarise(found: Inspection, *, top: int) -> Summary:
-    """What to read first. Of the results, the ``top`` largest are listed."""
-    return Summary(
-        tokens=found.tokens,
-        counts=found.counts,
-        layers=dict(found.layers),
-        tools=summarise_tools(found.use, top=top),
-        append_only=found.append_only,
-        billed=found.billed,
-        legality=found.legality,
-        changes=found.changes,
-    )
+def summarise(found: Inspection, *, top: int) -> dict[str, Any]:
+    """Put what to read first in order, for JSON. Of the results, the ``top`` largest are listed."""
+    tools = summarise_tools(found.use, top=top)
+    fields = (("tools", tools) if name == "use" else (name, value) for name, value in asdict(found).items())
+    return {"tokens": found.tokens, **dict(fields)}
 
 
 def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
@@ -187,21 +166,12 @@ def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
     )
 
 
-def _layers(weights: Sequence[Weight], carried: Sequence[int], schemas: Mass) -> tuple[tuple[str, Mass], ...]:
+def _layers(weights: Sequence[Weight], carried: Sequence[int], schemas: Mass) -> dict[str, Mass]:
     masses = dict.fromkeys(LAYERS, Mass()) | {"tools": schemas}
     for weight, calls_after in zip(weights, carried, strict=True):
         for layer, tokens in (*weight.layers, ("framing", weight.framing)):
             masses[layer] += Mass(1, tokens, tokens * calls_after)
-    return tuple(masses.items())
-
-
-def _sum_layers(
-    one: tuple[tuple[str, Mass], ...], other: tuple[tuple[str, Mass], ...]
-) -> tuple[tuple[str, Mass], ...]:
-    masses = dict(one)
-    for layer, mass in other:
-        masses[layer] = masses.get(layer, Mass()) + mass
-    return tuple(masses.items())
+    return masses
 
 
 def _either(one: A | None, other: A | None) -> A | None:
@@ -210,7 +180,7 @@ def _either(one: A | None, other: A | None) -> A | None:
     return one + other
 
 
-def _setting(recording: Recording, plan: Plan, options: Options, tools: tuple[Tool, ...]) -> Setting:
+def _setting(recording: Recording, plan: ReplayPlan, options: PlanOptions, tools: tuple[Tool, ...]) -> Setting:
     settings = plan.settings
     origin = "recorded" if recording.tools_recorded else "synthetic" if tools else "none"
     return Setting(

@@ -1,4 +1,4 @@
-"""What a message is made of, in tokens: words, arguments, reasoning, results, pictures, framing."""
+"""Tokens of a message by layer: words, arguments, reasoning, results, pictures, framing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ LAYERS: tuple[str, ...] = (
 those inside results too. ``other``: parts of types unknown here. ``framing``: what providers add around each
 message, and its name."""
 
+_LAYER_NAMES = {"tools": "tool schemas", "tool_calls": "tool calls, with arguments", "images": "images, documents"}
+"""What tables call the layers whose names do not say enough."""
+
 
 class Mass(Struct, frozen=True):
     """How much of something there is, and how much of it is sent."""
@@ -46,6 +49,11 @@ class Weight(Struct, frozen=True):
     framing: int
     layers: tuple[tuple[str, int], ...]
     """Layer and tokens of each part, then of the pictures inside results; adds up to ``sum(parts)``."""
+
+
+def name_layer(layer: str) -> str:
+    """Name a layer as tables do."""
+    return _LAYER_NAMES.get(layer, layer.replace("_", " "))
 
 
 def weigh(message: Message, meter: Meter) -> Weight:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.errors import IllegalRequest, Violation
-from lading.evaluate.recorded import Plan
+from lading.evaluate.recorded import ReplayPlan
 from lading.history.repair import Repair, Sanitizer
 from lading.history.view import View
 from lading.messages import Message, Tool
@@ -55,7 +55,7 @@ class Legality(Struct, frozen=True):
 
 
 def check_requests(
-    recording: Recording, plan: Plan, *, tools: tuple[Tool, ...], calls: Sequence[int], tokens: Sequence[int]
+    recording: Recording, plan: ReplayPlan, *, tools: tuple[Tool, ...], calls: Sequence[int], tokens: Sequence[int]
 ) -> Legality:
     """The check of every request of a recording; of the history as a whole where no model call is recorded.
 
@@ -64,27 +64,29 @@ def check_requests(
     """
     messages = recording.messages
     ends = list(calls) or [len(messages)]
-    found: dict[str, Broken] = {}
+    firsts: dict[str, Broken] = {}
+    requests: Counter[str] = Counter()
     places: set[tuple[str, str]] = set()
     illegal = 0
     for end, violations in zip(ends, _violations(messages, plan, tools, ends, tokens), strict=True):
         illegal += bool(violations)
+        requests.update({item.rule for item in violations})
+        places.update((item.rule, item.path) for item in violations)
         reply = recording.raw_indices[min(end, len(messages) - 1)]
-        by_rule = Counter(item.rule for item in violations)
         for item in violations:
-            if item.rule not in found:
-                found[item.rule] = Broken(item.rule, 0, 0, recording.id, reply, item.path, item.detail)
-        new = {(item.rule, item.path) for item in violations} - places
-        places |= new
-        for rule in by_rule:
-            fresh = sum(place[0] == rule for place in new)
-            found[rule] = _more(found[rule], requests=1, places=fresh)
+            firsts.setdefault(item.rule, Broken(item.rule, 0, 0, recording.id, reply, item.path, item.detail))
+    at = Counter(rule for rule, _ in places)
+    broken = (replace(item, requests=requests[rule], places=at[rule]) for rule, item in firsts.items())
     repairs = Counter(repair.rule for repair in _repairs(messages, plan, calls))
-    return Legality(len(ends), illegal, _ordered(found.values()), _counted(repairs.items()))
+    return Legality(len(ends), illegal, _ordered(broken), tuple(repairs.most_common()))
 
 
 def _violations(
-    messages: Sequence[Message], plan: Plan, tools: tuple[Tool, ...], ends: Sequence[int], tokens: Sequence[int]
+    messages: Sequence[Message],
+    plan: ReplayPlan,
+    tools: tuple[Tool, ...],
+    ends: Sequence[int],
+    tokens: Sequence[int],
 ) -> Iterator[list[Violation]]:
     """The violations of ``messages[:end]`` for each end, at the cost of what is new."""
     settings = plan.settings
@@ -102,7 +104,7 @@ def _violations(
         yield failed or request.violations()
 
 
-def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> Iterator[Repair]:
+def _repairs(messages: Sequence[Message], plan: ReplayPlan, calls: Sequence[int]) -> Iterator[Repair]:
     settings = plan.settings
     sanitizer = Sanitizer(needs_on(find_wire(settings.wire), settings.card))
     due = set(calls)
@@ -114,15 +116,12 @@ def _repairs(messages: Sequence[Message], plan: Plan, calls: Sequence[int]) -> I
         yield from sanitizer.admit(message).repairs
 
 
-def _more(item: Broken, *, requests: int, places: int) -> Broken:
-    return replace(item, requests=item.requests + requests, places=item.places + places)
-
-
 def _ordered(items: Iterable[Broken]) -> tuple[Broken, ...]:
     merged: dict[str, Broken] = {}
     for item in items:
-        first = merged.get(item.rule)
-        merged[item.rule] = _more(first, requests=item.requests, places=item.places) if first else item
+        first = merged.get(item.rule, replace(item, requests=0, places=0))
+        sums = {"requests": first.requests + item.requests, "places": first.places + item.places}
+        merged[item.rule] = replace(first, **sums)
     return tuple(sorted(merged.values(), key=lambda item: (-item.requests, item.rule)))
 
 

@@ -1,4 +1,4 @@
-"""How a recorded session is to be replayed: its model's card, then what the caller overrides."""
+"""Plan the replay of a recorded session: its model's card, then what the caller overrides."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from lading.compaction import DEFAULT, Strategy, strategy
 from lading.economics import Rates, rates_for
-from lading.evaluate.recorded import Plan
+from lading.evaluate.recorded import ReplayPlan
 from lading.events import Event
 from lading.messages import Template
 from lading.models.card import Card
@@ -17,8 +17,8 @@ from lading.sources import Recording
 from lading.wire import WIRES, find_wire
 
 
-class Options(Struct, frozen=True):
-    """What the caller overrides; None leaves it to the card or the recording."""
+class PlanOptions(Struct, frozen=True):
+    """The caller's overrides; None leaves it to the card or the recording."""
 
     model: str | None = None
     window_tokens: int | None = None
@@ -31,10 +31,10 @@ class Options(Struct, frozen=True):
     """Idle for longer by the recorded times, the cache is cold; None: always warm."""
     strict: bool = False
     restore: bool = False
-    """Offer the tool ``restore``; see ``Plan``."""
+    """Offer the tool ``restore``; see ``ReplayPlan``."""
 
 
-def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event, ...]]:
+def plan_replay(recording: Recording, options: PlanOptions) -> tuple[ReplayPlan, tuple[Event, ...]]:
     """The plan for one recording, and what its model's name gave rise to.
 
     The margin is 0: nothing is generated, so nothing may overrun. Raises InputError when the window leaves
@@ -63,7 +63,7 @@ def plan_for(recording: Recording, options: Options) -> tuple[Plan, tuple[Event,
     )
     template = _template(recording, card, wire_name, model)
     least = card.cache.min_prefix_tokens
-    return Plan(settings, template, min_prefix_tokens=least, restore=options.restore), events
+    return ReplayPlan(settings, template, min_prefix_tokens=least, restore=options.restore), events
 
 
 def _recorded_wire(recording: Recording) -> str:

@@ -1,4 +1,4 @@
-"""What a model's tokens cost in USD, as its card says."""
+"""Prices of a model's tokens in USD, from its card."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Price(Struct, frozen=True):
     """Of one output token."""
 
     def input(self, usage: Usage) -> float:
-        """What an input costs."""
+        """Price an input."""
         return usage.cost(self.rates) * self.base_usd
 
     def output(self, tokens: int) -> float:
-        """What an output costs."""
+        """Price an output."""
         return tokens * self.token_usd
 
     def rewriting(self, tokens: int) -> float:
-        """What tokens cost that are written to the cache again, beyond reading them there."""
+        """Price tokens that are written to the cache again, beyond reading them there."""
         return tokens * max(self.rates.write - self.rates.read, 0.0) * self.base_usd
 
 
-def price_of(card: Card, rates: Rates | None = None) -> Price | None:
+def find_price(card: Card, rates: Rates | None = None) -> Price | None:
     """The price of a model, for the time its cache lives by default; ``rates`` in place of the card's own. None
     where no price in USD is known."""
     prices = card.prices

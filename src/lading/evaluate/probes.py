@@ -14,8 +14,8 @@ from lading import jsonbytes
 from lading.addresses import name_from
 from lading.audit.text_search import message_strings
 from lading.errors import InputError
-from lading.evaluate.evidence import Scored, look_for, read_request, spaced, words
-from lading.evaluate.walks import Session, Step
+from lading.evaluate.evidence import Scored, collapse_spaces, look_for, read_request, split_words
+from lading.evaluate.walks import RecordedSession, WalkedCall
 
 
 class Quote(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Quote(Struct, frozen=True):
     message: Annotated[int, Meta(ge=-1)]
     """Its index in the session file, from 0; -1: system text outside the list of messages."""
     quote: str
-    """As it stands there; runs of white space count as one space."""
+    """Copied as it is there; runs of white space count as one space."""
 
 
 class Probe(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Probe(Struct, frozen=True):
     answer: str = ""
     importance: Annotated[int, Meta(ge=1, le=3)] = 2
     line: int = 0
-    """Where it stands in its file, from 1."""
+    """Where it is in its file, from 1."""
 
     @property
     def name(self) -> str:
@@ -48,10 +48,10 @@ class Probe(Struct, frozen=True):
         return name_from(self.session)
 
 
-class Asked:
+class SessionProbes:
     """The probes of one session, by call."""
 
-    def __init__(self, session: Session, probes: Iterable[Probe]) -> None:
+    def __init__(self, session: RecordedSession, probes: Iterable[Probe]) -> None:
         self._session = session
         self._replies = [session.recording.raw_indices[position] for position in session.raw_calls]
         self.calls: dict[int, list[Probe]] = {}
@@ -73,9 +73,9 @@ class Asked:
                     raise InputError(f"{path}:{probe.line}: {fault}")
 
     def scored(
-        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[Step]
+        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[WalkedCall]
     ) -> Iterator[Scored]:
-        """The probes of a call, scored in its request; without a request none stands.
+        """The probes of a call, scored in its request; without a request none is there.
 
         ``weight``: what each word counts. ``full``: each call with everything in its request.
         """
@@ -103,12 +103,12 @@ def read_probes(path: str) -> Iterator[Probe]:
 
 
 def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
-    if not words(item.quote):
+    if not split_words(item.quote):
         return f"The quote {item.quote!r} has no word to look for. Quote more."
     if item.message >= reply:
         text = f"Message {item.message} is not before the call, whose reply is message {reply}."
         return f"{text} Quote an earlier message, or ask at a later call."
-    quote = spaced(item.quote)
+    quote = collapse_spaces(item.quote)
     if quote in said.get(item.message, ""):
         return ""
     places = [index for index, text in said.items() if index < reply and quote in text]
@@ -116,10 +116,10 @@ def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
     return f"Message {item.message} does not hold the quote {item.quote[:80]!r}. {advice}"
 
 
-def _said(session: Session) -> dict[int, str]:
-    """What each message of the file says, arguments as they are and as they read, white space as one space."""
+def _said(session: RecordedSession) -> dict[int, str]:
+    """Read the text of each message of the file, arguments raw and decoded, white space as one space."""
     found: dict[int, str] = {}
     for message, index in zip(session.recording.messages, session.recording.raw_indices, strict=True):
         strings = (string for kind, string in message_strings(message) if kind != "reasoning")
-        found[index] = spaced("\n".join((found.get(index, ""), *strings)))
+        found[index] = collapse_spaces("\n".join((found.get(index, ""), *strings)))
     return found

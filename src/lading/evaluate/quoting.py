@@ -1,4 +1,4 @@
-"""What of a text is not quoted from a session, but written by whoever made the text."""
+"""Find the part of a text that is not quoted from a session."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import pairwise
 from lading.evaluate.value_recall import PIECE, Places, is_identifier
 
 LEAST_WORDS = 3
-"""A shorter run of words stands somewhere by chance."""
+"""A shorter run of words occurs somewhere by chance."""
 MOST_MARKS = 8
-"""So many punctuation marks may stand among the first words of a run."""
+"""So many punctuation marks may be among the first words of a run."""
 _LINE = re.compile(rf"^(?=(?:[^\w\n]*+\w++){{{LEAST_WORDS}}})", re.MULTILINE)
 """Starts a line with so many words. A shorter one is read with the line before."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -28,7 +28,7 @@ class Quotes:
         self._rest = cache(self._rest_of)
 
     def unquoted(self, text: str) -> str:
-        """The text without what stands verbatim in one message of the session, white space aside: runs of three
+        """The text without what is verbatim in one message of the session, white space aside: runs of three
         words or more, identifiers, paths and numbers."""
         starts = dict.fromkeys((0, *(line.start() for line in _LINE.finditer(text)), len(text)))
         return " ".join(filter(None, (self._rest(text[start:end]) for start, end in pairwise(starts))))
@@ -58,7 +58,7 @@ class Quotes:
         return max((self._length(position, words, at=at, least=least) for position in holding), default=0)
 
     def _length(self, position: int, words: Sequence[str], *, at: int, least: int) -> int:
-        """How many of the words from ``at`` on stand together in a message; 0 for fewer than ``least``."""
+        """How many of the words from ``at`` on are together in a message; 0 for fewer than ``least``."""
         text = self._tokens(position)
         run = f" {' '.join(words[at : at + least])} "
         place = text.find(run)

@@ -1,4 +1,4 @@
-"""What the walks of sessions add up to: the figures of one contestant at one window and one set of prices."""
+"""Add up walks of sessions: the figures of one contestant at one window and one set of prices."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.economics import Rates, Usage
-from lading.evaluate.evidence import Evidence, Scored, evidence_of
+from lading.evaluate.evidence import Evidence, Scored, sum_evidence
 from lading.evaluate.guards import Kept
 from lading.evaluate.tally import quantile
-from lading.evaluate.value_recall import Found
-from lading.evaluate.walks import Step
+from lading.evaluate.value_recall import RecalledValues
+from lading.evaluate.walks import WalkedCall
 
 HARMED = 1.03
 """A session that costs more than this times append-only was harmed."""
@@ -24,11 +24,11 @@ _SHOWN_INVENTED = 20
 class Judged(Struct, frozen=True):
     """One call as it was walked, without what it showed, and what was found in that."""
 
-    step: Step
+    step: WalkedCall
     full_tokens: int
     """Of the request with everything in it."""
     full_usage: Usage
-    found: Found
+    found: RecalledValues
     kept: Kept | None
     """None where there is no request."""
     scored: tuple[Scored, ...] = ()
@@ -80,7 +80,7 @@ class Cost(Struct, frozen=True):
     """Of the others."""
 
 
-class Edits(Struct, frozen=True):
+class EditCounts(Struct, frozen=True):
     """Edits that the window forced, and edits made to save. An arm makes none: it shows what it likes."""
 
     forced: int
@@ -104,7 +104,7 @@ class Recall(Struct, frozen=True):
 
 
 class GuardFigures(Struct, frozen=True):
-    """What was kept and broken. Runs and generated shares are over the calls of which the full history exceeds
+    """The guards, added up. Runs and generated shares are over the calls of which the full history exceeds
     the window; None where there is none."""
 
     head_whole: float | None
@@ -127,7 +127,7 @@ class GuardFigures(Struct, frozen=True):
     """Calls without a request."""
 
 
-class Standing(Struct, frozen=True):
+class ContestantScore(Struct, frozen=True):
     """The figures of one contestant at one window and one set of prices."""
 
     strategy: str
@@ -138,7 +138,7 @@ class Standing(Struct, frozen=True):
     """Calls of which the full history exceeds the window."""
     tokens: Tokens
     cost: Cost
-    edits: Edits
+    edits: EditCounts
     evidence: Evidence | None
     """None where no probe asks for any."""
     recall: Recall
@@ -147,23 +147,23 @@ class Standing(Struct, frozen=True):
     """Spent on deciding and building a request; a strategy's includes admission and the receipt."""
 
 
-def by_window(standings: Iterable[Standing]) -> list[list[Standing]]:
+def group_by_window(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
     """The standings at each window, in order."""
-    found: dict[int, list[Standing]] = {}
+    found: dict[int, list[ContestantScore]] = {}
     for item in standings:
         found.setdefault(item.window_tokens, []).append(item)
     return list(found.values())
 
 
-def by_strategy(standings: Iterable[Standing]) -> list[list[Standing]]:
+def group_by_strategy(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
     """The standings of each contestant, in order."""
-    found: dict[str, list[Standing]] = {}
+    found: dict[str, list[ContestantScore]] = {}
     for item in standings:
         found.setdefault(item.strategy, []).append(item)
     return list(found.values())
 
 
-def lapses(found: Standing) -> tuple[str, ...]:
+def find_lapses(found: ContestantScore) -> tuple[str, ...]:
     """Which guards a contestant does not hold, in words; with any, its cost is no figure to compare with."""
     guards, least = found.guards, LEAST_RUN_SHARE * found.window_tokens
     failed = {
@@ -177,24 +177,24 @@ def lapses(found: Standing) -> tuple[str, ...]:
     return tuple(name for name, is_so in failed.items() if is_so)
 
 
-def standing(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str]) -> Standing:
+def sum_scores(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str]) -> ContestantScore:
     """The figures over sessions; ``name``: the contestant, the window and the prices."""
     window = name[1]
     calls = [call for score in scores for call in score.judged]
     exceeding = [call for call in calls if call.full_tokens > window]
     tokens = sorted(call.step.tokens for call in calls if call.step.usage)
     seconds = sum(call.step.seconds for call in calls)
-    return Standing(
+    return ContestantScore(
         *name,
         calls=len(calls),
         exceeding_calls=len(exceeding),
         tokens=Tokens(_mean(tokens) or 0.0, quantile(tokens, 0.95), tokens[-1] if tokens else 0),
         cost=_cost(scores, rates),
-        edits=Edits(
+        edits=EditCounts(
             sum(call.step.forced_edits for call in calls), sum(call.step.voluntary_edits for call in calls)
         ),
-        evidence=evidence_of([item for call in calls for item in call.scored]),
-        recall=_recall(sum((call.found for call in exceeding), Found())),
+        evidence=sum_evidence([item for call in calls for item in call.scored]),
+        recall=_recall(sum((call.found for call in exceeding), RecalledValues())),
         guards=_guards(scores, exceeding, window),
         ms_per_call=1000 * seconds / len(calls) if calls else 0.0,
     )
@@ -226,7 +226,7 @@ def _ratio(cost: float, full: float) -> float:
     return cost / full if full else 1.0
 
 
-def _recall(found: Found) -> Recall:
+def _recall(found: RecalledValues) -> Recall:
     return Recall(
         values=found.values,
         far_values=found.far_values,

@@ -1,4 +1,4 @@
-"""What an arm of a comparison shows the model: one value for each recorded call, whoever decided it."""
+"""The requests of an arm of a comparison: one value for each recorded call, whoever decided it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Case(Struct, frozen=True):
     messages: tuple[Message, ...]
     """As recorded, mended at the border."""
     calls: tuple[int, ...]
-    """For each call how many first messages stood before it: call i may use ``messages[:calls[i]]``."""
+    """For each call how many first messages were before it: call i may use ``messages[:calls[i]]``."""
     room_tokens: int
     """What the messages of a request may count: window less reserve and tools."""
     window_tokens: int
@@ -24,10 +24,10 @@ class Case(Struct, frozen=True):
 
 
 class Showing(Struct, frozen=True):
-    """One request: what stood before it, and what is shown of it."""
+    """One request: what was before it, and what is shown of it."""
 
     upto: int
-    """How many first messages of the session stood before the call."""
+    """How many first messages of the session were before the call."""
     messages: tuple[Message, ...]
     """What the model sees, in order."""
     summary_read_tokens: int = 0

@@ -28,7 +28,7 @@ class Simulated(Struct, frozen=True):
     """Number of a call of the caller that got no reply and that this request makes again; 0: none."""
 
 
-class _Last(Struct, frozen=True):
+class _Billing(Struct, frozen=True):
     """The last of a series of requests. Until it is answered, the cache holds what it shares with those before."""
 
     tokens: int = 0
@@ -36,9 +36,9 @@ class _Last(Struct, frozen=True):
     cached: int = 0
     cached_s: float | None = None
 
-    def answered(self) -> _Last:
+    def answered(self) -> _Billing:
         """The same once it was answered."""
-        return _Last(self.tokens, self.at_s, self.tokens, later(self.at_s, self.cached_s))
+        return _Billing(self.tokens, self.at_s, self.tokens, later(self.at_s, self.cached_s))
 
 
 class SimulatedBills:
@@ -57,7 +57,7 @@ class SimulatedBills:
         """Entries that no request showed yet."""
         self._tools: dict[str, int] = {}
         """Tokens of each array of tools in full."""
-        self._request, self._call = _Last(), _Last()
+        self._request, self._call = _Billing(), _Billing()
         """The last request, and everything sent in place of the caller's last call."""
         self._called = 0
         """Number of the caller's last call, until it is answered."""
@@ -70,7 +70,7 @@ class SimulatedBills:
         """The bills of this request."""
         shown = [entry for entry in self._new if entry.index < manifest.seen.entries]
         self._new = self._new[len(shown) :]
-        added = lading_added(shown)
+        added = find_added(shown)
         self._added |= {entry.index: entry.tokens for entry in added}
         replies = {entry.index for entry in shown if entry.message.role == "assistant"}
         request = self._request.answered() if replies else self._request
@@ -90,14 +90,14 @@ class SimulatedBills:
         lost = max(request.tokens - cached - withdrawn, 0)
         if manifest.tool_detail == "full":
             self._tools[frame.tools] = tools
-        self._request = _Last(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
+        self._request = _Billing(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
         billed, is_unanswered = _bill(self._request, frame), manifest.place.call > 1 and not replies
         if is_own:
             return Simulated(billed, Usage(), is_unanswered)
         everything = sent - tools + self._removed + self._tools.get(frame.tools, tools) - sum(self._added.values())
         kept = 0 if is_first else call.cached if decided else max(call.cached - lost, 0)
         repeats, self._called = self._called, manifest.place.call
-        self._call = _Last(everything, at_s, min(kept, everything), call.cached_s)
+        self._call = _Billing(everything, at_s, min(kept, everything), call.cached_s)
         return Simulated(billed, _bill(self._call, frame), is_unanswered, repeats)
 
     def _withdrawn(self, manifest: Manifest) -> int:
@@ -110,14 +110,14 @@ class SimulatedBills:
         return sum(self._added.pop(index) for index in list(self._added) if index >= first)
 
 
-def lading_added(entries: Sequence[Entry]) -> list[Entry]:
+def find_added(entries: Sequence[Entry]) -> list[Entry]:
     """The entries that a history without Lading would not have: calls of ``restore`` alone, their answers, warnings
     of loop detection. A caller that answers ``restore`` itself has seen some of them."""
     answered = {result.call_id for entry in entries for result in entry.message.results if result.name == RESTORE}
     return [entry for entry in entries if entry.known_as == "" or _is_restoring(entry, answered)]
 
 
-def usage_of(tokens: int, cached: int, *, least: int) -> Usage:
+def bill_request(tokens: int, cached: int, *, least: int) -> Usage:
     """The bill of a request of so many tokens that shares ``cached`` of them with one before it; ``least``:
     the provider caches no shorter prefix."""
     if tokens < least:
@@ -136,7 +136,7 @@ def later(at_s: float | None, before_s: float | None) -> float | None:
     return max((time for time in (at_s, before_s) if time is not None), default=None)
 
 
-def _bill(last: _Last, frame: Frame) -> Usage:
+def _bill(last: _Billing, frame: Frame) -> Usage:
     idle_s = None if last.at_s is None or last.cached_s is None else last.at_s - last.cached_s
     cached = 0 if is_cold(idle_s=idle_s, ttl_s=frame.cache_ttl_s) else last.cached
-    return usage_of(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)
+    return bill_request(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)

@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.errors import SourceError
-from lading.evaluate.inspection import Inspected, Inspection, inspect_recording, total
-from lading.evaluate.plan import Options
+from lading.evaluate.inspection import Inspected, Inspection, add_up, inspect_recording
+from lading.evaluate.plan import PlanOptions
 from lading.sources import Problem, Recording, Usage, read
 from lading.sources.places import LogFile, Place
 
 
 class PlaceSummary(Struct, frozen=True):
-    """What a tool's logs come to."""
+    """The figures of a tool's logs."""
 
     tool: str
     format: str
@@ -27,7 +27,7 @@ class PlaceSummary(Struct, frozen=True):
     files: int
     size_bytes: int
     sessions: int | None
-    """None where that cannot be told."""
+    """None where that is unknown."""
     first_s: float | None
     last_s: float | None
     unreadable: tuple[str, ...]
@@ -48,7 +48,7 @@ class Surveyed(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def survey(place: Place, options: Options, *, check: bool = False) -> Iterator[Surveyed]:
+def survey(place: Place, options: PlanOptions, *, check: bool = False) -> Iterator[Surveyed]:
     """The logs of a place, each as soon as it is inspected; none where they are only listed.
 
     A file in which nothing can be read is a problem like any other. Raises UnknownName for a counter that does
@@ -74,7 +74,7 @@ def survey(place: Place, options: Options, *, check: bool = False) -> Iterator[S
 
 
 def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
-    """What the logs of a place come to, ``surveyed`` being what its survey gave."""
+    """Add up the logs of a place; ``surveyed``: what its survey gave."""
     with_sessions = [item for item in surveyed if item.sessions]
     sessions = [found.found for item in with_sessions for found in item.sessions]
     newest_s = max((file.modified_s for file in place.files), default=None)
@@ -88,7 +88,7 @@ def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
         first_s=min((item.first_s for item in with_sessions), default=None),
         last_s=max((item.last_s for item in with_sessions), default=None if place.format else newest_s),
         unreadable=place.unreadable,
-        found=total(sessions) if sessions else None,
+        found=add_up(sessions) if sessions else None,
     )
 
 

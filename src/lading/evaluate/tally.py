@@ -1,16 +1,17 @@
-"""What the calls of a replay add up to."""
+"""Add up the calls of a replay."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from lading.economics import OwnCalls, fieldwise
 from lading.errors import WindowExceeded
-from lading.evaluate.prices import Price
-from lading.evaluate.recorded import Call
+from lading.evaluate.prices import Price, find_price
+from lading.evaluate.recorded import ReplayedCall, ReplayPlan
 from lading.events import Repaired
 from lading.history.log import Edit
 from lading.request.manifest import Decision
@@ -27,7 +28,7 @@ class TypedError(Struct, frozen=True):
     text: str
 
 
-class Edits(Struct, frozen=True):
+class EditTotals(Struct, frozen=True):
     """Edits that the window forced, and edits made to save, apart."""
 
     forced: int
@@ -37,12 +38,12 @@ class Edits(Struct, frozen=True):
     voluntary_tokens: int
     """Removed beyond what the window demanded, by any edit."""
 
-    def __add__(self, other: Edits) -> Edits:
+    def __add__(self, other: EditTotals) -> EditTotals:
         return fieldwise(self, other)
 
 
 class Restore(Struct, frozen=True):
-    """What offering the tool ``restore`` costs; it answers nothing in a replay, as no model asks it."""
+    """The cost of offering the tool ``restore``; it answers nothing in a replay, as no model asks it."""
 
     requests: int
     """That offer it."""
@@ -63,7 +64,7 @@ class Tally(Struct, frozen=True):
     cost_ratio: float
     """Input cost, compaction's own model calls included, relative to everything sent; typed errors are charged
     alike in both."""
-    edits: Edits
+    edits: EditTotals
     repairs: dict[str, int]
     """How often each rule of ``lading.history.repair`` repaired a message."""
     violations: dict[str, int]
@@ -75,7 +76,29 @@ class Tally(Struct, frozen=True):
     """What compaction's own model calls took; None where there were none."""
 
 
-def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
+class StrategyTally(Struct, frozen=True):
+    """The figures of one strategy over all sessions."""
+
+    strategy: str
+    settings: dict[str, Any]
+    """What applied, where it was the same for all sessions; else the list of what applied."""
+    total: Tally
+    sessions: dict[str, Tally]
+
+
+def tally_strategy(
+    strategy: str, replays: Mapping[str, tuple[ReplayPlan, Sequence[ReplayedCall]]]
+) -> StrategyTally:
+    """Add up these calls, by session and over all. Sessions are priced each at its own model's price."""
+    plans = {session: plan for session, (plan, _) in replays.items()}
+    prices = _prices(plans)
+    priced = {session: [(call, prices[session]) for call in calls] for session, (_, calls) in replays.items()}
+    total = tally([pair for pairs in priced.values() for pair in pairs])
+    sessions = {session: tally(pairs) for session, pairs in priced.items()}
+    return StrategyTally(strategy, _settings(plans), total, sessions)
+
+
+def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
     """The figures of these calls, each at its session's price; all prices in one unit."""
     calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
@@ -94,7 +117,7 @@ def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
         tokens_peak=tokens[-1] if tokens else 0,
         append_only_share=sum(tokens) / full_tokens if full_tokens else 1.0,
         cost_ratio=billed / full if full else 1.0,
-        edits=edits_among(edits),
+        edits=count_edits(edits),
         repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
         violations=dict(Counter(rule for call in sent for rule in _rules(call))),
         typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
@@ -103,12 +126,12 @@ def tally(priced: Sequence[tuple[Call, Price]]) -> Tally:
     )
 
 
-def edits_among(edits: Sequence[Edit | Decision]) -> Edits:
+def count_edits(edits: Sequence[Edit | Decision]) -> EditTotals:
     """How many of these edits were forced, and how much they removed."""
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced_tokens = sum(edit.forced_tokens for edit in edits)
     forced = sum(edit.forced_tokens > 0 for edit in edits)
-    return Edits(forced, len(edits) - forced, forced_tokens, removed - forced_tokens)
+    return EditTotals(forced, len(edits) - forced, forced_tokens, removed - forced_tokens)
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:
@@ -116,7 +139,7 @@ def quantile(ordered: Sequence[int], share: float) -> int:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
 
 
-def saving(cost_ratio: float) -> str:
+def describe_saving(cost_ratio: float) -> str:
     """A cost in the form of a headline, such as ``62 % cheaper than everything sent``."""
     percent = 100 * abs(1 - cost_ratio)
     if percent < 0.05:
@@ -126,7 +149,7 @@ def saving(cost_ratio: float) -> str:
     return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
-def _restore(priced: Sequence[tuple[Call, Price]], billed: float) -> Restore | None:
+def _restore(priced: Sequence[tuple[ReplayedCall, Price]], billed: float) -> Restore | None:
     offering = [(call.restore, price) for call, price in priced if call.restore.tokens]
     if not offering:
         return None
@@ -135,10 +158,37 @@ def _restore(priced: Sequence[tuple[Call, Price]], billed: float) -> Restore | N
     return Restore(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
 
 
-def _rules(call: Call) -> set[str]:
+def _rules(call: ReplayedCall) -> set[str]:
     return {violation.rule for violation in call.pack.violations} if call.pack else set()
 
 
-def _typed_error(call: Call) -> TypedError:
+def _typed_error(call: ReplayedCall) -> TypedError:
     layer = call.error.layer if isinstance(call.error, WindowExceeded) else ""
     return TypedError(call.session, call.call, call.upto, type(call.error).__name__, layer, str(call.error))
+
+
+def _prices(plans: Mapping[str, ReplayPlan]) -> dict[str, Price]:
+    """The price of each session: in USD where all models have one, else relative to a base input token."""
+    rates = {session: plan.settings.rates for session, plan in plans.items()}
+    found = {session: find_price(plan.settings.card, rates[session]) for session, plan in plans.items()}
+    in_usd = {session: price for session, price in found.items() if price and price.base_usd > 0}
+    return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
+
+
+def _settings(plans: Mapping[str, ReplayPlan]) -> dict[str, Any]:
+    facts = [
+        {
+            "model": plan.settings.card.name,
+            "wire": plan.settings.wire,
+            "counter": plan.settings.meter.counter.name,
+            "multiplier": plan.settings.meter.multiplier,
+            "prices": f"{plan.settings.rates.read:g}/{plan.settings.rates.write:g}",
+            "window": plan.settings.budget.window_tokens,
+            "output_reserve": plan.settings.budget.output_reserve_tokens,
+            "margin": plan.settings.budget.margin_tokens,
+            "ttl_s": plan.settings.cache_ttl_s,
+        }
+        for plan in plans.values()
+    ]
+    values = {key: list(dict.fromkeys(fact[key] for fact in facts)) for key in (facts[0] if facts else ())}
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items()}

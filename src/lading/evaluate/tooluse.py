@@ -1,12 +1,14 @@
-"""What tools gave in a recorded session: each result with its size, kind and place, and what went wrong."""
+"""Tool calls and results of a recorded session: each result with its size, kind and place, and what went wrong."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from lading.economics import fieldwise
 from lading.evaluate.layers import Mass, Weight
@@ -22,19 +24,19 @@ NO_CALL = "(no call)"
 """Stands for the tool of a result that answers no call and bears no name."""
 
 
-class Place(Struct, frozen=True):
-    """Where something stands."""
+class Location(Struct, frozen=True):
+    """Where something is."""
 
     session: str
     message_index: int
-    """In the raw list of the file; -1 for what stands outside of it."""
+    """In the raw list of the file; -1 for what is outside of it."""
     tool: str
 
 
 class Result(Struct, frozen=True):
     """One tool result."""
 
-    place: Place
+    place: Location
     tokens: int
     sent_tokens: int
     """``tokens`` once for each later model call, as an append-only history sends it."""
@@ -48,10 +50,10 @@ class Result(Struct, frozen=True):
     """It answers a call with the name and arguments of an earlier one."""
 
 
-class Call(Struct, frozen=True):
+class MadeCall(Struct, frozen=True):
     """One tool call."""
 
-    place: Place
+    place: Location
     tokens: int
     sent_tokens: int
 
@@ -59,17 +61,17 @@ class Call(Struct, frozen=True):
 class ToolUse(Struct, frozen=True):
     """The calls and results of a session, and those of them that do not pair."""
 
-    calls: tuple[Call, ...] = ()
+    calls: tuple[MadeCall, ...] = ()
     results: tuple[Result, ...] = ()
-    unanswered: tuple[Place, ...] = ()
+    unanswered: tuple[Location, ...] = ()
     """Calls for which no result was recorded, though the session went on."""
-    open_calls: tuple[Place, ...] = ()
+    open_calls: tuple[Location, ...] = ()
     """Calls that were waiting for their result when the recording ended."""
-    orphans: tuple[Place, ...] = ()
+    orphans: tuple[Location, ...] = ()
     """Results without an open call of their id."""
-    duplicate_ids: tuple[Place, ...] = ()
+    duplicate_ids: tuple[Location, ...] = ()
     """Calls with an id that an earlier call has."""
-    empty: tuple[Place, ...] = ()
+    empty: tuple[Location, ...] = ()
     """Results that say nothing."""
 
     def __add__(self, other: ToolUse) -> ToolUse:
@@ -77,7 +79,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class ToolRow(Struct, frozen=True):
-    """What one tool, or one content type, takes."""
+    """The tokens of one tool, or of one content type."""
 
     name: str
     calls: Mass
@@ -97,23 +99,9 @@ class Repeats(Struct, frozen=True):
     either: Mass
 
 
-class ToolSummary(Struct, frozen=True):
-    """A tool use in the order in which it is worth reading."""
-
-    by_tool: tuple[ToolRow, ...]
-    by_content: tuple[ToolRow, ...]
-    largest_results: tuple[Result, ...]
-    repeats: Repeats
-    unanswered: tuple[Place, ...]
-    open_calls: tuple[Place, ...]
-    orphans: tuple[Place, ...]
-    duplicate_ids: tuple[Place, ...]
-    empty: tuple[Place, ...]
-
-
-def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
+def find_tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequence[int]) -> ToolUse:
     """The tool use of a recording. ``carried``: for each message, how many model calls come after it."""
-    walk = _Walk(recording.id)
+    walk = _Pairing(recording.id)
     for position, message in enumerate(recording.messages):
         index = recording.raw_indices[position]
         if message.role == "assistant" or not message.results:
@@ -129,13 +117,13 @@ def tool_use(recording: Recording, weights: Sequence[Weight], *, carried: Sequen
 class _Open(Struct, frozen=True):
     """A call that waits for its result."""
 
-    place: Place
+    place: Location
     number: int
     """From 1, in the order of the calls."""
     made_before: bool
 
 
-class _Walk:
+class _Pairing:
     """Pairs calls with results while a session is read once."""
 
     def __init__(self, session: str) -> None:
@@ -145,24 +133,23 @@ class _Walk:
         self._made: set[tuple[str, str]] = set()
         self._said: set[bytes] = set()
         self._waited = 0
-        self._calls: list[Call] = []
+        self._calls: list[MadeCall] = []
         self._results: list[Result] = []
-        self._unanswered: list[Place] = []
-        self._orphans: list[Place] = []
-        self._duplicates: list[Place] = []
-        self._empty: list[Place] = []
+        self._found: dict[str, list[Location]] = {
+            name: [] for name in ("unanswered", "orphans", "duplicate_ids", "empty")
+        }
 
     def goes_on(self) -> None:
         """A message comes that is no result: what is open now will hardly be answered."""
         self._waited = len(self._calls)
 
     def call(self, call: ToolCall, index: int, *, tokens: int, calls_after: int) -> None:
-        place = Place(self._session, index, printable(call.name))
-        self._calls.append(Call(place, tokens, tokens * calls_after))
+        place = Location(self._session, index, printable(call.name))
+        self._calls.append(MadeCall(place, tokens, tokens * calls_after))
         if call.id in self._ids:
-            self._duplicates.append(place)
+            self._found["duplicate_ids"].append(place)
         if call.id in self._open:
-            self._unanswered.append(self._open[call.id].place)
+            self._found["unanswered"].append(self._open[call.id].place)
         made = (call.name, call.arguments)
         self._open[call.id] = _Open(place, len(self._calls), made in self._made)
         self._ids.add(call.id)
@@ -171,12 +158,12 @@ class _Walk:
     def result(self, result: ToolResult, index: int, *, tokens: int, calls_after: int) -> None:
         answered = self._open.pop(result.call_id, None)
         name = answered.place.tool if answered else printable(result.name) or NO_CALL
-        place = Place(self._session, index, name)
+        place = Location(self._session, index, name)
         if answered is None:
-            self._orphans.append(place)
+            self._found["orphans"].append(place)
         kind = _kind(result)
         if kind == "empty":
-            self._empty.append(place)
+            self._found["empty"].append(place)
         said = _digest(result)
         self._results.append(
             Result(
@@ -193,53 +180,46 @@ class _Walk:
         self._said.add(said)
 
     def ended(self) -> ToolUse:
-        """What was found."""
-        left = [item.place for item in self._open.values() if item.number <= self._waited]
-        return ToolUse(
-            tuple(self._calls),
-            tuple(self._results),
-            tuple(sorted((*self._unanswered, *left), key=lambda place: place.message_index)),
-            tuple(item.place for item in self._open.values() if item.number > self._waited),
-            tuple(self._orphans),
-            tuple(self._duplicates),
-            tuple(self._empty),
-        )
+        """Return what was found."""
+        waiting = self._open.values()
+        self._found["unanswered"] += [item.place for item in waiting if item.number <= self._waited]
+        self._found["unanswered"].sort(key=lambda place: place.message_index)
+        still_open = tuple(item.place for item in waiting if item.number > self._waited)
+        found = {name: tuple(places) for name, places in self._found.items()}
+        return ToolUse(tuple(self._calls), tuple(self._results), open_calls=still_open, **found)
 
 
-def summarise_tools(use: ToolUse, *, top: int) -> ToolSummary:
-    """What to read first. Of the results, the ``top`` largest are listed."""
-    return ToolSummary(
-        by_tool=by_tool(use),
-        by_content=by_content(use),
-        largest_results=largest(use, top),
-        repeats=repeats(use),
-        unanswered=use.unanswered,
-        open_calls=use.open_calls,
-        orphans=use.orphans,
-        duplicate_ids=use.duplicate_ids,
-        empty=use.empty,
-    )
+def summarise_tools(use: ToolUse, *, top: int) -> dict[str, Any]:
+    """Put what to read first in order, for JSON. Of the results, the ``top`` largest are listed."""
+    fields = asdict(use)
+    return {
+        "by_tool": group_by_tool(use),
+        "by_content": group_by_content(use),
+        "largest_results": find_largest(use, top),
+        "repeats": find_repeats(use),
+        **{name: fields[name] for name in ("unanswered", "open_calls", "orphans", "duplicate_ids", "empty")},
+    }
 
 
-def by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
+def group_by_tool(use: ToolUse) -> tuple[ToolRow, ...]:
     """One row for each tool, the one with most tokens in calls and results first."""
-    made: dict[str, list[Call]] = {}
+    made: dict[str, list[MadeCall]] = {}
     for call in use.calls:
         made.setdefault(call.place.tool, []).append(call)
     return _rows(use, [result.place.tool for result in use.results], made)
 
 
-def by_content(use: ToolUse) -> tuple[ToolRow, ...]:
+def group_by_content(use: ToolUse) -> tuple[ToolRow, ...]:
     """One row for each content type, the one with most tokens first."""
     return _rows(use, [result.content_type for result in use.results], {})
 
 
-def largest(use: ToolUse, top: int) -> tuple[Result, ...]:
+def find_largest(use: ToolUse, top: int) -> tuple[Result, ...]:
     """The results with most tokens, in that order; equal ones as they came."""
     return tuple(sorted(use.results, key=lambda result: -result.tokens)[:top])
 
 
-def repeats(use: ToolUse) -> Repeats:
+def find_repeats(use: ToolUse) -> Repeats:
     """How much of the results was said or asked for before."""
     return Repeats(
         same_content=_mass(result for result in use.results if result.same_content),
@@ -260,7 +240,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[Call]]) -> tuple[ToolRow, ...]:
+def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[MadeCall]]) -> tuple[ToolRow, ...]:
     groups: dict[str, list[Result]] = {name: [] for name in made}
     for name, result in zip(names, use.results, strict=True):
         groups.setdefault(name, []).append(result)
@@ -270,7 +250,7 @@ def _rows(use: ToolUse, names: Sequence[str], made: Mapping[str, Sequence[Call]]
     return tuple(sorted(rows, key=lambda row: (-row.calls.tokens - row.results.tokens, row.name)))
 
 
-def _row(name: str, calls: Sequence[Call], results: Sequence[Result], everything: int) -> ToolRow:
+def _row(name: str, calls: Sequence[MadeCall], results: Sequence[Result], everything: int) -> ToolRow:
     asked, given = _mass(calls), _mass(results)
     return ToolRow(
         name=name,
@@ -283,7 +263,7 @@ def _row(name: str, calls: Sequence[Call], results: Sequence[Result], everything
     )
 
 
-def _mass(items: Iterable[Result | Call]) -> Mass:
+def _mass(items: Iterable[Result | MadeCall]) -> Mass:
     return sum((Mass(1, item.tokens, item.sent_tokens) for item in items), Mass())
 
 

@@ -1,8 +1,8 @@
-"""Whether the values that the recorded calls go on to use stand in the requests that were built for them.
+"""Whether the values that the recorded calls go on to use are in the requests that were built for them.
 
-A *value* of a call is an argument of the tool calls in its recorded reply that stood earlier in the session:
-the model cannot have known it but from there. It is *present* where it stands in the request at word
-boundaries, and *bound* where it stands with a plain word beside it that also stands beside it in its source, the
+A *value* of a call is an argument of the tool calls in its recorded reply that occurred earlier in the session:
+the model cannot have known it but from there. It is *present* where it occurs in the request at word
+boundaries, and *bound* where it occurs with a plain word beside it that is also beside it in its source, the
 messages before the call that hold it. A bare list of identifiers makes values present, not bound.
 """
 
@@ -25,7 +25,7 @@ from lading.evaluate.columns import Columns
 from lading.messages import File, Message, Opaque, Part, Text, ToolCall, ToolResult
 
 LEAST_CHARS, MOST_CHARS = 4, 64
-"""A shorter string stands everywhere by chance, a longer one is looked at in pieces."""
+"""A shorter string occurs everywhere by chance, a longer one is looked at in pieces."""
 LEAST_DIGITS = 3
 """Of a number, sign and point counted."""
 NEAR_CHARS = 80
@@ -33,7 +33,7 @@ NEAR_CHARS = 80
 FAR_MESSAGES = 4
 """A value last seen farther back is far."""
 MOST_PLACES = 1_000
-"""In one message: a value that stands there more often is looked at in the first ones."""
+"""In one message: a value that is there more often is looked at in the first ones."""
 
 _RUN = re.compile(r"\w+")
 PIECE = re.compile(r"\w+(?:[./-]\w+)*")
@@ -43,8 +43,8 @@ _NOTHING: frozenset[str] = frozenset()
 _KEY = re.compile(r"""\w+(?=["']?\s?[:=])""")
 
 
-class Source(NamedTuple):
-    """What stood beside a value where it was seen."""
+class Neighbours(NamedTuple):
+    """The words and keys beside a value where it was seen."""
 
     words: frozenset[str]
     """Plain words, case folded."""
@@ -52,13 +52,13 @@ class Source(NamedTuple):
     """Names before a colon or equals sign; the header of a column may take their place."""
 
 
-class Seen(NamedTuple):
-    """Where a value stands before a position."""
+class Sighting(NamedTuple):
+    """Where a value is before a position."""
 
     last: int
     """The last message that holds it."""
-    source: Source
-    """What stands beside it in all messages that hold it."""
+    source: Neighbours
+    """What is beside it in all messages that hold it."""
 
 
 class Value(Struct, frozen=True):
@@ -67,10 +67,10 @@ class Value(Struct, frozen=True):
     text: str
     is_far: bool
     """Last seen more than 4 messages back, and not in the head: the messages before the first assistant's."""
-    source: Source
+    source: Neighbours
 
 
-class Found(Struct, frozen=True):
+class RecalledValues(Struct, frozen=True):
     """How many of the values of some calls are there, and in how many calls (steps) all far ones are bound."""
 
     values: int = 0
@@ -86,35 +86,35 @@ class Found(Struct, frozen=True):
     """Calls that use a far value."""
     far_bound_steps: int = 0
 
-    def __add__(self, other: Found) -> Found:
+    def __add__(self, other: RecalledValues) -> RecalledValues:
         return fieldwise(self, other)
 
 
 class Texts:
-    """What messages say, each read once: messages that did not change come back as the same object."""
+    """The texts of messages, each read once: messages that did not change come back as the same object."""
 
     def __init__(self) -> None:
-        self._read: dict[int, _Read] = {}
+        self._read: dict[int, _MessageText] = {}
 
-    def holding(self, value: str, messages: Sequence[Message]) -> Iterator[_Read]:
+    def holding(self, value: str, messages: Sequence[Message]) -> Iterator[_MessageText]:
         """The messages that hold the value at word boundaries, the last one first."""
         run = max(_RUN.findall(value), key=len, default="")
         for message in reversed(messages):
             read = self.of(message)
-            # A run of word characters inside a value is a whole one wherever the value stands at boundaries.
+            # A run of word characters inside a value is a whole one wherever the value is at boundaries.
             if run in read.runs and read.spans(value):
                 yield read
 
-    def of(self, message: Message) -> _Read:
-        """What a message says."""
+    def of(self, message: Message) -> _MessageText:
+        """Return the text of a message."""
         read = self._read.get(id(message))
         if read is None:
-            read = self._read[id(message)] = _Read(message)
+            read = self._read[id(message)] = _MessageText(message)
         return read
 
 
-class _Read:
-    """One message as text, and what stands beside the values looked for in it."""
+class _MessageText:
+    """One message as text, and what is beside the values looked for in it."""
 
     def __init__(self, message: Message) -> None:
         # Kept, so that no other message gets its identity.
@@ -122,7 +122,7 @@ class _Read:
         self.text = "\n".join(_texts(message.parts))
         self.runs = frozenset(_RUN.findall(self.text))
         self._spans: dict[str, list[tuple[int, int]]] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Neighbours] = {}
         self._headers: dict[str, frozenset[str]] = {}
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._columns: Columns | None = None
@@ -136,23 +136,23 @@ class _Read:
         return self._places[place]
 
     def spans(self, value: str) -> list[tuple[int, int]]:
-        """Where the value stands at word boundaries; the first thousand places."""
+        """Where the value is at word boundaries; the first thousand places."""
         if value not in self._spans:
             self._spans[value] = list(islice(_spans(value, self.text), MOST_PLACES))
         return self._spans[value]
 
-    def beside(self, value: str) -> Source:
-        """What stands beside the value, all its places taken together, and what heads its columns."""
+    def beside(self, value: str) -> Neighbours:
+        """Collect what is beside the value, all its places taken together, and the headers of its columns."""
         if value not in self._sources:
             near = [self._near(*span) for span in self.spans(value)]
             words = {word for source in near for word in source.words}
             headed = {word for header in self.headers(value) for word in _plain_words(header)}
             keys = frozenset(key for source in near for key in source.keys)
-            self._sources[value] = Source(frozenset(words | headed) - {value.casefold()}, keys)
+            self._sources[value] = Neighbours(frozenset(words | headed) - {value.casefold()}, keys)
         return self._sources[value]
 
     def headers(self, value: str) -> frozenset[str]:
-        """Headers of the columns that the value stands in, case folded."""
+        """Headers of the columns that the value is in, case folded."""
         if value not in self._headers:
             self._columns = self._columns or Columns(self.text)
             found = (self._columns.header(start) for start, _ in self.spans(value))
@@ -160,32 +160,32 @@ class _Read:
         return self._headers[value]
 
     def binds(self, value: Value) -> bool:
-        """Whether the value, which stands here, stands here with something that was beside it in its source."""
+        """Tell whether the value is here beside something that was beside it in its source."""
         words, keys = value.source
         if not words or not words.isdisjoint(self.beside(value.text).words):
             return True
         return not keys.isdisjoint(name for header in self.headers(value.text) for name in header.split())
 
-    def _near(self, start: int, end: int) -> Source:
+    def _near(self, start: int, end: int) -> Neighbours:
         words: set[str] = set()
         keys: set[str] = set()
         for first, last in ((max(start - NEAR_CHARS, 0), start), (end, end + NEAR_CHARS)):
             words.update(_plain_words(self.text, first, last))
             keys.update(match[0].casefold() for match in _KEY.finditer(self.text, first, last))
-        return Source(frozenset(words), frozenset(keys))
+        return Neighbours(frozenset(words), frozenset(keys))
 
 
 class Places:
-    """Where values stand in a session of which nothing is left out."""
+    """Where values are in a session of which nothing is left out."""
 
     def __init__(self, messages: Sequence[Message], *, texts: Texts) -> None:
         self.messages = messages
         self.head = next((at for at, message in enumerate(messages) if message.role == "assistant"), len(messages))
-        """How many messages stand before the first of the assistant."""
+        """How many messages are before the first of the assistant."""
         self._texts = texts
         self._holding: dict[str, list[int]] = {}
         self._firsts: dict[str, int | None] = {}
-        self._seen: dict[str, tuple[int, Seen | None]] = {}
+        self._seen: dict[str, tuple[int, Sighting | None]] = {}
         for position, message in enumerate(messages):
             for run in texts.of(message).runs:
                 self._holding.setdefault(run, []).append(position)
@@ -202,10 +202,10 @@ class Places:
         return (at for at in fewest if words <= self._texts.of(self.messages[at]).runs)
 
     def text(self, position: int) -> str:
-        """What a message says."""
+        """Return the text of a message."""
         return self._texts.of(self.messages[position]).text
 
-    def seen(self, value: str, *, before: int) -> Seen | None:
+    def seen(self, value: str, *, before: int) -> Sighting | None:
         """Where the messages before a position hold the value; None where none does. Asked with rising
         positions, it looks at each message once."""
         likely = self._likely(value)
@@ -216,7 +216,7 @@ class Places:
         for at in self._held(value, likely[done:end]):
             beside = self._texts.of(self.messages[at]).beside(value)
             words, keys = seen.source if seen else (_NOTHING, _NOTHING)
-            seen = Seen(at, Source(words | beside.words, keys | beside.keys))
+            seen = Sighting(at, Neighbours(words | beside.words, keys | beside.keys))
         self._seen[value] = end, seen
         return seen
 
@@ -227,11 +227,11 @@ class Places:
         return (at for at in positions if self._texts.of(self.messages[at]).spans(value))
 
 
-def values_of(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts) -> Iterator[tuple[Value, ...]]:
+def find_values(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts) -> Iterator[tuple[Value, ...]]:
     """The values of each call, in the order in which the reply uses them, each once.
 
     ``messages``: the session as it is shown when nothing is left out. ``calls``: the positions of the
-    replies, rising; what stands before one could be known.
+    replies, rising; what is before one could be known.
     """
     places = Places(messages, texts=texts)
     for call in calls:
@@ -242,12 +242,12 @@ def values_of(messages: Sequence[Message], calls: Sequence[int], *, texts: Texts
 
 def look_for(
     values: Iterable[Value], shown: Sequence[Message], *, texts: Texts, reachable: Sequence[Message] = ()
-) -> Found:
-    """Which of the values stand in a request that shows these messages.
+) -> RecalledValues:
+    """Which of the values are in a request that shows these messages.
 
-    ``reachable``: what the addresses in it lead to (``reached``).
+    ``reachable``: what the addresses in it lead to (``follow_addresses``).
     """
-    found = Found()
+    found = RecalledValues()
     for value in values:
         present = bound = False
         for read in texts.holding(value.text, shown):
@@ -256,16 +256,18 @@ def look_for(
                 break
         available = present or any(True for _ in texts.holding(value.text, reachable))
         counts = (1, int(present), int(bound), int(available))
-        found += Found(*counts, *counts) if value.is_far else Found(*counts)
+        found += RecalledValues(*counts, *counts) if value.is_far else RecalledValues(*counts)
     bound_whole = 0 < found.far_values == found.far_bound
     return replace(found, far_steps=int(found.far_values > 0), far_bound_steps=int(bound_whole))
 
 
-def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Texts, place: str) -> list[Message]:
+def follow_addresses(
+    shown: Iterable[Message], entries: Sequence[Message], *, texts: Texts, place: str
+) -> list[Message]:
     """The messages of the log that addresses in the request lead to, each once, in order.
 
     ``place``: the session as addresses name it, ``tenant/session``; relative addresses are its own. One call of
-    the tool ``restore`` brings at most 2,000 tokens of what stands at one of them.
+    the tool ``restore`` brings at most 2,000 tokens of what is at one of them.
     """
     found: list[Message] = []
     done = 0
@@ -275,7 +277,7 @@ def reached(shown: Iterable[Message], entries: Sequence[Message], *, texts: Text
     return found
 
 
-def identifiers(text: str) -> Iterator[str]:
+def find_identifiers(text: str) -> Iterator[str]:
     """The pieces of a text that look like identifiers, paths or numbers, 4 to 64 characters long."""
     return filter(is_identifier, PIECE.findall(text))
 
@@ -307,7 +309,7 @@ def _arguments(call: ToolCall) -> Iterator[str]:
 
 def _values_in(text: str) -> Iterator[str]:
     if len(text) > MOST_CHARS or any(map(str.isspace, text)):
-        yield from identifiers(text)
+        yield from find_identifiers(text)
     elif len(text) >= LEAST_CHARS and _RUN.search(text):
         yield text
 
@@ -320,7 +322,7 @@ def _parsed(arguments: str) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """What a JSON value holds that is no list and no object, in order, with the keys that lead to it."""
+    """Yield what a JSON value holds that is no list and no object, in order, with the keys that lead to it."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         keys, item = waiting.pop()
@@ -334,7 +336,7 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _texts(parts: Iterable[Part]) -> Iterator[str]:
-    """What the parts say to the model; reasoning is not among it, as providers leave out old reasoning."""
+    """Yield the texts of parts that the model reads; providers leave out old reasoning."""
     for part in parts:
         match part:
             case Text():
@@ -366,12 +368,12 @@ def _spans(value: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_word(text: str, border: int) -> bool:
-    """Whether word characters stand on both sides of a border between two characters."""
+    """Whether word characters are on both sides of a border between two characters."""
     return 0 < border < len(text) and _RUN.fullmatch(text, border - 1, border + 1) is not None
 
 
 def _plain_words(text: str, first: int = 0, last: int | None = None) -> Iterator[str]:
-    """The plain words that stand whole between two places, case folded."""
+    """The plain words that are whole between two places, case folded."""
     last = len(text) if last is None else last
     # Two characters more, so that a word which goes on behind the border is seen to.
     for match in _WORD.finditer(text, first, last + 2):

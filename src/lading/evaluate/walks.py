@@ -14,7 +14,7 @@ from lading.compaction import Strategy
 from lading.economics import Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
-from lading.evaluate.recorded import Plan
+from lading.evaluate.recorded import ReplayPlan, feed, find_calls
 from lading.evaluate.showings import Case, Showing
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS, Edit
@@ -35,7 +35,7 @@ Clock = Callable[[], float]
 
 
 class Own(Struct, frozen=True):
-    """What a request's own model call, a summary, takes."""
+    """The tokens of a request's own model call, a summary."""
 
     read_tokens: int = 0
     fresh_tokens: int = 0
@@ -46,7 +46,7 @@ class Own(Struct, frozen=True):
         return self.read_tokens * rates.read + self.fresh_tokens + self.output_tokens * OUTPUT_RATE
 
 
-class Step(Struct, frozen=True):
+class WalkedCall(Struct, frozen=True):
     """One call of a walk."""
 
     shown: Sequence[Message]
@@ -68,12 +68,12 @@ class Step(Struct, frozen=True):
     """Of the request; of an arm's where it is asked for."""
 
 
-class Session(Struct, frozen=True):
+class RecordedSession(Struct, frozen=True):
     """A recorded session as it is walked. Calls are the recorded replies after the first user message."""
 
     name: str
     recording: Recording
-    plan: Plan
+    plan: ReplayPlan
     messages: tuple[Message, ...]
     """As recorded, mended at the border."""
     calls: tuple[int, ...]
@@ -89,26 +89,26 @@ class Session(Struct, frozen=True):
         return times[self.raw_calls[call]] if times else None
 
 
-def session_of(recording: Recording, plan: Plan, *, name: str) -> Session:
+def prepare(recording: Recording, plan: ReplayPlan, *, name: str) -> RecordedSession:
     """The session of a recording. Raises IllegalRequest for a number that JSON cannot carry."""
     settings = plan.settings
     history = History(needs_on(find_wire(settings.wire), settings.card), lambda _message: 0)
     so_far = ToolsSoFar(recording)
     calls: list[int] = []
-    raw_calls: list[int] = []
-    had_user = False
+    raw_calls = find_calls(recording.messages)
+    due = set(raw_calls)
     for position, message in enumerate(recording.messages):
-        if message.role == "assistant" and had_user:
+        if position in due:
             history.commit(history.plan(call=len(calls) + 1, fields=plan.template))
             calls.append(len(history.view))
-            raw_calls.append(position)
-        had_user = had_user or message.role == "user"
         history.append(message, call=len(calls) + 1)
     tools = tuple(so_far.at(position) for position in raw_calls)
-    return Session(name, recording, plan, tuple(history.view.messages), tuple(calls), tuple(raw_calls), tools)
+    return RecordedSession(
+        name, recording, plan, tuple(history.view.messages), tuple(calls), tuple(raw_calls), tools
+    )
 
 
-def count_in(session: Session) -> Callable[[Message], int]:
+def make_counter(session: RecordedSession) -> Callable[[Message], int]:
     """A function that counts a message as the session's wire will write it; what it counted once it knows."""
     settings = session.plan.settings
     count = counter_on(find_wire(settings.wire), card=settings.card, meter=settings.meter)
@@ -123,32 +123,28 @@ def count_in(session: Session) -> Callable[[Message], int]:
     return counted
 
 
-def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, clock: Clock) -> Iterator[Step]:
+def walk_strategy(
+    session: RecordedSession, strategy: str | Strategy, *, rates: Rates, clock: Clock
+) -> Iterator[WalkedCall]:
     """The calls as the engine answers them with this strategy at these rates."""
     plan = session.plan
     settings = replace(plan.settings, session=session.name, strategy=strategy, rates=rates)
-    line, cache, done = Engine(settings), plan.cache(), 0
-    changes, firsts = restated(session.recording).at, dict[int, Message]()
-    for call, position in enumerate(session.raw_calls):
-        at_s, edits_before = session.at_s(call), len(line.history.edits)
-        started = clock()
-        for entry in range(done, position + 1):
-            for first, message in changes.pop(entry, ()):
-                line.restate(first, message)
-                firsts[id(message)] = session.recording.messages[first]
-            if entry < position:
-                times = session.recording.times_s
-                line.append([session.recording.messages[entry]], at_s=times[entry] if times else None)
-        done = position
+    line, cache = Engine(settings), plan.cache()
+    changes = (change for said in restated(session.recording).at.values() for change in said)
+    firsts = {id(message): session.recording.messages[first] for first, message in changes}
+    fed = feed(session.recording, line)
+    for tools in session.tools:
+        edits_before, started = len(line.history.edits), clock()
+        _, at_s = next(fed)
         try:
-            pack = line.pack(tools=session.tools[call], template=plan.template, at_s=at_s)
+            pack = line.pack(tools=tools, template=plan.template, at_s=at_s)
         except PackError:
-            yield Step((), 0, None, seconds=clock() - started)
+            yield WalkedCall((), 0, None, seconds=clock() - started)
             continue
         seconds = clock() - started
         edits = [edit for edit in line.history.edits[edits_before:] if edit.kind not in NO_COMPACTIONS]
         forced = sum(edit.forced_tokens > 0 for edit in edits)
-        yield Step(
+        yield WalkedCall(
             [firsts.get(id(message), message) for message in line.history.view.messages],
             pack.tokens,
             cache.bill(pack.chain, pack.ends, at_s=at_s),
@@ -162,17 +158,17 @@ def walk_strategy(session: Session, strategy: str | Strategy, *, rates: Rates, c
 
 
 def walk_arm(
-    session: Session,
+    session: RecordedSession,
     show: Callable[[Case], Iterator[Showing]],
     *,
     count: Callable[[Message], int],
     clock: Clock,
     bodies: Container[int] = (),
-) -> Iterator[Step]:
+) -> Iterator[WalkedCall]:
     """The calls as an arm answers them: encoded, checked, billed. ``bodies``: calls, from 0, that need a body."""
     plan = session.plan
     builder, cache = _Builder(session, count), plan.cache()
-    showings = show(case_of(session, count=count))
+    showings = show(make_case(session, count=count))
     for call in range(len(session.calls)):
         started = clock()
         showing = next(showings, None)
@@ -182,7 +178,7 @@ def walk_arm(
             )
         request = builder.request(showing.messages, call)
         seconds = clock() - started
-        yield Step(
+        yield WalkedCall(
             showing.messages,
             request.ends[-1],
             cache.bill(request.prompt, request.ends, at_s=session.at_s(call)),
@@ -193,7 +189,7 @@ def walk_arm(
         )
 
 
-def case_of(session: Session, *, count: Callable[[Message], int]) -> Case:
+def make_case(session: RecordedSession, *, count: Callable[[Message], int]) -> Case:
     """The session as an arm takes it: the tools of its last call are there from the first."""
     settings = session.plan.settings
     tools = settings.meter.count_tools(session.tools[-1]) if session.tools else 0
@@ -214,7 +210,7 @@ def everything(case: Case) -> Iterator[Showing]:
 class _Builder:
     """The requests of an arm, each built from what it shares with the one before."""
 
-    def __init__(self, session: Session, count: Callable[[Message], int]) -> None:
+    def __init__(self, session: RecordedSession, count: Callable[[Message], int]) -> None:
         settings = session.plan.settings
         self._session, self._count = session, count
         self._request = Request(find_wire(settings.wire), settings.card, strict=settings.strict)

@@ -9,9 +9,9 @@ from msgspec.structs import astuple, replace
 
 from lading.economics import Usage
 from lading.errors import LadingError, StoreFormatError, TamperedError
-from lading.evaluate.prices import Price, price_of
+from lading.evaluate.prices import Price, find_price
 from lading.evaluate.simulated import SimulatedBills, later
-from lading.evaluate.tally import Edits, edits_among
+from lading.evaluate.tally import EditTotals, count_edits
 from lading.history.log import NO_COMPACTIONS, Entry, Reported
 from lading.request.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
@@ -47,7 +47,7 @@ class SeenCall(Struct, frozen=True):
 
 
 class Costs(Struct, frozen=True):
-    """What the calls so far cost. USD are of calls of models with a known price, and None when no call was.
+    """The cost of the calls so far. USD are of calls of models with a known price, and None when no call was.
 
     ``append_only`` is of the caller's calls alone. Requests without a reply are left out, but the newest.
     """
@@ -111,7 +111,7 @@ class Watched(Struct, frozen=True):
     """Name of the card; empty before the first call."""
     window_tokens: int = 0
     costs: Costs = Costs()
-    edits: Edits = Edits(0, 0, 0, 0)
+    edits: EditTotals = EditTotals(0, 0, 0, 0)
     last_edit: tuple[int, Decision] | None = None
     """The newest edit, and the call it was decided at."""
     count_error: float | None = None
@@ -125,7 +125,7 @@ class Watched(Struct, frozen=True):
 NEWEST = 50
 """How many of the newest calls are kept."""
 _ERRORS = 500
-"""Of how many of the newest calls the counting error is told."""
+"""The counting error is of that many of the newest calls."""
 
 
 class SessionWatch:
@@ -146,7 +146,7 @@ class SessionWatch:
     def look(self) -> bool:
         """Take in what was stored since the last look; whether there was anything.
 
-        Raises StoreError, TamperedError and StoreFormatError; what was taken in before stands, and the next look
+        Raises StoreError, TamperedError and StoreFormatError; what was taken in before is kept, and the next look
         tries again from there.
         """
         before, name = self.seen, (self.seen.tenant, self.seen.session)
@@ -201,7 +201,7 @@ class SessionWatch:
     def _add(self, manifest: Manifest) -> None:
         if manifest.frame is not None:
             self._frame = manifest.frame
-            self._price = price_of(manifest.frame.card, manifest.frame.rates)
+            self._price = find_price(manifest.frame.card, manifest.frame.rates)
         frame, seen = self._frame, self.seen
         if frame is None:
             raise TamperedError("The session's first manifest is not a keyframe; run lading verify for details.")
@@ -238,7 +238,7 @@ class SessionWatch:
             model=frame.card.name,
             window_tokens=frame.budget.window_tokens,
             costs=self._settled + self._sent + self._everything,
-            edits=seen.edits + edits_among(decided),
+            edits=seen.edits + count_edits(decided),
             last_edit=(call.call, decided[-1]) if decided else seen.last_edit,
             last_at_s=later(seen.last_at_s, at_s),
             newest=(*newest, call)[-NEWEST:],

@@ -1,6 +1,6 @@
 """The page of a comparison: cost against what is kept, as a chart for each window, and the tables.
 
-One HTML file without any program. What names and sessions say stands in it escaped; a content security policy
+One HTML file without any program. What names and sessions say is in it escaped; a content security policy
 allows nothing but the style written here, by its digest.
 """
 
@@ -10,9 +10,9 @@ import html
 import math
 from collections.abc import Sequence
 
-from lading.evaluate.scores import Standing, by_strategy, by_window, lapses
-from lading.report.comparison_tables import WindowTable, evidence_tables, window_tables
-from lading.report.page import asset, filled, joined, policy_source
+from lading.evaluate.scores import ContestantScore, find_lapses, group_by_strategy, group_by_window
+from lading.report.comparison_tables import WindowTable, make_evidence_tables, make_window_tables
+from lading.report.page import digest_source, fill, join_assets, read_asset
 
 WIDTH, HEIGHT = 640, 300
 """Of a chart, in its own units."""
@@ -22,22 +22,22 @@ _NAME, _LINE = 130, 12
 """Room for the name beside a point."""
 _CHEAPEST = 0.001
 _COSTS = tuple(step * 10.0**power for power in range(-3, 4) for step in (1, 1.5, 2, 3, 5, 7))
-"""Where lines stand for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
+"""Where grid lines are for costs, which are drawn by their logarithm: half as much is as far as twice as much."""
 
 
-def comparison_page(standings: Sequence[Standing], facts: str) -> bytes:
+def render_comparison(standings: Sequence[ContestantScore], facts: str) -> bytes:
     """The page, in UTF-8. ``facts``: what applied, in words."""
-    style = joined(("page", "comparison"), "css")
-    charts = map(_chart, by_window(standings))
-    tables = list(window_tables(standings))
-    sections = "".join(map(_section, tables, charts, evidence_tables(standings))) + _meanings(tables)
+    style = join_assets(("page", "comparison"), "css")
+    charts = map(_chart, group_by_window(standings))
+    tables = list(make_window_tables(standings))
+    sections = "".join(map(_section, tables, charts, make_evidence_tables(standings))) + _meanings(tables)
     pieces = {
-        "policy": f"default-src 'none'; style-src '{policy_source(style)}'; base-uri 'none'; form-action 'none'",
+        "policy": f"default-src 'none'; style-src '{digest_source(style)}'; base-uri 'none'; form-action 'none'",
         "style": style,
         "facts": html.escape(facts),
         "sections": sections,
     }
-    return filled(asset("comparison.html"), pieces)
+    return fill(read_asset("comparison.html"), pieces)
 
 
 def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
@@ -49,7 +49,7 @@ def _section(table: WindowTable, chart: str, evidence: WindowTable) -> str:
 
 
 def _table(first: str, table: WindowTable, part: slice) -> str:
-    """Some columns of a table; words stand below the name, where they have room."""
+    """Some columns of a table; words are below the name, where they have room."""
     columns = table.columns[part]
     heads = "".join(
         f'<th class="n{" minor" * of.is_minor}" title="{html.escape(of.meaning)}">{html.escape(of.title)}</th>'
@@ -74,11 +74,11 @@ def _meanings(tables: Sequence[WindowTable]) -> str:
     return f'<section><h2>Columns</h2><dl class="meanings">{"".join(terms)}</dl></section>'
 
 
-def _chart(standings: Sequence[Standing]) -> str:
+def _chart(standings: Sequence[ContestantScore]) -> str:
     """Cost to the right, what is kept upward, at the first prices."""
     known = [
         (item, kept)
-        for item, *_ in by_strategy(standings)
+        for item, *_ in group_by_strategy(standings)
         if (kept := item.evidence.overall.stands if item.evidence else item.recall.far_bound) is not None
     ]
     if not known:
@@ -118,13 +118,13 @@ def _axes(scale: tuple[float, float], lowest: float, said: str) -> str:
 
 
 def _near(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> int:
-    """How many points stand so near that their names would stand on each other."""
+    """Count the points so near that their names would overlap."""
     return sum(abs(place[0] - x) < _NAME and abs(place[1] - y) < _LINE for x, y in others)
 
 
-def _mark(kept: str, item: Standing, *, place: tuple[float, float], crowd: int) -> str:
+def _mark(kept: str, item: ContestantScore, *, place: tuple[float, float], crowd: int) -> str:
     x, y = place
-    failed = lapses(item)
+    failed = find_lapses(item)
     said = html.escape("; ".join((f"{item.strategy}: cost {item.cost.ratio:.3f}, {kept}", *failed)))
     kind = "point hollow" if failed else "point"
     side, anchor = (-8, "end") if x > WIDTH - _RIGHT - _NAME else (8, "start")

@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from lading.evaluate.scores import Standing, by_strategy, by_window, lapses
-from lading.evaluate.tally import saving
+from lading.evaluate.scores import ContestantScore, find_lapses, group_by_strategy, group_by_window
+from lading.evaluate.tally import describe_saving
 
 
-class Column(Struct, frozen=True):
-    """What a column is headed with."""
+class Measure(Struct, frozen=True):
+    """The heading of a column."""
 
     title: str
     meaning: str
@@ -22,7 +22,7 @@ class Column(Struct, frozen=True):
     """Not a figure."""
 
 
-Figure: TypeAlias = tuple[Column, Callable[[Standing], str]]
+Figure: TypeAlias = tuple[Measure, Callable[[ContestantScore], str]]
 
 
 class WindowTable(Struct, frozen=True):
@@ -30,7 +30,7 @@ class WindowTable(Struct, frozen=True):
     each set of prices, then all else at the first prices."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[Measure, ...]
     bill_columns: int
     """So many of the first say what it costs, the others what it keeps."""
     rows: tuple[tuple[str, tuple[str, ...]], ...]
@@ -38,86 +38,86 @@ class WindowTable(Struct, frozen=True):
 
 
 BILL: tuple[Figure, ...] = (
-    (Column("worst", "The highest cost of one session."), lambda item: f"{item.cost.worst:.2f}"),
+    (Measure("worst", "The highest cost of one session."), lambda item: f"{item.cost.worst:.2f}"),
     (
-        Column("harmed", "Share of the sessions that cost more than 1.03 of everything sent.", is_minor=True),
+        Measure("harmed", "Share of the sessions that cost more than 1.03 of everything sent.", is_minor=True),
         lambda item: _percent(item.cost.harmed),
     ),
     (
-        Column("within", "Cost of the sessions of which every full history fits the window.", is_minor=True),
+        Measure("within", "Cost of the sessions of which every full history fits the window.", is_minor=True),
         lambda item: _ratio(item.cost.within),
     ),
-    (Column("over", "Cost of the other sessions.", is_minor=True), lambda item: _ratio(item.cost.over)),
-    (Column("mean", "Tokens of a request, tools included."), lambda item: _tokens(item.tokens.mean)),
-    (Column("p95", "No more tokens have 95 % of the requests."), lambda item: _tokens(item.tokens.p95)),
-    (Column("peak", "Tokens of the largest request."), lambda item: _tokens(item.tokens.peak)),
+    (Measure("over", "Cost of the other sessions.", is_minor=True), lambda item: _ratio(item.cost.over)),
+    (Measure("mean", "Tokens of a request, tools included."), lambda item: _tokens(item.tokens.mean)),
+    (Measure("p95", "No more tokens have 95 % of the requests."), lambda item: _tokens(item.tokens.p95)),
+    (Measure("peak", "Tokens of the largest request."), lambda item: _tokens(item.tokens.peak)),
     (
-        Column("edits", "Edits that the window forced, and edits made to save."),
+        Measure("edits", "Edits that the window forced, and edits made to save."),
         lambda item: f"{item.edits.forced}/{item.edits.voluntary}",
     ),
-    (Column("ms", "Milliseconds spent on a request.", is_minor=True), lambda item: f"{item.ms_per_call:.1f}"),
+    (Measure("ms", "Milliseconds spent on a request.", is_minor=True), lambda item: f"{item.ms_per_call:.1f}"),
 )
 """What it costs, besides the cost at each set of prices."""
 
 EVIDENCE: Figure = (
-    Column("evidence", "Share of the probes whose evidence stands in the request of their call."),
+    Measure("evidence", "Share of the probes whose evidence stands in the request of their call."),
     lambda item: _ratio(item.evidence.overall.stands if item.evidence else None),
 )
 """Shown where probes were given."""
 
 KEPT: tuple[Figure, ...] = (
     (
-        Column("plain", "Share of the far values that stand in the request.", is_minor=True),
+        Measure("plain", "Share of the far values that stand in the request.", is_minor=True),
         lambda item: _ratio(item.recall.far_present),
     ),
     (
-        Column("far", "Share of the far values that stand there beside a word of their source (bound)."),
+        Measure("far", "Share of the far values that stand there beside a word of their source (bound)."),
         lambda item: _ratio(item.recall.far_bound),
     ),
     (
-        Column("steps", "Share of the calls with far values that have all of them bound."),
+        Measure("steps", "Share of the calls with far values that have all of them bound."),
         lambda item: _ratio(item.recall.far_bound_steps),
     ),
     (
-        Column("avail", "Share of the far values that stand there, or behind an address that stands there."),
+        Measure("avail", "Share of the far values that stand there, or behind an address that stands there."),
         lambda item: _ratio(item.recall.far_available),
     ),
-    (Column("all", "Share of all values that are bound."), lambda item: _ratio(item.recall.bound)),
+    (Measure("all", "Share of all values that are bound."), lambda item: _ratio(item.recall.bound)),
     (
-        Column("start", "Share of the requests that hold all that came before the first reply.", is_minor=True),
+        Measure("start", "Share of the requests that hold all that came before the first reply.", is_minor=True),
         lambda item: _ratio(item.guards.head_whole),
     ),
     (
-        Column("new", "Share of the requests that hold the unread results whole."),
+        Measure("new", "Share of the requests that hold the unread results whole."),
         lambda item: _ratio(item.guards.newest_whole),
     ),
     (
-        Column("run p10", "Tokens of the newest messages whole and unbroken: the lowest tenth.", is_minor=True),
+        Measure("run p10", "Tokens of the newest messages whole and unbroken: the lowest tenth.", is_minor=True),
         lambda item: _tokens(item.guards.run_p10_tokens),
     ),
-    (Column("run", "The same in the median."), lambda item: _tokens(item.guards.run_median_tokens)),
+    (Measure("run", "The same in the median."), lambda item: _tokens(item.guards.run_median_tokens)),
     (
-        Column("made", "Tokens that are not quoted from the log, as a share of the window."),
+        Measure("made", "Tokens that are not quoted from the log, as a share of the window."),
         lambda item: _percent(item.guards.generated_share),
     ),
     (
-        Column("invented", "Values in what is not from the log that no message before holds.", is_minor=True),
+        Measure("invented", "Values in what is not from the log that no message before holds.", is_minor=True),
         lambda item: f"{item.guards.invented:,}",
     ),
     (
-        Column("fails", "Guards that do not hold; with any, a cost is no figure to compare.", is_words=True),
-        lambda item: ", ".join(lapses(item)) or "-",
+        Measure("fails", "Guards that do not hold; with any, a cost is no figure to compare.", is_words=True),
+        lambda item: ", ".join(find_lapses(item)) or "-",
     ),
 )
 """What it keeps, and the guards."""
 
 
-def window_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
+def make_window_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
     """The tables of a comparison, in the order of its windows."""
-    for at_window in by_window(standings):
-        rivals = by_strategy(at_window)
+    for at_window in group_by_window(standings):
+        rivals = group_by_strategy(at_window)
         costs = [
-            Column(item.prices, f"Input cost relative to everything sent at the prices {item.prices}.")
+            Measure(item.prices, f"Input cost relative to everything sent at the prices {item.prices}.")
             for item in rivals[0]
         ]
         bill = (*([EVIDENCE] if rivals[0][0].evidence else []), *BILL)
@@ -128,10 +128,10 @@ def window_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
         yield WindowTable(_title(at_window[0]), columns, len(costs) + len(bill), rows, verdict)
 
 
-def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
-    """How much of the evidence stands at each window, by what probes share: a column for each contestant."""
-    for at_window in by_window(standings):
-        rivals = [(rival[0].strategy, rival[0].evidence) for rival in by_strategy(at_window)]
+def make_evidence_tables(standings: Iterable[ContestantScore]) -> Iterator[WindowTable]:
+    """Tabulate the evidence that is present at each window, by what probes share: a column for each contestant."""
+    for at_window in group_by_window(standings):
+        rivals = [(rival[0].strategy, rival[0].evidence) for rival in group_by_strategy(at_window)]
         found = [(name, evidence) for name, evidence in rivals if evidence]
         groups = found[0][1].by if found else {}
         rows = tuple(
@@ -139,29 +139,29 @@ def evidence_tables(standings: Iterable[Standing]) -> Iterator[WindowTable]:
             for key, shares in groups.items()
             for name, share in shares.items()
         )
-        columns = tuple(Column(name, "") for name, _ in found)
+        columns = tuple(Measure(name, "") for name, _ in found)
         yield WindowTable(f"Evidence, W = {_window(at_window[0].window_tokens)}", columns, 0, rows)
 
 
-def _verdict(rivals: list[Standing]) -> str:
+def _verdict(rivals: list[ContestantScore]) -> str:
     """Which is the cheapest at the first prices, of those that hold every guard where any does; and which is
     cheaper still, with the guards that it fails."""
     ordered = sorted(rivals, key=lambda item: item.cost.ratio)
-    best = next((item for item in ordered if not lapses(item)), None)
+    best = next((item for item in ordered if not find_lapses(item)), None)
     among = "no strategy holds every guard; of all" if best is None else "of those that hold every guard"
     named = best or ordered[0]
-    verdict = f"At {named.prices}, {among}, {named.strategy} is the cheapest: {saving(named.cost.ratio)}."
+    verdict = f"At {named.prices}, {among}, {named.strategy} is the cheapest: {describe_saving(named.cost.ratio)}."
     if best in (None, ordered[0]):
         return verdict
-    cheaper = ordered[0]
-    return f"{verdict} {cheaper.strategy} is {saving(cheaper.cost.ratio)}, and fails: {', '.join(lapses(cheaper))}."
+    cheaper, failed = ordered[0], ", ".join(find_lapses(ordered[0]))
+    return f"{verdict} {cheaper.strategy} is {describe_saving(cheaper.cost.ratio)}, and fails: {failed}."
 
 
-def _cells(rival: list[Standing], figures: Iterable[Figure]) -> tuple[str, ...]:
+def _cells(rival: list[ContestantScore], figures: Iterable[Figure]) -> tuple[str, ...]:
     return (*(_ratio(item.cost.ratio) for item in rival), *(cell(rival[0]) for _, cell in figures))
 
 
-def _title(item: Standing) -> str:
+def _title(item: ContestantScore) -> str:
     recall = item.recall
     return (
         f"W = {_window(item.window_tokens)}: "

@@ -1,5 +1,5 @@
 """The data of a report, as small as it can be: each message of a log once, each edit once, and of each call
-only how much of both its request shows. The page builds the request of a call from that, as ``view.py`` does."""
+only how much of both its request shows, and the calls that show each (``timeline.py``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT = 1
 PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]
 
 
-class Piece(Struct, frozen=True, omit_defaults=True):
+class PartData(Struct, frozen=True, omit_defaults=True):
     """A part of a message as a person reads it. Pictures and other bytes are named, not carried."""
 
     kind: PieceKind
@@ -29,37 +29,39 @@ class Piece(Struct, frozen=True, omit_defaults=True):
     """Of the tool, or of the file."""
     id: str = ""
     """Of the tool call."""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[PartData, ...] = ()
     """What a result holds."""
     is_error: bool = False
     note: str = ""
     """What is sent and not shown here: a picture's type and size, a signature."""
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
+class MessageData(Struct, frozen=True, omit_defaults=True):
     """A message."""
 
     role: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PartData, ...]
     name: str = ""
 
 
-class Logged(Struct, frozen=True, omit_defaults=True):
+class EntryData(Struct, frozen=True, omit_defaults=True):
     """An entry of the log; its index is its place in the list."""
 
-    message: Said
+    message: MessageData
     tokens: int
     turn: int = 0
     at_s: float | None = None
+    shown: tuple[int, int] | None = None
+    """Positions of the calls from which and until which requests show it; None: no call saw it."""
 
 
-class Edited(Struct, frozen=True, omit_defaults=True):
+class EditData(Struct, frozen=True, omit_defaults=True):
     """A frozen decision; its index is its place in the list."""
 
     kind: EditKind
     first: int
     last: int
-    messages: tuple[Said, ...]
+    messages: tuple[MessageData, ...]
     tokens: tuple[int, ...]
     """Of the record, where there is one, and of each of ``messages``."""
     tokens_before: int
@@ -67,16 +69,20 @@ class Edited(Struct, frozen=True, omit_defaults=True):
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
-    """What stands before ``messages``."""
+    """What is before ``messages``."""
+    shown: tuple[int, int] | None = None
+    """As of entries."""
 
 
-class Shows(Struct, frozen=True):
-    """What a request shows, as counts of the session's lists and places in them."""
+class ShownCounts(Struct, frozen=True):
+    """The part of a session that a request shows: counts of its lists, and places in them."""
 
     entries: int
     edits: int
     frame: int
     tools: int
+    conversation: tuple[int, ...] = ()
+    """Of the layer: tokens of what was said, of results of tools, of what edits left in their place."""
 
 
 class RequestData(Struct, frozen=True, omit_defaults=True):
@@ -97,7 +103,7 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     """One call of a session."""
 
     call: int
-    shows: Shows
+    shows: ShownCounts
     layers: dict[str, int]
     """Tokens of the request by layer; empty where none could be built."""
     simulated: Usage
@@ -139,8 +145,8 @@ class SessionData(Struct, frozen=True):
     tools: tuple[tuple[ToolData, ...], ...]
     templates: dict[str, Any]
     """The bodies' other fields, by the digest that frames name."""
-    entries: tuple[Logged, ...]
-    edits: tuple[Edited, ...]
+    entries: tuple[EntryData, ...]
+    edits: tuple[EditData, ...]
     calls: tuple[CallData, ...]
     bill: SideBySide | None = None
     """What the recorded run was billed, beside what was simulated; None where its recording does not say."""
@@ -149,7 +155,7 @@ class SessionData(Struct, frozen=True):
 
 
 class ReportData(Struct, frozen=True):
-    """What a page shows."""
+    """The data of a page."""
 
     format: int
     sessions: tuple[SessionData, ...]

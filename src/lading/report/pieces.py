@@ -8,22 +8,22 @@ from lading import jsonbytes
 from lading.compaction.record_lines import read
 from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, Tool, ToolCall, ToolResult
-from lading.report.data import Edited, Logged, Piece, Said, ToolData
+from lading.report.data import EditData, EntryData, MessageData, PartData, ToolData
 
 
-def logged(entry: Entry) -> Logged:
+def convert_entry(entry: Entry) -> EntryData:
     """An entry of the log."""
-    return Logged(said(entry.message), entry.tokens, entry.turn, entry.at_s)
+    return EntryData(convert_message(entry.message), entry.tokens, entry.turn, entry.at_s)
 
 
-def edited(edit: Edit, entries: Sequence[Entry]) -> Edited:
+def convert_edit(edit: Edit, entries: Sequence[Entry]) -> EditData:
     """A decision on this log."""
     record = read(edit, entries)
-    return Edited(
+    return EditData(
         kind=edit.kind,
         first=edit.first,
         last=edit.last,
-        messages=tuple(map(said, edit.replacement[1 if record else 0 :])),
+        messages=tuple(map(convert_message, edit.replacement[1 if record else 0 :])),
         tokens=edit.replacement_tokens,
         tokens_before=edit.tokens_before,
         reason=edit.reason,
@@ -33,41 +33,41 @@ def edited(edit: Edit, entries: Sequence[Entry]) -> Edited:
     )
 
 
-def said(message: Message) -> Said:
+def convert_message(message: Message) -> MessageData:
     """A message."""
-    return Said(message.role, tuple(map(_piece, message.parts)), message.name)
+    return MessageData(message.role, tuple(map(_piece, message.parts)), message.name)
 
 
-def offered(tool: Tool) -> ToolData:
+def convert_tool(tool: Tool) -> ToolData:
     """A tool; a provider's own one shows the provider's object for its schema."""
     return ToolData(tool.name, tool.description, tool.template if tool.schema is None else tool.schema)
 
 
-def _piece(part: Part) -> Piece:
+def _piece(part: Part) -> PartData:
     match part:
         case Text():
-            return Piece("text", part.text)
+            return PartData("text", part.text)
         case ToolCall():
-            return Piece("call", part.arguments, name=part.name, id=part.id)
+            return PartData("call", part.arguments, name=part.name, id=part.id)
         case ToolResult():
             pieces = tuple(map(_piece, part.parts))
-            return Piece("result", name=part.name, id=part.call_id, pieces=pieces, is_error=part.is_error)
+            return PartData("result", name=part.name, id=part.call_id, pieces=pieces, is_error=part.is_error)
         case Reasoning():
             hidden = len(part.signature or "") + len(part.data or "")
-            return Piece("reasoning", part.text, note=f"{hidden:,} characters of signature" if hidden else "")
+            return PartData("reasoning", part.text, note=f"{hidden:,} characters of signature" if hidden else "")
         case Image():
-            return Piece("image", note=_blob(part.media_type or "picture", url=part.url, data=part.data))
+            return PartData("image", note=_blob(part.media_type or "picture", url=part.url, data=part.data))
         case File():
             return _file(part)
         case Opaque():
-            return Piece("opaque", jsonbytes.dump(part.value).decode("utf-8"))
+            return PartData("opaque", jsonbytes.dump(part.value).decode("utf-8"))
 
 
-def _file(part: File) -> Piece:
+def _file(part: File) -> PartData:
     if part.media_type == "text/plain" and part.data:
-        return Piece("file", part.data, name=part.name, note=part.media_type)
+        return PartData("file", part.data, name=part.name, note=part.media_type)
     where = part.url or part.file_id
-    return Piece("file", name=part.name, note=_blob(part.media_type or "file", url=where, data=part.data))
+    return PartData("file", name=part.name, note=_blob(part.media_type or "file", url=where, data=part.data))
 
 
 def _blob(kind: str, *, url: str, data: str) -> str:

@@ -12,14 +12,20 @@ from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
 from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
-from lading.report.data import CallData, RequestData, SessionData, Shows, ToolData
-from lading.report.pieces import edited, logged, offered
+from lading.report.data import CallData, RequestData, SessionData, ShownCounts, ToolData
+from lading.report.pieces import convert_edit, convert_entry, convert_tool
+from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
 
 
-def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+def read_session(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
+    """The data of a stored session, with its timeline. Arguments and errors as of ``read_without_timeline``."""
+    return add_timeline(read_without_timeline(store, tenant=tenant, session=session, source=source))
+
+
+def read_without_timeline(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
     """The data of a stored session. ``source`` says where it is from, for people.
 
     Raises StoreError when there is no such session, TamperedError when its parts do not fit together.
@@ -59,8 +65,8 @@ def stored(store: SessionStore, *, tenant: str, session: str, source: str) -> Se
         frames=tuple(frames.frames),
         tools=tuple(frames.tools),
         templates=frames.templates,
-        entries=tuple(map(logged, entries)),
-        edits=tuple(edited(edit, entries) for edit in edits),
+        entries=tuple(map(convert_entry, entries)),
+        edits=tuple(convert_edit(edit, entries) for edit in edits),
         calls=tuple(_with_reports(calls, entries)),
     )
 
@@ -107,7 +113,7 @@ class _Frames:
         self._places: dict[tuple[str, Detail], int] = {}
         self._current = -1
 
-    def next(self, manifest: Manifest) -> tuple[Frame, Shows]:
+    def next(self, manifest: Manifest) -> tuple[Frame, ShownCounts]:
         """The frame of this request, and what it shows."""
         if manifest.frame is not None:
             if manifest.frame not in self.frames:
@@ -119,7 +125,7 @@ class _Frames:
         tools = self._tools(frame.tools, manifest.tool_detail)
         if frame.template not in self.templates:
             self.templates[frame.template] = self._value(frame.template)
-        return frame, Shows(manifest.seen.entries, manifest.seen.edits, self._current, tools)
+        return frame, ShownCounts(manifest.seen.entries, manifest.seen.edits, self._current, tools)
 
     def _tools(self, digest: str, detail: Detail) -> int:
         if (digest, detail) not in self._places:
@@ -128,7 +134,7 @@ class _Frames:
             except ValueError as error:
                 raise TamperedError(f"The stored tools cannot be read: {error}.") from error
             self._places[digest, detail] = len(self.tools)
-            self.tools.append(tuple(map(offered, tools)))
+            self.tools.append(tuple(map(convert_tool, tools)))
         return self._places[digest, detail]
 
     def _value(self, digest: str) -> object:

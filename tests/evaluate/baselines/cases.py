@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.arms import ARMS as BENCH_ARMS
-from lading.evaluate.compare import contestant
+from lading.evaluate.compare import find_contestant
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 from tests.evaluate.sessions import asks, gives, said
@@ -36,7 +36,7 @@ def loop(rounds: int, *, lines: int = 10) -> list[Message]:
 
 def arm(name: str) -> Arm:
     """The arm of a short name."""
-    found = contestant(BENCH_ARMS.get(name, name)).arm
+    found = find_contestant(BENCH_ARMS.get(name, name)).arm
     assert found is not None
     return found
 

@@ -2,7 +2,7 @@
 
 To add one, write a module with an ``Arm`` and one line in ``ARMS``. W is the window, the room what of it the
 messages may take. Every arm clips a result above 80 % of what is free for it at admission, keeps
-the head (all before the first assistant message) and cuts at legal points only. Head and newest block stand
+the head (all before the first assistant message) and cuts at legal points only. Head and newest block are
 in every request, also where they alone do not fit.
 """
 

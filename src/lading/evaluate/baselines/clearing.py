@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import Cutting, Past, Window, admitted
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admit
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, Text, ToolResult
 
@@ -20,7 +20,7 @@ BATCHED_GAIN_SHARE = 0.1
 
 def _each(case: Case) -> Iterator[Showing]:
     """All results but the last three are cleared at every call."""
-    past = admitted(case)
+    past = admit(case)
     cleared = _cleared(past, case)
     window = Window(case, past.head, cutting=Cutting())
     for upto in case.calls:
@@ -28,11 +28,11 @@ def _each(case: Case) -> Iterator[Showing]:
 
 
 def _batched(case: Case) -> Iterator[Showing]:
-    past = admitted(case)
+    past = admit(case)
     return in_batches(case, past, window=Window(case, past.head, cutting=Cutting()))
 
 
-def in_batches(case: Case, past: Past, *, window: Window) -> Iterator[Showing]:
+def in_batches(case: Case, past: AdmittedMessages, *, window: Window) -> Iterator[Showing]:
     """All results but the last three are cleared, only above half of W and for a gain of a tenth."""
     cleared = _cleared(past, case)
     outside = case.window_tokens - case.room_tokens
@@ -46,14 +46,14 @@ def in_batches(case: Case, past: Past, *, window: Window) -> Iterator[Showing]:
         yield window.show(seen, upto)
 
 
-def _cleared(past: Past, case: Case) -> Past:
+def _cleared(past: AdmittedMessages, case: Case) -> AdmittedMessages:
     """Every message with its results cleared, where that makes it shorter."""
     messages, tokens = list(past.messages), list(past.tokens)
     for position, message in enumerate(messages):
         shorter = _emptied(message)
         if message.results and case.count(shorter) < tokens[position]:
             messages[position], tokens[position] = shorter, case.count(shorter)
-    return Past(tuple(messages), tuple(tokens), past.head)
+    return AdmittedMessages(tuple(messages), tuple(tokens), past.head)
 
 
 def _emptied(message: Message) -> Message:
@@ -63,8 +63,8 @@ def _emptied(message: Message) -> Message:
     return message.with_parts(tuple(parts))
 
 
-def _kept_from(past: Past, upto: int) -> int:
-    """The position from which on the last three results stand."""
+def _kept_from(past: AdmittedMessages, upto: int) -> int:
+    """Find the position from which on the last three results are kept."""
     kept = 0
     for position in range(upto - 1, -1, -1):
         kept += len(past.messages[position].results)

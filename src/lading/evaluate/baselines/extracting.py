@@ -7,7 +7,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, listed, said
+from lading.evaluate.baselines.fitting import (
+    AdmittedMessages,
+    Cut,
+    Cutting,
+    Window,
+    admit,
+    list_lines,
+    message_text,
+)
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
@@ -19,7 +27,7 @@ LINE_CHARS = 120
 
 
 def _show(case: Case) -> Iterator[Showing]:
-    past = admitted(case)
+    past = admit(case)
     window = Window(case, past.head, cutting=CUTTING, note=partial(_extract, case=case, past=past))
     for upto in case.calls:
         start, read_tokens = window.start, window.tokens(past, upto)
@@ -34,13 +42,14 @@ def _show(case: Case) -> Iterator[Showing]:
         yield showing
 
 
-def _extract(cut: Cut, *, case: Case, past: Past) -> Message | None:
+def _extract(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
     """The start of each message that left, a line each."""
     gone = reversed(past.messages[past.head : cut.start])
     lines = [
-        f"{message.role}: {' '.join(said(message)[: 4 * LINE_CHARS].split())[:LINE_CHARS]}" for message in gone
+        f"{message.role}: {' '.join(message_text(message)[: 4 * LINE_CHARS].split())[:LINE_CHARS]}"
+        for message in gone
     ]
-    return listed(HEADING, lines, max_tokens=cut.max_tokens, count=case.count)
+    return list_lines(HEADING, lines, max_tokens=cut.max_tokens, count=case.count)
 
 
 EXTRACT80 = Arm("extract80", _show)

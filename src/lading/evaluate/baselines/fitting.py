@@ -1,4 +1,4 @@
-"""What bounded arms share: what a message says, results clipped at admission, legal cuts, windows cut in chunks."""
+"""Building blocks of bounded arms: message texts, results clipped at admission, legal cuts, chunked windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD_SHARE = 0.7
 """Share of what is kept of a clipped result that comes from its start."""
 
 
-class Past(Struct, frozen=True):
+class AdmittedMessages(Struct, frozen=True):
     """A session's messages as an arm shows them, and what each counts."""
 
     messages: tuple[Message, ...]
@@ -30,16 +30,16 @@ class Past(Struct, frozen=True):
 
     @property
     def head_tokens(self) -> int:
-        """What the head counts."""
+        """The tokens of the head."""
         return sum(self.tokens[: self.head])
 
-    def with_start(self, other: Past, position: int) -> Past:
+    def with_start(self, other: AdmittedMessages, position: int) -> AdmittedMessages:
         """The messages of ``other`` before the position, its own from there on."""
         messages = other.messages[:position] + self.messages[position:]
-        return Past(messages, other.tokens[:position] + self.tokens[position:], self.head)
+        return AdmittedMessages(messages, other.tokens[:position] + self.tokens[position:], self.head)
 
 
-def admitted(case: Case) -> Past:
+def admit(case: Case) -> AdmittedMessages:
     """The session with every result clipped that is too large for the room it comes into.
 
     So a block fits beside the head, unless its calls alone do not.
@@ -54,13 +54,13 @@ def admitted(case: Case) -> Past:
         for position in range(start, end):
             cap = int(ADMITTED_SHARE * left)
             if messages[position].results and tokens[position] > cap:
-                messages[position] = clipped(messages[position], cap, count=case.count)
+                messages[position] = clip(messages[position], cap, count=case.count)
                 tokens[position] = case.count(messages[position])
             left = max(left - tokens[position], 0)
-    return Past(tuple(messages), tuple(tokens), head)
+    return AdmittedMessages(tuple(messages), tuple(tokens), head)
 
 
-def clipped(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
+def clip(message: Message, max_tokens: int, *, count: Callable[[Message], int]) -> Message:
     """The message with the longest head and tail of its results that fit; pictures and files in them go. Where
     not even the notes fit, the notes alone."""
     chars = max(len(result.text) for result in message.results)
@@ -89,7 +89,7 @@ def _cut(result: ToolResult, kept_chars: int) -> ToolResult:
     return replace(result, parts=(Text(f"{text[:start]}\n[{missing} characters left out]\n{text[end:]}"),))
 
 
-def cut_point(past: Past, upto: int, *, first: int, tail_tokens: int) -> int:
+def cut_point(past: AdmittedMessages, upto: int, *, first: int, tail_tokens: int) -> int:
     """The earliest legal cut from ``first`` on that leaves at most so many tokens behind it, the last legal one
     where none does, ``first`` where there is none."""
     cut, left = first, sum(past.tokens[first:upto])
@@ -114,7 +114,7 @@ class Cutting(Struct, frozen=True):
 
 
 class Cut(Struct, frozen=True):
-    """What a note on what was cut is made from."""
+    """The input of a note on what was cut."""
 
     start: int
     """The messages between the head and this position left."""
@@ -142,11 +142,11 @@ class Window:
         self.start = head
         """The messages between the head and this position left."""
 
-    def tokens(self, past: Past, upto: int) -> int:
-        """What the messages count that would be shown were nothing cut now."""
+    def tokens(self, past: AdmittedMessages, upto: int) -> int:
+        """Count the messages that would be shown were nothing cut now."""
         return past.head_tokens + self._note_tokens + sum(past.tokens[self.start : upto])
 
-    def show(self, past: Past, upto: int) -> Showing:
+    def show(self, past: AdmittedMessages, upto: int) -> Showing:
         """The request of a call; ``past`` may show messages otherwise than before, but no others."""
         room = self._case.room_tokens - self._cutting.reserved_tokens
         outside = self._case.window_tokens - self._case.room_tokens
@@ -156,7 +156,7 @@ class Window:
         shown = past.messages[: self._head] + note + past.messages[self.start : upto]
         return Showing(upto, shown)
 
-    def _cut(self, past: Past, upto: int, room: int) -> None:
+    def _cut(self, past: AdmittedMessages, upto: int, room: int) -> None:
         conversation = max(room - past.head_tokens - self._cutting.note_tokens, 0)
         tail_tokens = int(self._cutting.to_share * conversation)
         start = cut_point(past, upto, first=self.start, tail_tokens=tail_tokens)
@@ -170,7 +170,7 @@ class Window:
             self._note_tokens = self._case.count(self._note) if self._note else 0
 
 
-def listed(
+def list_lines(
     heading: str, lines: Sequence[str], *, max_tokens: int, count: Callable[[Message], int]
 ) -> Message | None:
     """A user message with the heading and as many first lines as fit; None when not one does."""
@@ -182,12 +182,12 @@ def _list(heading: str, lines: Sequence[str]) -> Message:
     return user_text("\n".join((heading, *lines)))
 
 
-def said(message: Message) -> str:
+def message_text(message: Message) -> str:
     """All text of a message: words, names and arguments of calls, results."""
     return "\n".join(_said(message))
 
 
-def said_by(call: ToolCall) -> str:
+def argument_text(call: ToolCall) -> str:
     """The arguments of a call as they read: where their JSON escapes something, its strings a line each."""
     if "\\" not in call.arguments:
         return call.arguments
@@ -202,6 +202,6 @@ def _said(message: Message) -> Iterator[str]:
         if isinstance(part, Text):
             yield part.text
         elif isinstance(part, ToolCall):
-            yield f"{part.name} {said_by(part)}"
+            yield f"{part.name} {argument_text(part)}"
         elif isinstance(part, ToolResult):
             yield part.text

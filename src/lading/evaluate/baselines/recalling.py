@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import Cutting, Past, Window, admitted, said
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admit, message_text
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.history.validity import newest_block
 from lading.messages import Message, user_text
@@ -56,23 +56,23 @@ class Index:
         return found
 
 
-class _Chunk(NamedTuple):
+class _Snippet(NamedTuple):
     text: str
     tokens: int
 
 
 def _show(case: Case, *, window_share: float, recalled_tokens: int | None) -> Iterator[Showing]:
     """``recalled_tokens`` None: recalled chunks take all that the window leaves."""
-    past = admitted(case)
+    past = admit(case)
     cutting = Cutting(at_share=window_share, reserved_tokens=_reserved(case, window_share, recalled_tokens))
     window = Window(case, past.head, cutting=cutting)
-    index, chunks, taken = Index(), list[_Chunk](), past.head
+    index, chunks, taken = Index(), list[_Snippet](), past.head
     for upto in case.calls:
         showing = window.show(past, upto)
         for message in past.messages[taken : window.start]:
             for text in _texts(message):
                 index.add(text)
-                chunks.append(_Chunk(text, case.count(user_text(text))))
+                chunks.append(_Snippet(text, case.count(user_text(text))))
         taken = window.start
         left = case.room_tokens - window.tokens(past, upto)
         max_tokens = left if recalled_tokens is None else min(left, recalled_tokens)
@@ -86,15 +86,15 @@ def _reserved(case: Case, window_share: float, recalled_tokens: int | None) -> i
     return min(asked, case.room_tokens // 2)
 
 
-def _query(past: Past, upto: int) -> str:
-    """What the model has not answered yet, then what a user said last."""
+def _query(past: AdmittedMessages, upto: int) -> str:
+    """Take what the model has not answered yet, then what a user said last."""
     messages = past.messages[:upto]
     asked = next((message for message in reversed(messages) if message.role == "user" and message.text), None)
-    return "\n".join(map(said, (*messages[newest_block(messages) :], *([asked] if asked else []))))
+    return "\n".join(map(message_text, (*messages[newest_block(messages) :], *([asked] if asked else []))))
 
 
 def _recalled(
-    chunks: Sequence[_Chunk], scores: Mapping[int, float], *, case: Case, max_tokens: int
+    chunks: Sequence[_Snippet], scores: Mapping[int, float], *, case: Case, max_tokens: int
 ) -> tuple[Message, ...]:
     """The best chunks that fit, in their old order; equals are taken newest first. None: no message."""
     taken: list[int] = []
@@ -112,8 +112,8 @@ def _recalled(
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """What a message says in pieces, cut at line ends where there are any."""
-    text = said(message)
+    """Split the text of a message into pieces, at line ends where there are any."""
+    text = message_text(message)
     start = 0
     while start < len(text):
         end = start + CHUNK_CHARS

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from lading import jsonbytes
-from lading.evaluate.baselines.fitting import Cut, Cutting, Past, Window, admitted, most
+from lading.evaluate.baselines.fitting import AdmittedMessages, Cut, Cutting, Window, admit, most
 from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message, ToolCall, user_text
 
@@ -28,8 +28,8 @@ _NEW = ("newText", "new_string", "new_str", "content", "file_text", "replace", "
 _OLD = ("oldText", "old_string", "old_str", "search")
 
 
-def _turns(cut: Cut, *, case: Case, past: Past) -> Message | None:
-    """What left, summarized turn by turn, and the files changed; the oldest turns go first."""
+def _turns(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
+    """Summarize what left turn by turn, with the files changed; the oldest turns go first."""
     gone = case.messages[past.head : cut.start]
     starts = [0, *(at for at, message in enumerate(gone) if at and message.role == "user"), len(gone)]
     turns = [_turn(gone[first:last]) for first, last in pairwise(starts)]
@@ -38,8 +38,8 @@ def _turns(cut: Cut, *, case: Case, past: Past) -> Message | None:
     return _longest(len(turns), lambda kept: [*turns[len(turns) - kept :], *last], cut=cut, case=case)
 
 
-def _dialogue(cut: Cut, *, case: Case, past: Past) -> Message | None:
-    """What was said, and a line for each action: the newest in detail, the oldest shortened or gone."""
+def _dialogue(cut: Cut, *, case: Case, past: AdmittedMessages) -> Message | None:
+    """Keep what was said, and a line for each action: the newest in detail, the oldest shortened or gone."""
     gone = case.messages[past.head : cut.start]
     short, detailed = ([list(_lines(item, *limits)) for item in gone] for limits in LIMITS)
     number = len(gone)
@@ -125,7 +125,7 @@ def _failures(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _show(case: Case, *, note: Callable[..., Message | None]) -> Iterator[Showing]:
-    past = admitted(case)
+    past = admit(case)
     cutting = Cutting(AT_SHARE, TO_SHARE, int(NOTE_SHARE * case.window_tokens))
     window = Window(case, past.head, cutting=cutting, note=partial(note, case=case, past=past))
     for upto in case.calls:

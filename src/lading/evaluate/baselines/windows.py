@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lading.evaluate.baselines.fitting import Cutting, Window, admitted, cut_point
+from lading.evaluate.baselines.fitting import Cutting, Window, admit, cut_point
 from lading.evaluate.showings import Arm, Case, Showing
 
 
 def _each_turn(case: Case) -> Iterator[Showing]:
     """The head and the longest suffix that fits, chosen anew at every call."""
-    past = admitted(case)
+    past = admit(case)
     room = case.room_tokens - past.head_tokens
     for upto in case.calls:
         start = cut_point(past, upto, first=past.head, tail_tokens=room)
@@ -19,7 +19,7 @@ def _each_turn(case: Case) -> Iterator[Showing]:
 
 def _chunk(case: Case) -> Iterator[Showing]:
     """When full, the conversation is cut to half of the room."""
-    past = admitted(case)
+    past = admit(case)
     window = Window(case, past.head, cutting=Cutting())
     for upto in case.calls:
         yield window.show(past, upto)

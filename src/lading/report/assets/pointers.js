@@ -31,7 +31,7 @@ function lifeWords(session, first, last, dialog) {
   } }, `call ${number(session.calls[position].number)}`);
   const parts = [h("span", first === last ? "As it arrived, whole. " : `${number(last - first + 1)} entries as they arrived, whole. `)];
   if (life.whole) parts.push(h("span", "Last sent like this with "), go(life.whole[1]));
-  if (life.edit !== null) parts.push(h("span", life.whole ? `; ${session.edits[life.edit].kind} since ` : `Never sent like this; ${session.edits[life.edit].kind} since `), go(session.decidedAt[life.edit]));
+  if (life.edit !== null) parts.push(h("span", life.whole ? `; ${session.edits[life.edit].kind} since ` : `Never sent like this; ${session.edits[life.edit].kind} since `), go(firstShown(session.edits[life.edit])));
   return h("p.life", parts);
 }
 

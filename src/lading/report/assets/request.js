@@ -152,7 +152,7 @@ function lazy(title, make, { isOpen = false, name = "" } = {}) {
 }
 
 function itemBlock(session, call, item, options) {
-  const isNew = item.entry >= call.newEntries;
+  const isNew = firstShown(session.entries[item.entry]) === call.position;
   if (item.edit !== null) return editBlock(session, call, item, { ...options, isNew: call.decided.includes(item.edit) });
   const entry = session.entries[item.entry];
   return h(`div.block.${entry.message.role}${isNew ? ".new" : ""}`, { role: "listitem", "data-entry": String(item.entry) },
@@ -169,7 +169,7 @@ const weight = (tokens) => h("span.weight", { title: "tokens" }, number(tokens))
 function editBlock(session, call, item, { query, focus, isNew }) {
   const edit = session.edits[item.edit];
   const { first, last } = edit;
-  const decided = session.decidedAt[item.edit];
+  const decided = firstShown(session.edits[item.edit]);
   const at = decided < 0 ? "" : ` at call ${number(session.calls[decided].number)}`;
   const after = sum(edit.tokens);
   const left = edit.messages.flatMap((message) => [...wordsOf(message.pieces)]);
@@ -209,7 +209,7 @@ function rawEntries(session, first, last, { query = null, before = 0 }) {
     const index = first + offset;
     const earlier = (session.coverings[index] ?? []).filter((number) => number < before && isCompaction(session.edits[number]));
     const gone = earlier.findIndex((number) => ["dropped", "summarised"].includes(session.edits[number].kind));
-    const note = earlier.slice(0, gone < 0 ? earlier.length : gone + 1).map((number) => `${session.edits[number].kind} at call ${session.calls[session.decidedAt[number]]?.number}`).join(", ");
+    const note = earlier.slice(0, gone < 0 ? earlier.length : gone + 1).map((number) => `${session.edits[number].kind} at call ${session.calls[firstShown(session.edits[number])]?.number}`).join(", ");
     return h(`div.block.raw.${entry.message.role}`, { "data-raw": String(index) },
       gutter(index, index), h("div.said", note ? h("p.note", `already ${note}`) : null, messageParts(entry.message, { query })), weight(entry.tokens));
   });

@@ -126,10 +126,10 @@ function finder({ sessions, current, onJump, onBand }) {
 function targetOf({ session, entry, edit }, life, current) {
   const end = session.calls.length - 1;
   if (edit !== null) {
-    const decided = session.decidedAt[edit];
+    const decided = firstShown(session.edits[edit]);
     return decided < 0 ? null : decided;
   }
-  if (!life.whole) return session.firstShown[entry] < 0 ? null : session.firstShown[entry];
+  if (!life.whole) return firstShown(session.entries[entry]) < 0 ? null : firstShown(session.entries[entry]);
   const [first, last] = life.whole;
   const open = current?.session === session ? current.position : null;
   return open !== null && first <= open && open <= last ? open : Math.min(last, end);
@@ -137,9 +137,9 @@ function targetOf({ session, entry, edit }, life, current) {
 
 function whereWords(session, { edit }, life) {
   const numberOf = (position) => number(session.calls[position].number);
-  if (edit !== null) return session.decidedAt[edit] < 0 ? "not sent yet" : `since call ${numberOf(session.decidedAt[edit])}`;
+  if (edit !== null) return firstShown(session.edits[edit]) < 0 ? "not sent yet" : `since call ${numberOf(firstShown(session.edits[edit]))}`;
   if (!life.whole && life.edit === null) return "in no request";
-  const gone = life.edit === null ? "" : `${session.edits[life.edit].kind} at call ${numberOf(session.decidedAt[life.edit])}`;
+  const gone = life.edit === null ? "" : `${session.edits[life.edit].kind} at call ${numberOf(firstShown(session.edits[life.edit]))}`;
   if (!life.whole) return `never whole: ${gone}`;
   const [first, last] = life.whole;
   return `${first === last ? `call ${numberOf(first)}` : `calls ${numberOf(first)} to ${numberOf(last)}`}${gone ? `, then ${gone}` : ""}`;

@@ -11,58 +11,25 @@ function openSession(raw, index) {
   const session = { raw, index, frames: raw.frames, entries: raw.entries, edits: raw.edits };
   for (const { record, messages } of raw.edits) if (record) messages.unshift({ role: "user", pieces: [{ kind: "text", text: recordText(record) }] });
   session.frame = raw.frames[raw.calls.at(-1)?.shows.frame ?? 0];
-  session.decidedAt = new Int32Array(raw.edits.length).fill(-1);
-  session.firstShown = new Int32Array(raw.entries.length).fill(-1);
   session.isPriced = raw.frames.every((frame) => frame.card.provider !== "unknown" && frame.card.prices.input_usd > 0);
   session.unit = session.isPriced ? "usd" : "tokens";
-  session.calls = walkCalls(session);
+  session.decided = Array.from(raw.calls, () => []);
+  raw.edits.forEach((edit, number) => session.decided[edit.shown?.[0]]?.push(number));
+  session.calls = raw.calls.map((data, position) => callOf(session, data, position));
   session.totals = totalsOf(session);
   session.coverings = coverings(raw.edits, raw.entries.length);
   return session;
 }
 
-/** The calls in order, each with its layers, edits and cost; walks the log and the edits once. */
-function walkCalls(session) {
-  const { entries, edits, raw } = session;
-  const weight = { messages: 0, results: 0, "stand-ins": 0 };
-  const tokens = [], classes = [];
-  let seenEntries = 0, seenEdits = 0;
-  const put = (entry, amount, kind) => {
-    if (classes[entry] !== undefined) weight[classes[entry]] -= tokens[entry];
-    tokens[entry] = amount;
-    classes[entry] = kind;
-    weight[kind] += amount;
-  };
-  return raw.calls.map((data, position) => {
-    const { shows } = data;
-    const newEntries = seenEntries;
-    for (; seenEntries < Math.min(shows.entries, entries.length); seenEntries++) {
-      const entry = entries[seenEntries];
-      session.firstShown[seenEntries] = position;
-      put(seenEntries, entry.tokens, holdsResult(entry.message) ? "results" : "messages");
-    }
-    const decided = [];
-    for (; seenEdits < Math.min(shows.edits, edits.length); seenEdits++) {
-      const edit = edits[seenEdits];
-      session.decidedAt[seenEdits] = position;
-      decided.push(seenEdits);
-      const kind = isCompaction(edit) ? "stand-ins" : classes[edit.first];
-      for (let entry = edit.first; entry <= edit.last; entry++) put(entry, 0, kind);
-      put(edit.first, sum(edit.tokens), kind);
-    }
-    return callOf(session, data, position, { newEntries, decided, weight });
-  });
-}
-
-function callOf(session, data, position, { newEntries, decided, weight }) {
-  const frame = session.frames[data.shows.frame];
+function callOf(session, data, position) {
+  const frame = session.frames[data.shows.frame], decided = session.decided[position];
   const compactions = decided.map((edit) => session.edits[edit]).filter(isCompaction);
   const removed = sum(compactions.map((edit) => edit.tokens_before - sum(edit.tokens)));
   const forced = sum(compactions.map((edit) => edit.forced_tokens ?? 0));
   return {
-    position, data, frame, newEntries, decided,
+    position, data, frame, decided,
     number: data.call,
-    layers: layersOf(data.layers, weight),
+    layers: layersOf(data),
     tokens: sum(Object.values(data.layers)),
     // Nothing for a request that the caller did not make: it is no part of everything sent.
     everything: billedTokens(data.append_only),
@@ -85,16 +52,9 @@ function callOf(session, data, position, { newEntries, decided, weight }) {
 }
 
 /** Layers with the conversation split into what was said, results of tools, and what edits left in their place. */
-function layersOf(layers, weight) {
-  const split = {};
-  for (const [name, tokens] of Object.entries(layers)) if (name !== "conversation") split[name] = tokens;
-  if (layers.conversation !== undefined) {
-    const room = layers.conversation;
-    split["stand-ins"] = Math.min(weight["stand-ins"], room);
-    split.results = Math.min(weight.results, room - split["stand-ins"]);
-    split.messages = room - split["stand-ins"] - split.results;
-  }
-  return split;
+function layersOf({ layers: { conversation, ...layers }, shows }) {
+  const [messages, results, left] = shows.conversation;
+  return conversation === undefined ? layers : { ...layers, "stand-ins": left, results, messages };
 }
 
 const NO_USAGE = { read_tokens: 0, written_tokens: 0, fresh_tokens: 0 };
@@ -185,30 +145,24 @@ function coverings(edits, length) {
 
 /** The calls that show an entry whole, as positions [first, last], and the edit that ended that; null: none does. */
 function lifeOf(session, entry) {
-  const first = session.firstShown[entry];
+  const first = firstShown(session.entries[entry]);
   if (first < 0) return { whole: null, edit: null };
   const edit = session.coverings[entry]?.find((number) => isCompaction(session.edits[number])) ?? null;
-  const end = edit === null || session.decidedAt[edit] < 0 ? session.calls.length : session.decidedAt[edit];
+  const end = edit === null || firstShown(session.edits[edit]) < 0 ? session.calls.length : firstShown(session.edits[edit]);
   return { whole: end > first ? [first, end - 1] : null, edit: end < session.calls.length || end <= first ? edit : null };
 }
 
-/** The request of a call in order: raw entries, and edits where they stand. Later edits win, as in the view. */
-function requestOf(session, call) {
-  const { entries, edits } = session;
-  const { shows } = call.data;
-  const shown = new Map();
-  for (let number = 0; number < shows.edits; number++) {
-    const edit = edits[number];
-    for (let entry = edit.first; entry <= edit.last; entry++) shown.set(entry, null);
-    shown.set(edit.first, number);
-  }
-  const items = [];
-  for (let entry = 0; entry < shows.entries; entry++) {
-    const number = shown.get(entry);
-    if (number === undefined) items.push({ entry, edit: null, tokens: entries[entry].tokens });
-    else if (number !== null) items.push({ entry, edit: number, tokens: sum(edits[number].tokens) });
-  }
-  return items;
+/** The position of the first call that shows an entry or an edit; -1: none does. */
+const firstShown = ({ shown }) => shown?.[0] ?? -1;
+
+/** The request of a call in order: entries as they came, and edits where they stand. */
+function requestOf(session, { position }) {
+  const isShown = ({ shown: [first, until] = [] }) => first <= position && position < until;
+  const items = [
+    ...session.entries.flatMap((item, entry) => (isShown(item) ? [{ entry, edit: null, tokens: item.tokens }] : [])),
+    ...session.edits.flatMap((item, edit) => (isShown(item) ? [{ entry: item.first, edit, tokens: sum(item.tokens) }] : [])),
+  ];
+  return items.sort((one, other) => one.entry - other.entry);
 }
 
 function holdsResult(message) {

@@ -86,7 +86,7 @@ def parse(text: str) -> RequestName | None:
     return RequestName(match["folder"], call, match["session"] or "", match["tenant"] or "")
 
 
-def named_snapshot(text: str) -> Snapshot:
+def find_snapshot(text: str) -> Snapshot:
     """The request that a text names, read from its store.
 
     Raises InputError when it names none, or not which of several sessions; otherwise like ``snapshot``.
@@ -95,11 +95,11 @@ def named_snapshot(text: str) -> Snapshot:
     if name is None:
         raise InputError(f"{text[:200]!r} names no request; give {FORM}, where CALL is a number or last.")
     with open_existing(name.folder) as store:
-        tenant, session = only_session(store, tenant=name.tenant, session=name.session)
+        tenant, session = find_session(store, tenant=name.tenant, session=name.session)
         return snapshot(recorded(store, tenant=tenant, session=session), name.call)
 
 
-def in_full(store: SessionStore, address: str) -> Address:
+def complete_address(store: SessionStore, address: str) -> Address:
     """The address; a relative one belongs to the only session. Raises AddressError, InputError where there are
     several."""
     known = store.sessions()
@@ -111,15 +111,15 @@ def in_full(store: SessionStore, address: str) -> Address:
     return place
 
 
-def only_session(store: SessionStore, *, tenant: str = "", session: str = "") -> tuple[str, str]:
+def find_session(store: SessionStore, *, tenant: str = "", session: str = "") -> tuple[str, str]:
     """The one session that goes by these names. Raises InputError when none does, or several do."""
-    found = matching_sessions(store, tenant=tenant, session=session)
+    found = find_sessions(store, tenant=tenant, session=session)
     if len(found) > 1:
         raise InputError(f"The store holds {len(found)} such sessions: {_listed(found)}. Name one of them.")
     return found[0]
 
 
-def matching_sessions(store: SessionStore, *, tenant: str = "", session: str = "") -> list[tuple[str, str]]:
+def find_sessions(store: SessionStore, *, tenant: str = "", session: str = "") -> list[tuple[str, str]]:
     """Every tenant and session that go by these names; empty names: any. Raises InputError when none does."""
     known = store.sessions()
     found = [(of, name) for of, name in known if tenant in ("", of) and session in ("", name)]

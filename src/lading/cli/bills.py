@@ -1,4 +1,4 @@
-"""What ``lading inspect`` and ``lading replay`` print of money: simulated and recorded bills, cache misses."""
+"""Print simulated and recorded bills and cache misses, for ``lading inspect`` and ``lading replay``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from lading.cli.plaintables import Column, amount, money, number, print_items, print_table, say, where
-from lading.evaluate.bill_reconciliation import SideBySide, words
-from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Change, Miss
-from lading.evaluate.tooluse import Place
+from lading.cli.tables import Column, amount, format_place, money, number, print_items, print_table, say
+from lading.evaluate.bill_reconciliation import SideBySide, describe
+from lading.evaluate.billing import CAUSES, AppendOnly, Billed, Miss, RequestChange
+from lading.evaluate.tooluse import Location
 
 _CHANGED_PLACES = 5
 
 
 def print_bill(
-    simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str], changes: Sequence[Change] = ()
+    simulated: AppendOnly, billed: Billed | None, *, names: Mapping[str, str], changes: Sequence[RequestChange] = ()
 ) -> None:
     """The simulated bill and the recorded one side by side, the largest request, the cache misses, and how many
     requests change what was sent before."""
@@ -46,25 +46,25 @@ def print_bill(
         say(f"requests that differ from the one before, from: {listed}{more}")
 
 
-def simulated_cost(bill: AppendOnly) -> str:
-    """What it would cost to send everything."""
+def format_simulated_cost(bill: AppendOnly) -> str:
+    """Write what it would cost to send everything."""
     return _cost(bill.input_usd + bill.output_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
 
 
-def billed_cost(bill: Billed) -> str:
-    """What the log says was paid."""
+def format_billed_cost(bill: Billed) -> str:
+    """Write what the log says was paid."""
     return _cost(bill.cost_usd, unpriced=bill.unpriced_calls, calls=bill.calls)
 
 
 def _simulated_cells(bill: AppendOnly) -> tuple[str, ...]:
     usage = bill.input
     tokens = (usage.read_tokens, usage.written_tokens, usage.fresh_tokens, bill.output_tokens)
-    return (f"{bill.calls:,}", *map(amount, tokens), simulated_cost(bill))
+    return (f"{bill.calls:,}", *map(amount, tokens), format_simulated_cost(bill))
 
 
 def _billed_cells(bill: Billed) -> tuple[str, ...]:
     tokens = (bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens, bill.output_tokens)
-    return (f"{bill.calls:,}", *map(amount, tokens), billed_cost(bill))
+    return (f"{bill.calls:,}", *map(amount, tokens), format_billed_cost(bill))
 
 
 def _notes(simulated: AppendOnly, billed: Billed | None) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _worst(misses: Sequence[Miss]) -> Miss:
 
 
 def _where(miss: Miss, names: Mapping[str, str]) -> str:
-    return where(Place(miss.session, miss.message_index, ""), names)
+    return format_place(Location(miss.session, miss.message_index, ""), names)
 
 
 def _first_change(group: Sequence[Miss]) -> str:
@@ -179,7 +179,7 @@ def print_side_by_side(found: SideBySide) -> None:
         f"billed input beyond everything sent: {in_unit(found.recorded.cost - sent.cost, signed=True)}",
         [part for part in found.differences if part.tokens or abs(part.cost) > 1e-9],
         columns=[
-            (Column("of it", left=True), lambda part: words(part, found)),
+            (Column("of it", left=True), lambda part: describe(part, found)),
             (Column("calls"), lambda part: f"{part.calls:,}"),
             (Column("tokens"), lambda part: amount(part.tokens)),
             (Column("cost"), lambda part: in_unit(part.cost, signed=True)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inline_snapshot import external_file, snapshot
 from rich.cells import cell_len
 
-from lading.cli.plaintables import Column, print_table, say
+from lading.cli.tables import Column, print_table, say
 from tests.cli.commands import lading, long_session
 from tests.cli.terminals import WIDTHS, printed, terminal_of
 

@@ -1,8 +1,7 @@
-"""What ``lading inspect`` prints without files: the logs of each tool, then the report on all sessions."""
+"""Print the logs of each tool on this machine: ``lading inspect`` without files."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -10,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from lading.cli.bill_output import billed_cost
-from lading.cli.inspect_output import layer_name, print_report
-from lading.cli.plaintables import Column, amount, bar, number, print_items, print_table, say
-from lading.evaluate.inspection import Inspected, Inspection, summarise
+from lading.cli.bills import format_billed_cost
+from lading.cli.tables import Column, amount, bar, number, print_items, print_table, say
+from lading.evaluate.inspection import Inspection, summarise
+from lading.evaluate.layers import name_layer
 from lading.evaluate.survey import PlaceSummary
 from lading.sources import Problem
 from lading.sources.places import Place
@@ -21,8 +20,8 @@ from lading.sources.places import Place
 _SHOWN_PROBLEMS = 3
 
 
-def nothing_found(places: Iterable[Place]) -> str:
-    """What to say when no tool has logs here: where was looked, and what to do."""
+def explain_nothing_found(places: Iterable[Place]) -> str:
+    """Say where logs were looked for, and what to do."""
     looked = ", ".join(folder for place in places for folder in place.folders)
     tools = ", ".join(place.tool for place in places)
     trouble = "; ".join(reason for place in places for reason in place.unreadable)
@@ -41,26 +40,15 @@ def place_json_value(row: PlaceSummary, *, top: int) -> dict[str, Any]:
     return {**fields, "total": None if found is None else summarise(found, top=top)}
 
 
-def print_survey(
-    rows: Sequence[PlaceSummary],
-    inspected: Sequence[tuple[str, Inspected]],
-    *,
-    problems: Sequence[Problem],
-    top: int,
-) -> None:
-    """Tables on stdout: the tools, their tokens by layer, the report on all sessions."""
+def print_survey(rows: Sequence[PlaceSummary], problems: Sequence[Problem]) -> None:
+    """Print the tools, what could not be read, and their tokens by layer."""
     _print_places(rows)
     _say_what_is_missing(rows, problems)
     found = [(row.tool, row.found) for row in rows if row.found is not None]
     if not found:
         say("no session was found in them")
-        return
-    if len(found) > 1:
+    elif len(found) > 1:
         _print_layers(found)
-    say("")
-    print_report([item for _, item in inspected], top=top)
-    file, largest = max(inspected, key=lambda item: item[1].found.tokens)
-    say(f"the largest by itself ({amount(largest.found.tokens)} tokens): lading inspect {shlex.quote(file)}")
 
 
 def _print_places(rows: Sequence[PlaceSummary]) -> None:
@@ -87,11 +75,11 @@ def _print_places(rows: Sequence[PlaceSummary]) -> None:
 def _billed(row: PlaceSummary) -> str:
     if row.found is None:
         return ""
-    return billed_cost(row.found.billed) if row.found.billed else "not logged"
+    return format_billed_cost(row.found.billed) if row.found.billed else "not logged"
 
 
 def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
-    masses = [dict(inspection.layers) for _, inspection in found]
+    masses = [inspection.layers for _, inspection in found]
     layers = sorted(masses[0], key=lambda layer: -sum(mass[layer].tokens for mass in masses))
     print_table(
         "tokens by layer and tool",
@@ -101,7 +89,7 @@ def _print_layers(found: Sequence[tuple[str, Inspection]]) -> None:
         ),
         rows=[
             (
-                layer_name(layer),
+                name_layer(layer),
                 *(
                     cell
                     for mass, (_, inspection) in zip(masses, found, strict=True)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lading.cli import terminal
-from lading.evaluate.tooluse import Place
+from lading.evaluate.tooluse import Location
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ def short_names(sessions: Iterable[str]) -> dict[str, str]:
     }
 
 
-def where(place: Place, names: Mapping[str, str]) -> str:
+def format_place(place: Location, names: Mapping[str, str]) -> str:
     """The message, and the session's short name where there are several."""
     index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
     return f"{names[place.session]} {index}" if len(names) > 1 else index
@@ -109,7 +109,7 @@ def _width(column: Column, cells: Sequence[str]) -> _Width:
 
 
 def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, int]]]:
-    """The columns that stand abreast, each with its width in characters; the first column stands in every part."""
+    """Choose the columns beside each other, each with its width in characters; the first one is in every part."""
     parts = [[0]]
     for at in range(1, len(widths)):
         least = sum(widths[other].least + _GAP_CHARS for other in parts[-1]) + widths[at].least
@@ -149,7 +149,7 @@ def money(usd: float) -> str:
 
 
 def number(count: int, noun: str) -> str:
-    """So many of something, in words."""
+    """Write a count with its noun."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
 

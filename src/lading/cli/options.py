@@ -1,0 +1,99 @@
+"""Options that commands share, and the values they take: tokens such as ``16k`` or ``64000``, shares such as ``.8``
+or ``80%``, prices such as ``.10/1.25`` (cached read / cache write), and lists of these with commas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import click
+
+from lading.economics import Rates
+
+MOST_TOKENS = 10**9
+"""No window is larger; the yardstick of the replay is."""
+_AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], Any]
+
+files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+model_option = click.option("--model", help="Model whose card is used; default: the recorded one.")
+wire_option = click.option(
+    "--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one."
+)
+counter_option = click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
+
+
+def json_option(help: str = "Print the figures as JSON.") -> Callable[[Any], Any]:  # noqa: A002 - click's name
+    """The option ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def parse_with(parse: Callable[[str], Any]) -> Callback:
+    """Make a callback that reads a value by this function, which raises ValueError with what to give instead."""
+
+    def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return callback
+
+
+def parse_each(parse: Callable[[str], Any], wanted: str) -> Callback:
+    """Make a callback that reads a list with commas, each item once; ``wanted``: what to give, for the error."""
+
+    def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[Any, ...]:
+        if value is None:
+            return ()
+        try:
+            found = tuple(parse(item.strip()) for item in value.split(","))
+        except ValueError as error:
+            raise click.BadParameter(f"give {wanted}, with commas between them") from error
+        if len(set(found)) < len(found):
+            raise click.BadParameter("the same is given twice; give each once")
+        return found
+
+    return callback
+
+
+def parse_tokens(text: str, *, least: int) -> int:
+    """Read a number of tokens, from ``least`` on. Raises ValueError with what to give instead."""
+    match = _AMOUNT.fullmatch(text)
+    tokens = round(float(match[1]) * _UNITS[match[2].lower()]) if match else -1
+    if not least <= tokens <= MOST_TOKENS:
+        raise ValueError(f"give tokens such as 16k or 64000, a whole number from {least} to {MOST_TOKENS:,}")
+    return tokens
+
+
+def parse_share(text: str, *, words: Sequence[str] = ()) -> str | float:
+    """Read a share, or one of the words. Raises ValueError with what to give instead."""
+    match = _SHARE.fullmatch(text)
+    if match:
+        return float(match[1]) / (100 if match[2] else 1)
+    if text not in words:
+        raise ValueError(f"give {' or '.join((*words, 'a share'))} such as 0.8 or 80%")
+    return text
+
+
+parse_when = partial(parse_share, words=("pays", "full"))
+
+
+def parse_rates(text: str) -> Rates:
+    """Read prices; none: without a cache. Raises ValueError with what to give instead."""
+    if text == "none":
+        return Rates(1.0, 1.0)
+    try:
+        read_price, write_price = map(float, text.split("/"))
+    except ValueError as error:
+        raise ValueError("give two numbers such as .10/1.25, cached read / cache write, or none") from error
+    if not 0 <= read_price <= write_price < 1_000:
+        raise ValueError(
+            "give two numbers such as .10/1.25, the read price not negative and not above the write price"
+        )
+    return Rates(read_price, write_price)
