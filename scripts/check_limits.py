@@ -39,14 +39,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 63, "client": 77}
-LINE_FUNCTIONS = {"session": 312, "client": 408}
-LINE_CALLS = {"session": 745, "client": 1_070}
-LINE_STATE = 19
-LINE_LINES = {"session": 10_300, "client": 12_400}
+LINE_FILES = {"session": 64, "client": 77}
+LINE_FUNCTIONS = {"session": 311, "client": 403}
+LINE_CALLS = {"session": 780, "client": 965}
+LINE_STATE = 17
+LINE_LINES = {"session": 10_400, "client": 12_100}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 27_300
-SOURCE_LINES = 41_800
+LOWER_FLOORS_LINES = 27_400
+SOURCE_LINES = 42_050
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

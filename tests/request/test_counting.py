@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lading.messages import Message, Text, ToolCall
+from lading.messages import Message, Text, ToolCall, user_text
 from lading.request.counting import counter_on
 from lading.tokens.meter import Meter
-from lading.wire import find_wire
+from lading.wire import WIRES, find_wire
 from tests.engines import Quarter, card
 
 METER = Meter(Quarter())
@@ -45,3 +45,12 @@ def test_each_text_is_counted_once() -> None:
     count = counter_on(find_wire("openai_chat"), card=card(), meter=Meter(Counting()))
     assert count(Message("user", (Text("Be brief."),))) == METER.count_message(SYSTEM)
     assert counted == ["Be brief."]
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
+@pytest.mark.parametrize("text", ["", " \n", "plum"])
+def test_a_text_of_the_user_counts_what_is_written_in_its_place(wire: str, text: str) -> None:
+    found, message = find_wire(wire), user_text(text)
+    written = found.decode({"messages": found.encode_group([message], card())}).messages
+    counted = counter_on(found, card=card(), meter=METER)(message)
+    assert counted >= sum(map(METER.count_message, written))

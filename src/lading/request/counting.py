@@ -35,8 +35,11 @@ def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], i
 
 
 def _is_a_users_text(message: Message) -> bool:
-    """Whether every wire writes the message as its one text."""
-    return message.role == "user" and len(message.parts) == 1 and type(message.parts[0]) is Text
+    """Whether every wire writes the message as its one text; some write words in place of an empty one."""
+    [first, *others] = message.parts or (None,)
+    if message.role != "user" or others or not isinstance(first, Text):
+        return False
+    return bool(first.text) and not first.text.isspace()
 
 
 class _EachOnce:

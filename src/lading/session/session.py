@@ -265,17 +265,15 @@ class Session:
         (temperature ...). None: those of the last call. The tool ``restore`` is added to tools that are
         given, where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
         """
-        with self._lock:
-            before, offered = (self._tools, self._fields), self.offers_restore
-            chosen, body_fields = self._tools if tools is None else tools_from(tools, wire=self.wire), self._fields
-            if fields is not None or body_fields is None:
-                body_fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
-            try:
-                self.offer(chosen, body_fields)
-                return self.request(at_s=at_s)
-            except BaseException:
-                self.offer(*before, restore=offered)
-                raise
+        with self._lock, ExitStack() as undo:
+            undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
+            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
+            if fields is not None or self._fields is None:
+                self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
+            self.offer(chosen, self._fields)
+            pack = self.request(at_s=at_s)
+            undo.pop_all()
+        return pack
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """What the next requests offer beside the conversation: tools and other fields of the body, as
@@ -361,20 +359,19 @@ class Session:
         found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
             raise cause or InputError("The error does not say that a prompt is too long; retry() is for that only.")
-        with self._lock:
+        with self._lock, ExitStack() as undo:
             if self._last is None:
                 raise PackError("There is no request to make smaller yet. Call pack() first.")
             if self._retried:
                 raise ContextOverflow() from cause
-            known, engaged, most = self.settings, self._engine.settings, found.smaller(self._last.tokens)
-            try:
-                self.settings = opening.narrowed(known, found.limit, accepted_tokens=self._engine.accepted_tokens)
-                self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
-                return self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
-            except BaseException:  # Also Ctrl-C, and a strategy's own error.
-                self.settings = known
-                self._engine.change(engaged)
-                raise
+            undo.callback(self._engine.change, self._engine.settings)
+            undo.callback(setattr, self, "settings", self.settings)
+            most, accepted = found.smaller(self._last.tokens), self._engine.accepted_tokens
+            self.settings = opening.narrowed(self.settings, found.limit, accepted_tokens=accepted)
+            self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
+            pack = self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
+            undo.pop_all()
+        return pack
 
     def why(self, text: str, *, call: int | None = None) -> Answer:
         """Whether a text stood in the request of a call (the last one), and if not, why not."""
