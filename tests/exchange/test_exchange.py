@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
@@ -261,3 +262,12 @@ def test_an_answer_that_is_none_goes_by_as_it_came() -> None:
     effects = play(side.begin(), [Answer(200, (b"<h1>Sign in</h1>",))])
     assert (kinds(effects), delivered(effects)) == ("SRD", b"<h1>Sign in</h1>")
     assert (side.log, side.lost, side.is_free()) == (["user"], 1, True)
+
+
+def test_usage_of_an_answer_that_the_caller_has_not_seen_is_told_with_the_next() -> None:
+    """The answer to ``restore`` is refused for a moment, and the SDK sends the call again."""
+    side = Side()
+    first = play(side.begin(), [whole(calls=[RESTORE]), refused(529, "busy")])
+    assert b"usage" not in delivered(first)
+    again = play(side.begin(), [whole("plum")])
+    assert json.loads(delivered(again))["usage"]["prompt_tokens"] == 18

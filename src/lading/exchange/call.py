@@ -46,8 +46,6 @@ class Call:
         """Whether the answer is not recorded, because taking it in failed."""
         self._is_unsure = False
         """Whether an unknown error may have left the session half changed."""
-        self._spent: dict[str, Any] = {}
-        """Usage of the earlier requests of an answer that takes several."""
 
     def retry(self, error: bytes) -> bytes | None:
         """Make a smaller request, where the provider refused this one as too long and it can be made smaller."""
@@ -142,7 +140,7 @@ class Call:
             self.record(reply, fingerprint(reply.message))
             return self._bill(value) or data, None
         if not others and self.restores <= MOST_RESTORES:
-            self._spent = summed(self._spent, object_at(value, "usage"))
+            self.conversation.spent = summed(self.conversation.spent, object_at(value, "usage"))
             return b"", self.restore(reply)
         shown = replies.without(value, RESTORE)
         self.record(reply, fingerprint(replies.read(shown).message))
@@ -151,9 +149,11 @@ class Call:
 
     def _bill(self, value: dict[str, Any]) -> bytes:
         """Write a response with the usage of all requests that it took; empty where it took one."""
-        if not self._spent or not (usage := object_at(value, "usage")):
+        spent = self.conversation.spent
+        if not spent or not (usage := object_at(value, "usage")):
             return b""
-        return jsonbytes.dump(value | {"usage": summed(self._spent, usage)})
+        self.conversation.spent = {}
+        return jsonbytes.dump(value | {"usage": summed(spent, usage)})
 
     def _remove_restore(self, data: bytes) -> bytes:
         """Remove the calls of ``restore`` from a response."""

@@ -46,15 +46,13 @@ class Conversation:
 
     def __init__(self, session: SharedSession, head: str) -> None:
         self.session, self.head = session, head
-        self.opening: Opening | None = None
-        """The opening of the last request."""
+        self.opening: Opening | None = None  # Of the last request.
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False
         """Closed: its session was closed, to be opened again when it is wanted."""
-        self._given = b""
-        """The digests of the messages of the last request, after those at its start: all that was known then."""
-        self._settled = session.shown
-        """How many messages stand for good; what came after may be told otherwise once."""
+        self._given = b""  # Digests of the messages of the last request, after those at its start.
+        self._settled = session.shown  # How many messages stay; what came after may differ once.
+        self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
 
@@ -103,6 +101,9 @@ class Conversation:
     def take(self, body: dict[str, Any], history: History, *, position: int) -> None:
         """Take in the messages from a position on, and the tools and other fields of the request."""
         session, wire, leading = self.session, self.session.wire, history.opening.leading
+        if waiting := session.unanswered:
+            start = min(max(len(session.known) - waiting, len(leading)), position)
+            position = session.update([one for one, _ in history.read(start)], start=start, end=position)
         new = history.read(position)
         if not session.entries:
             new = [*leading, *new]

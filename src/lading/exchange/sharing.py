@@ -36,6 +36,11 @@ class SharedSession(Session):
         return self._engine.history.known
 
     @property
+    def unanswered(self) -> int:
+        """How many messages that the caller knows have no reply yet."""
+        return len(self._engine.history.unanswered)
+
+    @property
     def is_behind(self) -> bool:
         """Whether others have gone on with it since it was opened or held here."""
         return self._engine.is_behind

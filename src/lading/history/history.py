@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 import msgspec
 from msgspec.structs import replace
@@ -60,6 +61,13 @@ class History:
     def known(self) -> Iterator[Entry]:
         """The entries that the caller knows."""
         return (entry for entry in self.entries if entry.known_as != "" and entry.index not in self.withdrawn)
+
+    @property
+    def unanswered(self) -> list[Entry]:
+        """The entries that the caller knows after the last reply, without system messages."""
+        newest = takewhile(lambda entry: entry.message.role != "assistant", reversed(self.entries))
+        known = [entry for entry in newest if entry.known_as != "" and entry.index not in self.withdrawn]
+        return [entry for entry in reversed(known) if entry.message.role != "system"]
 
     def rebuilt(self, entries: int, edits: int) -> View:
         """The view of the first so many entries and edits."""

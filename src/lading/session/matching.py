@@ -112,6 +112,16 @@ def list_known(history: History) -> list[str]:
     return known
 
 
+def find_corrected(given: Sequence[Message], waiting: Sequence[Entry], *, start: int, known: int, end: int) -> int:
+    """Find the first message without a reply that is given otherwise now: its request was refused, and the caller
+    has corrected it. ``given``: the messages from the position ``start`` on; ``waiting``: the last of the ``known``
+    ones, which have no reply. Returns its position, ``end`` where none before ``end`` is."""
+    for position, entry in enumerate(waiting, start=known - len(waiting)):
+        if start <= position < end and given[position - start] != entry.message:
+            return position
+    return end
+
+
 def read_roles(given: Iterable[Message], known: Sequence[Entry]) -> Iterator[str]:
     """Yield the roles of given messages for ``match``: ``answer`` for the result of a call that has no result in
     the log yet. It is new even where an earlier result is equal, since some providers use ids of calls again."""

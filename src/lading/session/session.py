@@ -14,7 +14,6 @@ from copy import deepcopy
 from functools import partial
 from itertools import islice, takewhile
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self
 
 from msgspec.structs import replace
@@ -35,7 +34,7 @@ from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import LoopWatch
-from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
+from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.session.options import DEFAULTS, SessionOptions
 from lading.stores import SessionStore, opened
 from lading.stores.leases import Lease
@@ -145,11 +144,12 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
-            new = matched.position - start
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
+            end = matched.position
+            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
@@ -213,6 +213,12 @@ class Session:
                 self._engine.withdraw(entry.index)
                 self._given, self.known = [], self.known[:position]
             return True
+
+    def update(self, given: Sequence[Message], *, start: int, end: int) -> int:
+        """Withdraw what is corrected (``find_corrected``); return the position from which messages are new."""
+        waiting = self._engine.history.unanswered
+        position = find_corrected(given, waiting, start=start, known=len(self.known), end=end)
+        return position if position < end and self.withdraw(position) else end
 
     def fork(self, messages: object) -> Session:
         """A new session in this one's store that holds these messages, with the same settings and another name."""
@@ -389,7 +395,5 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
