@@ -332,6 +332,7 @@ def test_a_full_disk_leaves_the_old_output_and_nothing_else(tmp_path: Path) -> N
 
 HOLD = """
 import signal, time
+from lading import stores
 from lading.stores import sqlite
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def hold():
@@ -341,12 +342,12 @@ def hold():
 """
 HELD = {
     "while the 21st call is stored": """
-checked = sqlite.check_continues
+checked = stores.check_continues
 def check_continues(numbers, *, stored, what):
     checked(numbers, stored=stored, what=what)
     if what == "Manifest" and stored == 20:
         hold()
-sqlite.check_continues = check_continues
+stores.check_continues = check_continues
 """,
     "when the 20th call is stored": """
 append = sqlite.SqliteStore.append

@@ -222,7 +222,8 @@ def print_standings(standings: Sequence[ContestantScore], facts: Mapping[str, st
             print_table(title, [_NAMES, *map(_column, table.columns[part])], rows=rows)
             say("")
         say(table.verdict, style="bold")
-        meanings |= {column.title: column.meaning for column in table.columns}
+        shown = (column for column in table.columns if terminal.is_wide() or not column.is_minor)
+        meanings |= {column.title: column.meaning for column in shown}
     for table in make_evidence_tables(standings):
         rows = [(name, *cells) for name, cells in table.rows]
         print_table(table.title, [_PROBES, *map(_column, table.columns)], rows=rows)

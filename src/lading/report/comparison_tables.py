@@ -49,7 +49,7 @@ BILL: tuple[Figure, ...] = (
     ),
     (Measure("over", "Cost of the other sessions.", is_minor=True), lambda item: _ratio(item.cost.over)),
     (Measure("mean", "Tokens of a request, tools included."), lambda item: _tokens(item.tokens.mean)),
-    (Measure("p95", "No more tokens have 95 % of the requests."), lambda item: _tokens(item.tokens.p95)),
+    (Measure("p95", "Tokens that 95 % of the requests do not exceed."), lambda item: _tokens(item.tokens.p95)),
     (Measure("peak", "Tokens of the largest request."), lambda item: _tokens(item.tokens.peak)),
     (
         Measure("edits", "Edits that the window forced, and edits made to save."),
