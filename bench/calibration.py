@@ -21,7 +21,7 @@ from lading.messages import Message, ToolCall, ToolResult
 from lading.models.catalog import find_card
 from lading.sources import Recording, read
 from lading.tokens import counter
-from lading.tokens.calibration import Calibration, Counted
+from lading.tokens.calibration import Calibration, RequestCount
 from lading.tokens.meter import Meter
 
 KEPT_GOAL, REPACKED_GOAL = 2.5, 6.0
@@ -50,7 +50,7 @@ CUT_SESSIONS = 60
 class Sent(NamedTuple):
     """One request of a session: what a counter says of it, and what it takes."""
 
-    counted: Counted
+    counted: RequestCount
     true_tokens: int
     kept: bool = False
 
@@ -109,7 +109,7 @@ def _session(world: World, chance: random.Random, *, kept: bool) -> Iterator[Sen
             shown = []
         new = 2 if kept else chance.randint(3, 60)
         shown += [chance.choice(kind) for kind in chance.choices(kinds, MIXES[world.mix], k=new)]
-        counted = Counted(sum(message[world.counter] for message in shown), len(shown))
+        counted = RequestCount(sum(message[world.counter] for message in shown), len(shown))
         true = sum(message[world.truth] + FRAMING_TOKENS for message in shown) + world.unseen_tokens
         yield Sent(counted, true, kept and number > 0)
 
@@ -166,7 +166,7 @@ def _billed(recording: Recording, name: str) -> Iterator[Sent]:
     position = {index: at for at, index in enumerate(recording.raw_indices)}
     for number, usage in enumerate(recording.usage):
         shown = sent[: position[usage.message_index]]
-        counted = Counted(sum(compress(tokens, shown)), sum(shown))
+        counted = RequestCount(sum(compress(tokens, shown)), sum(shown))
         yield Sent(counted, usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens, number > 0)
 
 
@@ -187,7 +187,7 @@ def _between(head: Sent, first: Sent, last: Sent) -> Sent:
     is the first bill and the difference of the others."""
     tokens = head.counted.tokens + last.counted.tokens - first.counted.tokens
     messages = head.counted.messages + last.counted.messages - first.counted.messages
-    return Sent(Counted(tokens, messages), head.true_tokens + last.true_tokens - first.true_tokens)
+    return Sent(RequestCount(tokens, messages), head.true_tokens + last.true_tokens - first.true_tokens)
 
 
 def _cuts(calls: list[Sent], chance: random.Random) -> Iterator[Sent]:
@@ -207,7 +207,7 @@ def _first_cuts(calls: list[Sent], chance: random.Random) -> Iterator[Outcome]:
         first = next((call for call in reversed(calls[1:number]) if call.counted.messages <= most), None)
         if first is not None and number > FIRST:
             yield _outcome(calibration, _between(calls[0], first, calls[number]))
-        calibration = calibration.learned(counted, true_tokens, kept=kept)
+        calibration = calibration.learn(counted, true_tokens, kept=kept)
 
 
 def _outcomes(requests: Iterable[Sent]) -> list[Outcome]:
@@ -216,14 +216,14 @@ def _outcomes(requests: Iterable[Sent]) -> list[Outcome]:
     calibration = Calibration()
     for request in requests:
         outcomes.append(_outcome(calibration, request))
-        calibration = calibration.learned(request.counted, request.true_tokens, kept=request.kept)
+        calibration = calibration.learn(request.counted, request.true_tokens, kept=request.kept)
     return outcomes[FIRST:]
 
 
 def _outcome(calibration: Calibration, request: Sent) -> Outcome:
-    predicted = calibration.predicted(request.counted, kept=request.kept)
+    predicted = calibration.predict(request.counted, kept=request.kept)
     initial = round(INITIAL_MARGIN * predicted)
-    margin = calibration.margin_tokens(predicted, initial_margin_tokens=initial, kept=request.kept)
+    margin = calibration.compute_margin(predicted, initial_margin_tokens=initial, kept=request.kept)
     error = abs(predicted / request.true_tokens - 1)
     return Outcome(error, request.true_tokens > predicted + margin, margin / predicted)
 

@@ -1,6 +1,6 @@
 """Sizes that no agent should have: 50 MB in one message, thousands of messages and of rounds of a wrapped client.
 
-With ``LADING_BENCH_FULL=1`` in the environment five times as many of both, which takes half an hour.
+With ``LADING_BENCH_FULL=1`` in the environment five times as many messages.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from lading import Session, jsonbytes, wrap
 from lading.clients.transport import Transport
 from lading.compaction import DEFAULT
 from lading.exchange.conversations import Conversations
-from lading.exchange.wrapping import Wrapping
+from lading.exchange.wrapping import WrapOptions
 from lading.session.options import SessionOptions
 
 RESULT_BYTES = 50_000_000
 TIMES = 5 if os.environ.get("LADING_BENCH_FULL") else 1
 MESSAGES = 20_000 * TIMES
-ROUNDS = 1_000 * TIMES
-PARTS = 5
-"""Of the rounds: each is timed as a whole, and the last is compared with the first."""
+ROUNDS = (100, 1_000, 2_500, 5_000)
+"""After so many rounds of one conversation, what the last calls took is a figure."""
+WARM_ROUNDS = 200
+"""From then on memory is measured: what is loaded for the first calls and records is not what was said."""
+CALLS = 50
 SDK_ROUNDS = 50
 """With an SDK in front, which takes 20 times as long as Lading."""
 
@@ -107,27 +109,25 @@ def _messages() -> list[Figure]:
 def _wrapped() -> list[Figure]:
     """Rounds of an agent that hands in its whole history at each call, behind the SDK: what Lading adds."""
     inner, alone = _provider(), _provider()
-    conversations = Conversations(None, Wrapping(None, DEFAULT, None, SessionOptions(), False), clock=time.time)
+    conversations = Conversations(None, WrapOptions(None, DEFAULT, None, SessionOptions(), False), clock=time.time)
     times_s: list[float] = []
+    figures: list[Figure] = []
     said = [jsonbytes.dump({"role": "user", "content": "Find the key."})]
     before = raw = 0
     with Transport(inner, httpx2, conversations) as transport:
-        for number, new in enumerate(islice(_rounds(), ROUNDS)):
-            if number == ROUNDS // PARTS:
-                # What is loaded at the first calls, and for the first record, is not what was said.
+        for number, new in enumerate(islice(_rounds(), ROUNDS[-1]), 1):
+            if number == WARM_ROUNDS:
                 before, raw = _resident_bytes(), 0
             times_s.append(_call_s(transport, said) - _call_s(alone, said))
             said += map(jsonbytes.dump, new)
             raw += sum(map(len, said[-len(new) :]))
-        grown = _resident_bytes() - before - raw
-    part = ROUNDS // PARTS
-    first, last = median(times_s[:part]), median(times_s[-part:])
-    return [
-        plain(f"{ROUNDS:,} rounds, what Lading adds to a call: of the first fifth", f"{1000 * first:.1f} ms CPU"),
-        plain(f"of the last ({sum(map(len, said)) / 1e6:.1f} MB in each)", f"{1000 * last:.1f} ms CPU"),
-        plain("that, for each MB of the history", f"{1e9 * last / sum(map(len, said)):.1f} ms CPU"),
-        below("memory grown beside the history as the caller has it, by its bytes", grown / raw, 3, unit="x"),
-    ]
+            if number in ROUNDS:
+                mb, taken_ms = sum(map(len, said)) / 1e6, 1000 * median(times_s[-CALLS:])
+                figures.append(plain(f"round {number:,} ({mb:.1f} MB), what Lading adds", f"{taken_ms:.2f} ms CPU"))
+            if number in ROUNDS[1:]:
+                name = f"memory grown by round {number:,} beside the history as the caller has it, by its bytes"
+                figures.append(below(name, (_resident_bytes() - before - raw) / raw, 3, unit="x"))
+    return figures
 
 
 def _call_s(sender: Transport | httpx2.Client, said: list[bytes]) -> float:
@@ -155,7 +155,7 @@ def _sdk() -> list[Figure]:
                 client.chat.completions.create(model="gpt-4o", messages=history)
                 taken_ms.append(1000 * (time.process_time() - started))
                 history += new
-            times_ms.append(median(taken_ms[-SDK_ROUNDS // PARTS :]))
+            times_ms.append(median(taken_ms[-SDK_ROUNDS // 5 :]))
     name = f"round {SDK_ROUNDS} with the SDK, which writes the whole history: alone; wrapped"
     return [plain(name, f"{times_ms[0]:.0f}; {times_ms[1]:.0f} ms CPU")]
 

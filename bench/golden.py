@@ -44,7 +44,7 @@ OWN = ROOT / "examples" / "sessions"
 OWN_DIGESTS = ROOT / "bench" / "golden.json"
 """Of the plays over the example sessions."""
 NAMES = ROOT / "bench" / "golden_names.json"
-"""New names by the old ones, of fields, event types and kinds of edits."""
+"""New names by the old ones, of strategies, fields, event types and kinds of edits."""
 WRAPPED = "wrap"
 """Stands for the strategy of a play through a wrapped client, which is ``priced``."""
 SEALS = frozenset({"checksum", "digest", "format", "log", "parent", "template", "tools"})
@@ -60,7 +60,7 @@ class Play(NamedTuple):
     window: int
 
     def __str__(self) -> str:
-        return f"{self.session} {self.strategy} {self.wire} {self.window}"
+        return f"{self.session} {_old(self.strategy)} {self.wire} {self.window}"
 
 
 class Golden(NamedTuple):

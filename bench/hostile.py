@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 
 from bench.arms.identifiers import identifiers
 from bench.figures import Figure, below, plain
-from lading.compaction.fencing import cleansed
-from lading.compaction.identifiers import mentions
-from lading.compaction.ledger import Ledger
+from lading.compaction.fencing import redact
+from lading.compaction.identifiers import find_mentions
 from lading.compaction.notes import Notes
-from lading.compaction.pins import restated, statements
-from lading.compaction.record import write
+from lading.compaction.record import write_record
+from lading.compaction.user_rules import find_statements, restate
+from lading.compaction.value_ranking import ValueRanking
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 
@@ -50,18 +50,18 @@ def _note_down(text: str) -> None:
     )
     for entry, message in enumerate(history):
         notes.add(entry, message, count=_tokens)
-    write(notes.between(0, len(history)), most_tokens=500, count=_tokens)
+    write_record(notes.between(0, len(history)), most_tokens=500, count=_tokens)
 
 
 def _rank(text: str) -> None:
-    known = Ledger()
-    known.add(0, mentions(user_text(text)))
-    known.lines(known.ranked(most=10_000), most_tokens=2_000, count=_tokens)
+    known = ValueRanking()
+    known.add(0, find_mentions(user_text(text)))
+    known.rank(most=10_000)
 
 
 def _mentioned(text: str) -> None:
     for message in (user_text(text), Message("assistant", (ToolCall("c", "read", text),))):
-        list(mentions(message))
+        list(find_mentions(message))
 
 
 def _tokens(text: str) -> int:
@@ -73,10 +73,10 @@ READERS: Mapping[str, tuple[Callable[[str], object], float]] = {
     "values ranked": (_rank, 1_500),
     "records written": (_note_down, 4_000),
     "rules restated": (
-        lambda text: restated(statements([user_text(text)]), most_tokens=500, count=lambda _: 1),
+        lambda text: restate(find_statements([user_text(text)]), most_tokens=500, count=lambda _: 1),
         1_000,
     ),
-    "secrets removed": (cleansed, 1_500),
+    "secrets removed": (redact, 1_500),
     "identifiers of a transcript": (lambda text: list(identifiers(text, words=6)), 4_000),
 }
 """What reads a text, and how many milliseconds it may take."""

@@ -1,4 +1,4 @@
-"""How long ``lading inspect`` takes to find, read and summarise 50 MB of logs of Claude Code and Codex.
+"""How long ``lading inspect`` takes to find, read and summarize 50 MB of logs of Claude Code and Codex.
 
 The logs are made here, always the same: sessions of tool calls with results of several kinds and sizes.
 """

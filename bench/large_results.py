@@ -12,7 +12,7 @@ from lading.cli.options import parse_rates
 from lading.evaluate.compare import Grid, NamedRates, compare, find_contestant
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.scores import ContestantScore
-from lading.evaluate.walks import prepare
+from lading.evaluate.session_runs import prepare_session
 
 STRATEGIES = ("priced", "without-digests", "without-admission", "basic")
 WINDOWS = (32_000, 16_000, 8_000)
@@ -39,7 +39,9 @@ def _figures() -> Iterator[Figure]:
 def _standings(kind: str) -> list[ContestantScore]:
     made = [session(kind, seed) for seed in range(SEEDS)]
     sessions = [
-        prepare(one.recording, plan_replay(one.recording, PlanOptions(counter="cl100k"))[0], name=one.recording.id)
+        prepare_session(
+            one.recording, plan_replay(one.recording, PlanOptions(counter="cl100k"))[0], name=one.recording.id
+        )
         for one in made
     ]
     grid = Grid(tuple(map(find_contestant, STRATEGIES)), WINDOWS, (NamedRates(PRICES, parse_rates(PRICES)),))

@@ -77,7 +77,7 @@ def grown() -> Session:
 
 
 def state_objects(root: object) -> list[object]:
-    """List the objects of Lading that can change, as far as a session holds them."""
+    """List the mutable objects of Lading that belong to a session. A store belongs to no session alone."""
     known: set[int] = set()
     found, waiting = list[object](), [root]
     while waiting:
@@ -91,10 +91,15 @@ def state_objects(root: object) -> list[object]:
             waiting += one
         elif isinstance(one, Struct):
             waiting += [getattr(one, name) for name in one.__struct_fields__]
-        elif not isinstance(one, type) and type(one).__module__.startswith("lading."):
+        elif _is_stateful(one):
             found.append(one)
             waiting += vars(one).values()
     return found
+
+
+def _is_stateful(one: object) -> bool:
+    module = f"{type(one).__module__}."
+    return not isinstance(one, type) and module.startswith("lading.") and not module.startswith("lading.stores.")
 
 
 def of_session() -> Line:

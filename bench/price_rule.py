@@ -18,7 +18,7 @@ from random import Random
 from typing import NamedTuple
 
 from bench.figures import Figure, below, plain
-from lading.economics import Rates, due, edit_price, rent, worth_waiting
+from lading.economics import Rates, edit_price, is_due, is_worth_waiting, rent
 
 TABLES = (
     Rates(0.10, 1.25),
@@ -124,11 +124,11 @@ def ruled(session: Session, rates: Rates, *, regret: float = 1.0, waits: bool = 
         removable = session.net(boundary, to)
         account += rent(rates, removable_tokens=removable)
         price = session.price(rates, call, boundary=boundary)
-        if removable <= 0 or not due(account, price, regret=regret):
+        if removable <= 0 or not is_due(account, price, regret=regret):
             continue
         ageing = (session.net(step, step + 1) for step in range(to, call))
-        may_wait = waits and not due(account, price, regret=LONGEST_WAIT * regret)
-        if may_wait and worth_waiting(rates, removable_tokens=removable, ageing_tokens=ageing):
+        may_wait = waits and not is_due(account, price, regret=LONGEST_WAIT * regret)
+        if may_wait and is_worth_waiting(rates, removable_tokens=removable, ageing_tokens=ageing):
             continue
         cost += price + rates.read * session.carried(since, call, boundary=boundary)
         account, boundary, since = 0.0, to, call

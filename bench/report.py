@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import replay
+from lading.evaluate.replay import replay
 from lading.messages import Message, Text
 from lading.report.data import FORMAT, ReportData
 from lading.report.page import render_page

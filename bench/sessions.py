@@ -12,7 +12,7 @@ from bench.figures import Figure, below, plain
 from lading.economics import Rates
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import ReplayedCall, replay
+from lading.evaluate.replay import ReplayedCall, replay
 from lading.evaluate.tally import tally
 from lading.sources import Recording, read
 from lading.stores.sqlite import open_sqlite

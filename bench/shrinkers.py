@@ -10,7 +10,7 @@ from collections.abc import Callable
 from bench.figures import Figure, below, plain
 from bench.json_rivals import as_csv, minified, toon
 from bench.json_shapes import flat_rows, half_nested_users, nested_maps, nested_orders
-from lading.shrink import SHRINKERS, Wish, shrinker
+from lading.shrink import SHRINKERS, Target, find_shrinker
 from lading.shrink.shrinking import reduce, shrink
 from lading.tokens import counter
 from tests.shrink.samples import PLANTED, sample
@@ -49,12 +49,12 @@ def _tokens(name: str) -> list[Figure]:
 
 
 def _times(kind: str) -> list[Figure]:
-    found = shrinker(kind)
+    found = find_shrinker(kind)
     text = _megabyte(kind)
     count = counter("o200k").count
-    wish = Wish(4_000, (PLANTED,), "artifact://bench/s/log/1")
+    target = Target(4_000, (PLANTED,), "artifact://bench/s/log/1")
     lossless_ms = _median_ms(lambda: list(found.reshape(text)))
-    lossy_ms = _median_ms(lambda: found.reduce(text, wish, count))
+    lossy_ms = _median_ms(lambda: found.reduce(text, target, count))
     return [
         below(f"{kind}, 1 MB: lossless candidates", lossless_ms, 300, unit="ms", digits=0),
         below(f"{kind}, 1 MB: lossy, counting included", lossy_ms, 300, unit="ms", digits=0),
@@ -64,8 +64,8 @@ def _times(kind: str) -> list[Figure]:
 def _huge() -> Figure:
     text = sample("log", 50 * MEGABYTE // 70, planted=True)
     count = counter("o200k").count
-    wish = Wish(4_000, (PLANTED,), "artifact://bench/s/log/1")
-    taken_ms = _median_ms(lambda: reduce(text, wish, count=count))
+    target = Target(4_000, (PLANTED,), "artifact://bench/s/log/1")
+    taken_ms = _median_ms(lambda: reduce(text, target, count=count))
     return below(f"log, {len(text) // MEGABYTE} MB: reduced", taken_ms, 5_000, unit="ms", digits=0)
 
 

@@ -16,7 +16,7 @@ from lading import jsonbytes
 from lading.clients.transport import Transport
 from lading.compaction import DEFAULT
 from lading.exchange.conversations import Conversations
-from lading.exchange.wrapping import Wrapping
+from lading.exchange.wrapping import WrapOptions
 from lading.messages import Conversation, Message, Tool
 from lading.models.catalog import find_card
 from lading.session.options import SessionOptions
@@ -47,7 +47,7 @@ def _added(wire: str, durability: Any) -> list[float]:
     inner = httpx2.Client(transport=httpx2.MockTransport(_answer))
     with tempfile.TemporaryDirectory() as folder, open_sqlite(folder, durability=durability) as store:
         conversations = Conversations(
-            store, Wrapping(1_000_000, DEFAULT, None, SessionOptions(), False), clock=time.time
+            store, WrapOptions(1_000_000, DEFAULT, None, SessionOptions(), False), clock=time.time
         )
         transport = Transport(inner, httpx2, conversations)
         added: list[float] = []

@@ -30,8 +30,13 @@ class Source(NamedTuple):
 
     path: str
     """Below the root, with forward slashes."""
-    lines: int
+    text: str
     tree: ast.Module
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return len(self.text.splitlines())
 
     @property
     def module(self) -> str:
@@ -87,7 +92,7 @@ def read_sources(root: Path) -> tuple[list[Source], list[Breach]]:
             path = file.relative_to(root).as_posix()
             try:
                 text = file.read_text(encoding="utf-8")
-                sources.append(Source(path, len(text.splitlines()), ast.parse(text)))
+                sources.append(Source(path, text, ast.parse(text)))
             except (SyntaxError, ValueError) as error:
                 broken.append(Breach(path, getattr(error, "lineno", None) or 1, f"cannot be parsed: {error}"))
     return sources, broken

@@ -3,6 +3,7 @@ where it exists."""
 
 from __future__ import annotations
 
+import gc
 import os
 import tomllib
 from collections.abc import Sequence
@@ -47,6 +48,13 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         is_costly = any(map(item.get_closest_marker, ("full", "hypothesis")))
         if is_costly or not is_of_a_measured_room(item.path):
             item.add_marker(pytest.mark.no_cover)
+
+
+def pytest_collection_finish() -> None:
+    """Take what is collected out of the garbage collector's sight: it lives to the end, and a test that collects
+    garbage would look through all of it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 class FailureNames:

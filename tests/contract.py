@@ -1,52 +1,36 @@
-"""What every preset promises, judged from outside: one history through one preset, in two engines at once.
+"""What every preset promises, judged from outside by the table of ``tests/promises.py``: one history through one
+preset, in two engines at once.
 
-The second engine keeps its session in a store of its own and is reopened in the midst; both must say the same,
-byte for byte. A request that is made again without anything new must be the same, and without a further edit.
+The second engine keeps its session in a store of its own and is reopened on the way; both must say the same, byte
+for byte. A request that is made again without anything new must be the same, and without a further edit.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import parse, relative
-from lading.audit.replay import verify
 from lading.compaction import Strategy
-from lading.effects import Summarizer, attempted
+from lading.effects import Summarizer, attempt
 from lading.engine import Engine, reopen
-from lading.errors import WindowExceeded
-from lading.history.log import NO_COMPACTIONS, Edit, Entry, Reported
-from lading.jsonbytes import digest, dump, dump_value, load
-from lading.messages import Message, Text, Tool, ToolResult, user_text
+from lading.events import StrategyOverruled
+from lading.history.log import Reported
+from lading.jsonbytes import digest, dump
+from lading.messages import Message, Tool, user_text
+from lading.models.card import Conduct
 from lading.request.pack import Pack
 from lading.settings import Settings
 from lading.stores.memory import MemoryStore
-from lading.wire import check, find_wire
 from tests.engines import TOOLS, settings, template
+from tests.promises import PROMISES, REFUSED, Moment, Outcome, When, texts
 
-Kind: TypeAlias = Literal[
-    "illegal",
-    "too long",
-    "other error",
-    "not deterministic",
-    "not idempotent",
-    "input changed",
-    "prefix changed",
-    "no pointer",
-    "head or newest changed",
-    "not pinned",
-    "rule lost",
-    "not verified",
-    "not reachable",
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS = tuple(PROMISES)
 PINNED = "The password of the staging host is {}-heron."
 MOST_PINNED_CHARS = 1_000
 RULES = (
@@ -55,10 +39,6 @@ RULES = (
     "Please do not guess at release-{}.",
     "Always run it \ud83d\\ release-{}.",
 )
-REFUSED = WindowExceeded.__name__
-"""Starts what stands for a request that no cut makes fit."""
-LEAST_FOR_RULES = 600
-"""Tokens of a window a quarter of which holds the rules stated here."""
 
 
 class Preset(NamedTuple):
@@ -78,16 +58,16 @@ class Step(NamedTuple):
     messages: tuple[Message, ...]
     pin: bool = False
     """The last of them is pinned when it comes in."""
-    rule: str = ""
+    rules: tuple[str, ...] = ()
     """What the user lays down in them."""
     tools: tuple[Tool, ...] = TOOLS
     at_s: float | None = None
 
 
 class Fault(NamedTuple):
-    """A promise that was not kept."""
+    """A promise that was not kept, by its name."""
 
-    kind: Kind
+    kind: str
     what: str
 
 
@@ -100,6 +80,13 @@ class Verdict(Struct, frozen=True):
     refused: int = 0
     """Requests in place of which there was a typed error."""
     faults: tuple[Fault, ...] = ()
+    compactions: int = 0
+    """Requests for which something was edited that had been sent."""
+    overruled: int = 0
+    """Events that say that the strategy's own edits could not be used."""
+    rules: int = 0
+    removed: int = 0
+    """Entries that the last request does not show as they were said."""
 
     @property
     def by_kind(self) -> Counter[str]:
@@ -131,20 +118,20 @@ def steps(
         before = cut
     if laid_down:
         third = made[len(made) // 3]
-        is_short = 0 < sum(map(len, map(_all_text, third.messages[-1:]))) <= MOST_PINNED_CHARS
+        is_short = 0 < sum(len(text) for last in third.messages[-1:] for text in texts(last)) <= MOST_PINNED_CHARS
         made[len(made) // 3] = third._replace(pin=is_short)
         for number, place in enumerate(sorted({len(made) // 4, len(made) // 2})):
             rule = RULES[(number + len(messages)) % len(RULES)].format(number)
             note = user_text(PINNED.format(number))
             added = (user_text(f"Good. {rule}"), note)
-            made[place] = made[place]._replace(messages=(*made[place].messages, *added), pin=True, rule=rule)
+            made[place] = made[place]._replace(messages=(*made[place].messages, *added), pin=True, rules=(rule,))
     return made
 
 
 class _Line:
     """One engine on its way through a script."""
 
-    def __init__(self, chosen: Settings, *, reopened_at: int = -1) -> None:
+    def __init__(self, chosen: Settings, *, reopened_at: Collection[int] = ()) -> None:
         self.store = MemoryStore()
         self.engine = Engine(chosen, self.store)
         self.reopened_at = reopened_at
@@ -153,7 +140,7 @@ class _Line:
     def take(self, step: Step, number: int) -> list[str]:
         """Take in what a step says; the texts that are pinned with it."""
         engine = self.engine
-        if number == self.reopened_at:
+        if number in self.reopened_at:
             engine.save()
             if self.store.sessions():
                 self.engine = engine = reopen(engine.settings, self.store)
@@ -167,12 +154,12 @@ class _Line:
         engine.history.pin(pinned, call=engine.call)
         start, end = engine.history.view.span(pinned, pinned)
         shown = engine.history.view.messages[start:end]
-        return [text for message in shown for text in _texts(message) if text.strip()]
+        return [text for message in shown for text in texts(message) if text.strip()]
 
-    def request(self, step: Step) -> Pack | str:
+    def request(self, step: Step) -> Outcome:
         """The next request, or the typed error in its place."""
         fields = template(self.engine.settings.wire)
-        made = attempted(partial(self.engine.pack, tools=step.tools, template=fields, at_s=step.at_s))
+        made = attempt(partial(self.engine.pack, tools=step.tools, template=fields, at_s=step.at_s))
         if isinstance(made, Exception):
             return f"{type(made).__name__}: {made}"
         self.tokens = made.tokens
@@ -180,201 +167,102 @@ class _Line:
 
 
 def play(
-    script: Sequence[Step], preset: Preset, *, window: int, wire: str, twice: bool = True, every: int = 1
+    script: Sequence[Step],
+    preset: Preset,
+    *,
+    window: int,
+    wire: str,
+    twice: bool = True,
+    every: int = 1,
+    conduct: Conduct | None = None,
+    reopened_at: Collection[int] = (),
 ) -> Verdict:
-    """A script through a preset. ``twice``: beside a second engine that is reopened. ``every``: of the requests
-    that extend the one before them, each so-manieth is judged; all others always are."""
-    chosen = replace(
-        settings(window, wire=wire, strategy=preset.strategy, strict=preset.strict), summarizer=preset.summarizer
-    )
+    """A script through a preset. ``twice``: beside a second engine that is reopened before the steps
+    ``reopened_at``, or in the midst. ``every``: of the requests that extend the one before them, each so-manieth is
+    looked at; all others always are."""
+    made = settings(window, wire=wire, strategy=preset.strategy, strict=preset.strict, conduct=conduct)
+    chosen = replace(made, summarizer=preset.summarizer)
+    reopened_at = (reopened_at or {max(len(script) // 2, 1)}) if twice else ()
+    return play_with(chosen, script, reopened_at=reopened_at, every=every, keeps_newest=preset.keeps_newest)
+
+
+def play_with(
+    chosen: Settings, script: Sequence[Step], *, reopened_at: Collection[int], every: int, keeps_newest: bool = True
+) -> Verdict:
+    """A script at settings of the caller's. ``reopened_at``: none, and there is no second engine."""
+    twin = _Line(chosen, reopened_at=reopened_at) if reopened_at else None
     before = _fingerprint(script)
-    line = _Line(chosen)
-    twin = _Line(chosen, reopened_at=max(len(script) // 2, 1)) if twice else None
-    playing = _Play(line, twin, keeps_newest=preset.keeps_newest)
+    playing = _Play(_Line(chosen), twin, keeps_newest=keeps_newest)
     for number, step in enumerate(script):
-        playing.step(step, number, is_judged=(len(script) - 1 - number) % every == 0)
-    playing.end()
-    if _fingerprint(script) != before:
-        playing.fault("input changed", "a message or a tool was changed in place")
-    return Verdict(playing.requests, playing.edits, playing.refused, tuple(playing.faults))
+        playing.step(step, number, is_looked_at=(len(script) - 1 - number) % every == 0)
+    return playing.end(is_input_kept=_fingerprint(script) == before)
 
 
 class _Play:
     """A script at work in two engines."""
 
-    def __init__(self, line: _Line, twin: _Line | None, *, keeps_newest: bool = True) -> None:
+    def __init__(self, line: _Line, twin: _Line | None, *, keeps_newest: bool) -> None:
         self.line, self.twin, self.keeps_newest = line, twin, keeps_newest
-        self.requests = self.edits = self.refused = 0
+        self.requests = self.edits = self.refused = self.compactions = self.overruled = 0
         self.faults: list[Fault] = []
         self.pinned: list[str] = []
         self.rules: list[str] = []
-        self.last: Pack | None = None
+        self.last: Outcome = ""
 
-    def fault(self, kind: Kind, what: str) -> None:
-        """Take note of a fault, and of the call."""
-        self.faults.append(Fault(kind, f"call {self.line.engine.call - 1}: {what}"))
-
-    def step(self, step: Step, number: int, *, is_judged: bool) -> None:
+    def step(self, step: Step, number: int, *, is_looked_at: bool) -> None:
         """Make the next request, judge it, and where it was decided anew make it again."""
-        engine, mark = self.line.engine, len(self.line.engine.history.edits)
+        history, shown = self.line.engine.history, self.line.engine.shown
+        mark = len(history.edits)
         self.pinned += self.line.take(step, number)
-        self.rules += [step.rule] if step.rule else []
-        outcome = self.line.request(step)
-        self._compare(outcome, self._by_twin(step, number))
-        decided = sum(edit.reason != "the caller pinned it" for edit in engine.history.edits[mark:])
-        if decided or is_judged or isinstance(outcome, str):
-            self._judge(outcome)
-        for edit in engine.history.edits[mark:]:
-            self._judge_edit(edit, is_sent=isinstance(outcome, Pack))
-        if isinstance(outcome, Pack):
-            self._judge_prefix(outcome)
+        self.rules += step.rules
+        if self.twin:
+            self.twin.take(step, number)
+        moment = self._request(step, mark, last=self.last)
+        is_new = any(edit.reason != "the caller pinned it" for edit in moment.edits)
+        self._judge(moment, "decided")
+        if isinstance(moment.outcome, Pack):
+            self._judge(moment, "sent")
+            if is_new or is_looked_at:
+                self._judge(moment, "looked at")
             self.requests += 1
-            self.last = outcome
-            self.edits += len(outcome.manifest.decisions)
-        if decided or not isinstance(outcome, Pack):
-            self._again(outcome, step)
+            self.last = moment.outcome
+            self.edits += len(moment.outcome.manifest.decisions)
+            self.compactions += any(edit.first < shown for edit in moment.edits)
+            self.overruled += sum(isinstance(event, StrategyOverruled) for event in moment.outcome.events)
+        else:
+            self._judge(moment, "refused")
+            self.refused += moment.outcome.startswith(REFUSED)
+        if is_new or moment.outcome is not self.last:
+            self._judge(self._request(step, len(history.edits), last=moment.outcome), "again")
 
-    def _by_twin(self, step: Step, number: int) -> Pack | str | None:
-        if self.twin is None:
-            return None
-        self.twin.take(step, number)
-        return self.twin.request(step)
-
-    def _compare(self, one: Pack | str, other: Pack | str | None) -> None:
-        if other is None:
-            return
-        if _said(one) != _said(other):
-            self.fault("not deterministic", f"{_told(one)} here, {_told(other)} beside it")
-
-    def _judge(self, outcome: Pack | str) -> None:
-        if isinstance(outcome, str):
-            self.refused += outcome.startswith(REFUSED)
-            if not outcome.startswith(REFUSED):
-                self.fault("other error", outcome)
-            return
-        chosen = self.line.engine.settings
-        wire, window = find_wire(chosen.wire), chosen.budget.window_tokens
-        body = load(outcome.body)
-        found = check(body, wire, card=chosen.card, strict=True)
-        for broken in (*found, *outcome.violations):
-            self.fault("illegal", f"{broken.rule} at {broken.path}: {broken.detail}")
-        recounted = sum(map(chosen.meter.count_message, wire.decode(body).messages))
-        recounted += outcome.manifest.counts["tools"]
-        if max(recounted, outcome.tokens) > window:
-            self.fault("too long", f"{recounted} tokens, {outcome.tokens} by the manifest, of {window}")
-        for text in self.pinned:
-            if dump(text)[1:-1] not in outcome.body:
-                self.fault("not pinned", text[:80])
-        if window >= LEAST_FOR_RULES:
-            for rule in self.rules:
-                if dump(rule)[1:-1] not in outcome.body:
-                    self.fault("rule lost", rule)
-
-    def _judge_prefix(self, outcome: Pack) -> None:
-        """Between two edits of what was sent, a request is the last one and new messages; where it is not, the
-        manifest says so and why."""
-        if self.last is None:
-            return
-        prefix = outcome.manifest.prefix
-        kept = outcome.body.startswith(self.last.body[: -len(b"]}")])
-        if kept != (prefix.first_changed == "") or not (kept or prefix.why):
-            self.fault("prefix changed", f"{kept=}, the manifest says {prefix.first_changed!r}, {prefix.why!r}")
-        if outcome.chain[: prefix.units] != self.last.chain[: prefix.units]:
-            self.fault("prefix changed", f"not the {prefix.units} units that the manifest names")
-
-    def _judge_edit(self, edit: Edit, *, is_sent: bool) -> None:
-        """An edit leads to what it removes; nothing takes out the head or the newest block."""
-        messages = [entry.message for entry in self.line.engine.history.entries]
-        for pointer in edit.pointers:
-            first, last, _ = parse(pointer).log_span()
-            if not first <= edit.first <= edit.last <= last < len(messages):
-                self.fault("no pointer", f"{pointer} does not lead to {edit.first}-{edit.last}")
-        if not edit.pointers and edit.kind not in NO_COMPACTIONS:
-            self.fault("no pointer", f"{edit.kind} {edit.first}-{edit.last}")
-        if edit.kind not in ("cleared", "dropped") or not is_sent or not self.keeps_newest:
-            return
-        replies = [at for at, message in enumerate(messages) if message.role == "assistant"]
-        # Without calls the newest block is what follows the reply.
-        newest = replies[-1] + (not messages[replies[-1]].calls)
-        if edit.first < replies[0] or edit.last >= newest:
-            self.fault("head or newest changed", f"{edit.kind} {edit.first}-{edit.last} of {len(messages)}")
-
-    def _again(self, outcome: Pack | str, step: Step) -> None:
-        """The same request once more: nothing new was said."""
-        edits = list(self.line.engine.history.edits)
-        again = self.line.request(step)
-        if isinstance(outcome, Pack) and isinstance(again, Pack):
-            if again.body != outcome.body:
-                self.fault("not idempotent", "other bytes")
-        elif isinstance(outcome, Pack) or isinstance(again, Pack):
-            self.fault("not idempotent", f"{_told(outcome)}, then {_told(again)}")
-        if self.line.engine.history.edits != edits:
-            self.fault("not idempotent", f"a further edit: {_reasons(self.line.engine.history.edits, edits)}")
-        if self.twin is not None:
-            self._compare(again, self.twin.request(step))
-
-    def end(self) -> None:
+    def end(self, *, is_input_kept: bool) -> Verdict:
         """Judge what is stored, and where the last request leads."""
-        engine, store = self.line.engine, self.line.store
-        engine.save()
-        name = engine.settings.tenant, engine.settings.session
-        if self.requests:
-            for outcome in verify(store, tenant=name[0], session=name[1]):
-                if outcome.problem:
-                    self.fault("not verified", outcome.problem)
-        entries = store.load(*name, verify=True).entries
-        if list(entries) != engine.history.entries:
-            self.fault("not reachable", "what is stored is not what was said")
-        if self.last is not None:
-            for what in _unreachable(engine, self.last):
-                self.fault("not reachable", what)
+        self.line.engine.save()
+        engine, rules = self.line.engine, len(set(self.rules))
+        self._judge(Moment(engine, self.line.store, self.last, is_input_kept=is_input_kept), "end")
+        removed = engine.shown - len({item.entry for item in engine.history.view.items if item.edit < 0})
+        counts = self.compactions, self.overruled, rules, removed
+        return Verdict(self.requests, self.edits, self.refused, tuple(self.faults), *counts)
 
+    def _request(self, step: Step, mark: int, *, last: Outcome) -> Moment:
+        outcome = self.line.request(step)
+        return Moment(
+            self.line.engine,
+            self.line.store,
+            outcome,
+            last,
+            self.twin.request(step) if self.twin else None,
+            self.line.engine.history.edits[mark:],
+            self.pinned,
+            self.rules,
+            keeps_newest=self.keeps_newest,
+        )
 
-def _unreachable(engine: Engine, last: Pack) -> Iterable[str]:
-    """Entries that the last request could show, does not show whole, and gives no address of: addresses count in
-    what edits show, not in what a tool's output happens to say."""
-    history, log = engine.history, relative("")
-    shown = history.rebuilt(engine.shown, len(history.edits)).items
-    whole = {item.entry for item in shown if item.edit < 0}
-    led: set[int] = set()
-    spans = re.compile(rb"%b(\d+)(?:-(\d+))?(?!\.?\d)" % re.escape(log).encode())
-    in_body = set(spans.findall(last.body))
-    for said in (dump_value(item.message) for item in shown if item.edit >= 0):
-        for first, final in in_body.intersection(spans.findall(said)):
-            led.update(range(int(first), int(final or first) + 1))
-    for entry in history.entries[: engine.shown]:
-        if entry.index not in whole and entry.index not in led and not _stands(entry, history.edits, last):
-            yield f"entry {entry.index} ({entry.message.role})"
-
-
-def _stands(entry: Entry, edits: Sequence[Edit], last: Pack) -> bool:
-    """Whether all that an entry says, as it was mended at the border, stands in the request."""
-    mended = [edit for edit in edits if edit.first == edit.last == entry.index and edit.kind == "repaired"]
-    messages = mended[-1].replacement if mended else (entry.message,)
-    return all(dump(text)[1:-1] in last.body for message in messages for text in _texts(message))
-
-
-def _all_text(message: Message) -> str:
-    return "".join(_texts(message))
-
-
-def _texts(message: Message) -> list[str]:
-    """What a message says, results included."""
-    inner = [part for part in message.parts if not isinstance(part, ToolResult)]
-    parts = [*inner, *(part for result in message.results for part in result.parts)]
-    return [part.text for part in parts if isinstance(part, Text)]
-
-
-def _said(outcome: Pack | str) -> str | tuple[str, str]:
-    return outcome if isinstance(outcome, str) else (digest(outcome.body), outcome.manifest.checksum)
-
-
-def _told(outcome: Pack | str | None) -> str:
-    return f"{len(outcome.body)} bytes" if isinstance(outcome, Pack) else str(outcome)
-
-
-def _reasons(edits: Sequence[Edit], known: Sequence[Edit]) -> list[str]:
-    return [f"{edit.kind} {edit.first}-{edit.last}: {edit.reason}" for edit in edits[len(known) :]]
+    def _judge(self, moment: Moment, when: When) -> None:
+        call = self.line.engine.call - 1
+        for kind, promise in PROMISES.items():
+            if when in promise.when:
+                self.faults += [Fault(kind, f"call {call}: {what}") for what in promise.broken(moment)]
 
 
 def _fingerprint(script: Sequence[Step]) -> str:

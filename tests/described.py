@@ -78,7 +78,7 @@ class Overwriting:
         return self.conversation
 
 
-def shown_to_summariser(messages: Sequence[Message]) -> str:
+def shown_to_summarizer(messages: Sequence[Message]) -> str:
     """All that messages hold, data of pictures included."""
     inner = (
         part.parts if isinstance(part, ToolResult) else (part,) for message in messages for part in message.parts
@@ -139,12 +139,12 @@ def run_with_compaction_behind(answers: Sequence[int], trigger_tokens: int, ask:
             ask()
 
 
-def folded_unasked(messages: Sequence[Message], kept: int, summarise: Callable[[str], str]) -> list[Message]:
-    """Whatever the summariser says, in place of all that it is shown; once, and without a limit to that."""
+def folded_unasked(messages: Sequence[Message], kept: int, summarize: Callable[[str], str]) -> list[Message]:
+    """Whatever the summarizer says, in place of all that it is shown; once, and without a limit to that."""
     old = "\n".join(
         message.text + "".join(result.text for result in message.results) for message in messages[:-kept]
     )
-    return [Message("user", (Text(f"[Summary] {summarise(old)}"),)), *messages[-kept:]]
+    return [Message("user", (Text(f"[Summary] {summarize(old)}"),)), *messages[-kept:]]
 
 
 class Rewriting:
@@ -169,9 +169,9 @@ def protected_by_object(messages: Sequence[Message], prompts: Sequence[Message])
     return [message for message in messages if any(message is prompt for prompt in prompts)]
 
 
-def summary_of_summaries(rounds: Sequence[str], summarise: Callable[[str], str]) -> str:
+def summary_of_summaries(rounds: Sequence[str], summarize: Callable[[str], str]) -> str:
     """Each time the last summary and what was said since, and no more of what was said before."""
     told = ""
     for said in rounds:
-        told = summarise(f"{told}\n{said}")
+        told = summarize(f"{told}\n{said}")
     return told

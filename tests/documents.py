@@ -23,7 +23,7 @@ _QUOTED = re.compile(r"[\"'“‘`]([A-Za-z][\w:./-]*)[\"'”’`]")
 _NUMBER = re.compile(r"(?<![\w.:/#-])\d*\.?\d+(?![\w-]|\.\d)")
 _CELL_END = re.compile(r" \|(?= )")
 _DIGIT_GROUPS = re.compile(r"(?<=\d)[,_ ](?=\d{3}\b)")
-_STEP = re.compile(r"\.(\w+)|\[([\w*-]+)\]")
+_STEP = re.compile(r"\.(\w+)|\[([\w*/-]+)\]")
 Scalar: TypeAlias = bool | int | float | str
 
 

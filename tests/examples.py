@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import settings
 
 
-def share_of_examples(share: float) -> settings:
+def share_of_examples(share: float, *, thorough: float | None = None) -> settings:
     """Settings that give a property this share of the profile's examples: less where one is slow, more where
-    faults are rare. At least 2."""
+    faults are rare. At least 2. ``thorough``: the share of the thousands that ``make fuzz`` plays, where it is
+    another."""
+    if thorough is not None and os.environ.get("HYPOTHESIS_PROFILE") == "thorough":
+        share = thorough
     return settings(max_examples=max(2, round(settings().max_examples * share)))
 
 

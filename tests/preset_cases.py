@@ -9,10 +9,12 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from lading.compaction import STRATEGIES
-from lading.effects import Summarised, Summarizer, SummaryRequest
+from lading.compaction import STRATEGIES, Compaction, Pressure, Strategy
+from lading.effects import Summarizer, SummaryAnswer, SummaryRequest
 from lading.engine import Engine
 from lading.errors import SummaryFailed, WindowExceeded
+from lading.history.log import Draft
+from lading.history.view import View
 from lading.jsonbytes import digest
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import context_profile
@@ -38,7 +40,7 @@ from tests.engines import TOOLS, settings
 from tests.histories import tool_loop
 
 
-def well(request: SummaryRequest) -> Summarised:
+def well(request: SummaryRequest) -> SummaryAnswer:
     """A summary that keeps all it should, in the form that is asked for."""
     if "nextAction" in request.instructions:
         return json.dumps(
@@ -47,7 +49,7 @@ def well(request: SummaryRequest) -> Summarised:
     return "Goal: do the task\nDone: " + " ".join(request.keep.splitlines()[1:-1])
 
 
-def badly(request: SummaryRequest) -> Summarised:
+def badly(request: SummaryRequest) -> SummaryAnswer:
     """What models and networks do, by what is asked: the same for the same question."""
     mood = int(digest(request.prompt.encode("utf-8", "surrogatepass")).rpartition(":")[2][:6], 16) % 7
     match mood:
@@ -100,6 +102,23 @@ def _synthesised(given: SynthesisInput) -> Sequence[Message]:
     return _newest(given.messages, 0)
 
 
+def drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
+    """Drop everything before a position: up to the newest message, that is a result without its call."""
+    if view.tokens <= pressure.room_tokens:
+        return Compaction()
+    first, last = view.items[view.head].entry, view.items[upto].entry - 1
+    pointer = pressure.address(f"{first}-{last}")
+    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pointer,)),))
+
+
+def _explode(_view: View, _pressure: Pressure) -> Compaction:
+    raise RuntimeError("a bug in a user's strategy")
+
+
+SPLITTER = Strategy("splitter", lambda view, pressure: drop(view, pressure, upto=len(view) - 1))
+TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
+EXPLODING = Strategy("exploding", _explode)
+
 _STALLED = Signals(required_tools=("read", "write"), entropy=0.9, trajectory_shape="stalled", max_iterations=9)
 _OFTEN = {
     "triggerTokens": 300,
@@ -148,6 +167,8 @@ CONFIGURED: dict[str, Preset] = {
     ),
     "synthesis off": Preset(synthesis.synthesis(SynthesisConfig("off"))),
     "the tail of one turn": Preset(tail.strategy(tail.Tail(last_n_turns=1, slack_percent=30)), WELL),
+    "one that decides nothing": Preset(TIMID, strict=False),
+    "one that raises": Preset(EXPLODING, strict=False),
     "a transform": Preset(transforming(lambda messages: _newest(messages, 0)), strict=False),
 }
 
@@ -157,7 +178,7 @@ def _asks(name: str) -> bool:
     """Whether a strategy asks a model when its window is full."""
     asked: list[SummaryRequest] = []
 
-    def summarize(request: SummaryRequest) -> Summarised:
+    def summarize(request: SummaryRequest) -> SummaryAnswer:
         asked.append(request)
         return ""
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.addresses import Address, check_name, name_from, parse, relative
+from lading.addresses import Address, check_name, make_name, parse, relative
 from lading.errors import AddressError
 
 DIGEST = "0123456789abcdef" * 4
@@ -102,7 +102,7 @@ def test_an_odd_name_is_refused_and_the_error_says_whose(name: str) -> None:
 
 @given(st.text())
 def test_a_name_can_be_made_from_any_text(text: str) -> None:
-    name = name_from(text)
+    name = make_name(text)
     assert check_name(name, what="session") == name
 
 
@@ -111,4 +111,4 @@ def test_a_name_can_be_made_from_any_text(text: str) -> None:
     [("abc-1", "abc-1"), ("2024/05: run #7", "2024-05-run-7"), ("--x--", "x"), ("日本", "session")],
 )
 def test_the_made_name_stays_close_to_the_text(text: str, name: str) -> None:
-    assert name_from(text) == name
+    assert make_name(text) == name

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from lading.economics import PrefixCache, Rates, Usage, due, edit_price, is_cold, rates_for, rent, worth_waiting
+from lading.economics import (
+    PrefixCache,
+    Rates,
+    Usage,
+    edit_price,
+    is_cold,
+    is_due,
+    is_worth_waiting,
+    rates_for,
+    rent,
+)
 from tests.examples import share_of_examples
 
 CLAUDE = Rates(0.10, 1.25)
@@ -103,21 +113,21 @@ def test_without_a_cache_price_every_edit_is_due() -> None:
     assert edit_price(NO_CACHE, cached_suffix_tokens=10**6, inserted_tokens=100) == 0.0
     assert edit_price(Rates(1.0, 0.5), cached_suffix_tokens=10**6, inserted_tokens=100) == 0.0
     assert edit_price(NO_CACHE, cached_suffix_tokens=5, inserted_tokens=5, own_calls=7.0) == 7.0
-    assert due(0.0, 0.0)
+    assert is_due(0.0, 0.0)
 
 
 def test_regret_waits_longer() -> None:
-    assert due(100.0, 100.0)
-    assert not due(99.9, 100.0)
-    assert not due(150.0, 100.0, regret=2.0)
-    assert due(200.0, 100.0, regret=2.0)
+    assert is_due(100.0, 100.0)
+    assert not is_due(99.9, 100.0)
+    assert not is_due(150.0, 100.0, regret=2.0)
+    assert is_due(200.0, 100.0, regret=2.0)
 
 
 def ski_rental(rents: list[float], price: float, regret: float = 1.0) -> float:
     """What the rule pays: it edits at the call whose rent would bring the account to the price."""
     account = 0.0
     for one in rents:
-        if due(account + one, price, regret=regret):
+        if is_due(account + one, price, regret=regret):
             return account + price
         account += one
     return account
@@ -143,7 +153,7 @@ def test_whenever_the_session_ends_the_rule_pays_at_most_twice_the_best(
 def test_under_steady_growth_the_rule_fires_at_the_best_interval(rates: Rates, growth: int) -> None:
     price = edit_price(rates, cached_suffix_tokens=16_000, inserted_tokens=600)
     account, calls = 0.0, 0
-    while not due(account, price):
+    while not is_due(account, price):
         calls += 1
         account += rent(rates, removable_tokens=growth * calls)
     assert calls == pytest.approx(math.sqrt(2 * price / (rates.read * growth)), abs=1.0)
@@ -302,14 +312,14 @@ def test_an_edit_waits_for_what_lowers_its_price_by_more_than_the_rent_until_the
     ageing: list[int], waits: bool
 ) -> None:
     # A token that leaves the kept tail takes 1.15 off the price; a call's rent is 1,000.
-    assert worth_waiting(CLAUDE, removable_tokens=10_000, ageing_tokens=ageing) is waits
+    assert is_worth_waiting(CLAUDE, removable_tokens=10_000, ageing_tokens=ageing) is waits
 
 
 def test_nothing_is_waited_for_where_no_cache_has_a_price() -> None:
-    assert not worth_waiting(NO_CACHE, removable_tokens=1, ageing_tokens=[10_000])
+    assert not is_worth_waiting(NO_CACHE, removable_tokens=1, ageing_tokens=[10_000])
 
 
 @given(st.integers(0, 50_000), st.lists(st.integers(0, 20_000), max_size=10))
 def test_the_more_is_removable_the_less_it_pays_to_wait(removable: int, ageing: list[int]) -> None:
-    if worth_waiting(CLAUDE, removable_tokens=removable + 100, ageing_tokens=ageing):
-        assert worth_waiting(CLAUDE, removable_tokens=removable, ageing_tokens=ageing)
+    if is_worth_waiting(CLAUDE, removable_tokens=removable + 100, ageing_tokens=ageing):
+        assert is_worth_waiting(CLAUDE, removable_tokens=removable, ageing_tokens=ageing)

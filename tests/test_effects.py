@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lading.economics import OwnCalls
-from lading.effects import MOST_REQUESTS, Asking, Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
+from lading.effects import MOST_REQUESTS, Steps, Summarize, Summarizer, Summary, SummaryRequest, SummaryRunner, ask
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.messages import Message
 from tests.waiting import PATIENCE_S, happened, until
@@ -22,9 +22,9 @@ def count(message: Message) -> int:
     return len(message.text)
 
 
-def asking(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Asking:
+def asking(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> SummaryRunner:
     whom = Summarizer(summarize, timeout_s) if summarize else None
-    return Asking(whom, output_price=OUTPUT_PRICE, count=count)
+    return SummaryRunner(whom, output_price=OUTPUT_PRICE, count=count)
 
 
 def step(*texts: str) -> Steps[list[str]]:

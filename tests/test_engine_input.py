@@ -15,6 +15,7 @@ from lading.settings import Settings
 from lading.tokens.exact import O200K
 from lading.tokens.meter import Meter
 from tests.engines import settings
+from tests.examples import quick_first
 from tests.growth import assert_linear
 from tests.histories import answered
 
@@ -32,7 +33,7 @@ def test_what_is_no_message_or_tool_is_refused_with_advice(what: Any) -> None:
         engine.pack(tools=what)
 
 
-@pytest.mark.parametrize("letter", ["a", "\n"])
+@pytest.mark.parametrize("letter", quick_first(["a", "\n"], 1))
 def test_a_call_and_a_result_of_one_character_are_packed_in_linear_time(letter: str) -> None:
     set_to: Settings = replace(settings(window=3_000, strategy="priced"), meter=Meter(O200K))
 

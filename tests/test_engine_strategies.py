@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,49 +20,29 @@ from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, settings, template
 from tests.histories import said, tool_loop
+from tests.preset_cases import EXPLODING, SPLITTER, TIMID, drop
 
 NOTHING: Any = None
 HERE = "artifact://default/session/log/"
 
-# Strategies that misbehave, reached by dotted path like any user's own.
-SPLITTER = Strategy("splitter", lambda view, pressure: _drop(view, pressure, upto=len(view) - 1))
-TIMID = Strategy("timid", lambda _view, _pressure: Compaction())
-
-
-def _drop(view: View, pressure: Pressure, *, upto: int) -> Compaction:
-    """Drops everything but the newest message: a result without its call."""
-    if view.tokens <= pressure.room_tokens:
-        return Compaction()
-    first, last = view.items[view.head].entry, view.items[upto].entry - 1
-    pointer = pressure.address(f"{first}-{last}")
-    return Compaction((Draft("dropped", first, last, (), "broken on purpose", (pointer,)),))
-
-
-def _explode(_view: View, _pressure: Pressure) -> Compaction:
-    raise RuntimeError("a bug in a user's strategy")
-
-
-EXPLODING = Strategy("exploding", _explode)
-
 
 def test_a_strategy_that_breaks_a_rule_raises_in_tests() -> None:
     with pytest.raises(IllegalRequest, match="made an illegal request"):
-        _until_edited(Engine(settings(2_000, strategy=f"{__name__}:SPLITTER")))
+        _until_edited(Engine(settings(2_000, strategy="tests.preset_cases:SPLITTER")))
 
 
-@pytest.mark.parametrize("name", ["SPLITTER", "TIMID", "EXPLODING"])
-def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(name: str) -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:{name}", strict=False))
+@pytest.mark.parametrize("strategy", [SPLITTER, TIMID, EXPLODING])
+def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(strategy: Strategy) -> None:
+    engine = Engine(settings(2_000, strategy=strategy, strict=False))
     pack = _until_edited(engine)
-    assert pack.violations == ()
-    assert pack.tokens <= 2_000
+    assert (pack.violations, pack.tokens <= 2_000) == ((), True)
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert [edit.kind for edit in engine.history.edits] == ["dropped"]
 
 
 def test_where_nothing_presses_the_edits_of_a_bad_strategy_leave_no_trace_in_the_request() -> None:
     eager = Strategy(
-        "eager", lambda view, pressure: _drop(view, replace(pressure, room_tokens=0), upto=len(view) - 1)
+        "eager", lambda view, pressure: drop(view, replace(pressure, room_tokens=0), upto=len(view) - 1)
     )
     engine, plain = (Engine(settings(100_000, strategy=chosen, strict=False)) for chosen in (eager, "append-only"))
     for one in (engine, plain):
@@ -110,9 +90,7 @@ def test_bytes_of_a_request_that_could_not_be_stored_are_not_in_the_next() -> No
 
     def cut_once(view: View, pressure: Pressure) -> Compaction:
         asked.append(len(view))
-        return (
-            _drop(view, replace(pressure, room_tokens=0), upto=view.head + 2) if len(asked) == 1 else Compaction()
-        )
+        return drop(view, replace(pressure, room_tokens=0), upto=view.head + 2) if len(asked) == 1 else Compaction()
 
     engine = Engine(settings(100_000, strategy=Strategy("once", cut_once)), FullOnce("once"))
     plain = Engine(settings(100_000, strategy="append-only"))
@@ -128,23 +106,22 @@ def test_bytes_of_a_request_that_could_not_be_stored_are_not_in_the_next() -> No
 @pytest.mark.parametrize(
     ("draft", "fault"),
     [
-        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned head"),
+        (Draft("dropped", 0, 1, (), "", ("p",)), "touches the pinned opening messages"),
         (Draft("dropped", 3, 99, (), "", ("p",)), "names entries that the log does not have"),
         (Draft("dropped", 5, 3, (), "", ("p",)), "names entries that the log does not have"),
         (Draft("dropped", 2, 5, (), "", ("p",)), "drops the newest message"),
         (Draft("cleared", 3, 3, (), "", ()), "leaves no pointer"),
-        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself repaired, which only the border"),
+        (Draft("repaired", 3, 3, (), "", (HERE + "3",)), "calls itself repaired, which only the sanitizer"),
         (Draft("cleared", 3, 3, (), "", ("nowhere",)), "a pointer that does not lead"),
         (Draft("cleared", 3, 3, (), "", (HERE + "2",)), "a pointer that does not lead"),
         (Draft("cleared", 3, 3, (), "", (HERE + "3-99",)), "a pointer that does not lead"),
         (Draft("cleared", 3, 3, (), "", ("artifact://default/other/log/3",)), "a pointer that does not lead"),
     ],
 )
-def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str) -> None:
     once = Strategy("once", lambda _view, _pressure: Compaction((draft,)))
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", once)
     for strict in (True, False):
-        engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=strict))
+        engine = Engine(settings(2_000, strategy=once, strict=strict))
         engine.append(tool_loop(2))
         if strict:
             with pytest.raises(PackError, match=fault):
@@ -160,42 +137,70 @@ def test_an_unsound_edit_is_never_applied(draft: Draft, fault: str, monkeypatch:
     ("rubbish", "fault"),
     [
         (NOTHING, "a NoneType, not a Compaction"),
-        (Compaction(rent=math.nan), "the rent is nan"),
-        (Compaction((NOTHING,)), "a NoneType stands in place of a Draft"),
-        (Compaction(rejected=(NOTHING,)), "what is rejected needs reasons in words"),
+        (Compaction(rent=math.nan), "is nan, not a finite number"),
+        (Compaction((NOTHING,)), "it gave a NoneType, not a Draft"),
+        (Compaction(rejected=(NOTHING,)), "rejected must be texts"),
         (Compaction((Draft("cleared", 3, 3, (), NOTHING, (HERE + "3",)),)), "Expected `str`"),
         (Compaction((Draft("cleared", 3, 3, (NOTHING,), "", (HERE + "3",)),)), "Expected `object`"),
     ],
 )
-def test_what_is_no_compaction_decides_nothing(
-    rubbish: Compaction, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("rubbish", lambda _view, _pressure: rubbish))
-    engine = Engine(settings(2_000, strategy=f"{__name__}:TIMID", strict=False))
+def test_what_is_no_compaction_decides_nothing(rubbish: Compaction, fault: str) -> None:
+    decided = Strategy("rubbish", lambda _view, _pressure: rubbish)
+    engine = Engine(settings(2_000, strategy=decided, strict=False))
     engine.append(tool_loop(2))
     (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
     assert fault in event.why
     assert engine.history.edits == []
 
 
-def test_an_admission_may_touch_the_entry_that_arrived_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clear(view: View, _pressure: Pressure) -> Compaction:
+    view.items.clear()
+    return Compaction()
+
+
+def _clear_and_fail(view: View, _pressure: Pressure) -> Compaction:
+    view.items.clear()
+    raise KeyError("view")
+
+
+@pytest.mark.parametrize(("compact", "fault"), [(_clear, "changed the items"), (_clear_and_fail, "KeyError")])
+def test_a_strategy_that_changes_the_view_is_overruled(
+    compact: Callable[[View, Pressure], Compaction], fault: str
+) -> None:
+    engine = Engine(settings(2_000, strategy=Strategy("clears", compact), strict=False))
+    engine.append(tool_loop(2))
+    pack = engine.pack()
+    assert [fault in event.why for event in pack.events if isinstance(event, StrategyOverruled)] == [True]
+    assert len(pack.request["messages"]) == len(engine.history.entries)
+    engine.append([user_text("Go on.")])
+    assert len(engine.pack().request["messages"]) == len(engine.history.entries)
+
+
+def test_carrying_cost_that_no_manifest_can_hold_is_overruled() -> None:
+    engine = Engine(
+        settings(2_000, strategy=Strategy("dear", lambda _view, _pressure: Compaction(rent=1e308)), strict=False)
+    )
+    engine.append(tool_loop(2))
+    engine.pack()
+    for _ in range(3):
+        engine.append([said("Yes."), user_text("Go on.")])
+        assert any(isinstance(event, StrategyOverruled) for event in engine.pack().events)
+
+
+def test_an_admission_may_touch_the_entry_that_arrived_only() -> None:
     def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
         if arrival.item.entry != 5:
             return None
         return Draft("dropped", 2, 5, (), "all of it", (HERE + "2-5",))
 
-    def compact(_view: View, _pressure: Pressure) -> Compaction:
-        return Compaction()
-
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("greedy", compact, admit=admit))
-    engine = Engine(settings(strategy=f"{__name__}:TIMID", strict=False))
+    engine = Engine(settings(strategy=replace(TIMID, admit=admit), strict=False))
     engine.append(tool_loop(3))
     (event,) = [event for event in engine.pack().events if isinstance(event, StrategyOverruled)]
     assert "entry 5 arrived, the draft touches 2 to 5" in event.why
     assert engine.history.edits == []
 
 
-def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_admission_may_shorten_the_view_while_others_wait() -> None:
     seen: list[int] = []
 
     def admit(arrival: Arrival, _pressure: Pressure) -> Draft | None:
@@ -204,11 +209,7 @@ def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest
             return None
         return Draft("dropped", 2, 2, (), "not needed", (HERE + "2",))
 
-    def compact(_view: View, _pressure: Pressure) -> Compaction:
-        return Compaction()
-
-    monkeypatch.setattr(sys.modules[__name__], "TIMID", Strategy("dropping", compact, admit=admit))
-    engine = Engine(settings(strategy=f"{__name__}:TIMID"))
+    engine = Engine(settings(strategy=replace(TIMID, admit=admit)))
     engine.append([user_text("hi"), said("yes"), user_text("aside"), said("well"), user_text("go on")])
     engine.pack()
     assert seen == [0, 1, 2, 3, 4]
@@ -216,7 +217,7 @@ def test_an_admission_may_shorten_the_view_while_others_wait(monkeypatch: pytest
 
 
 def test_what_happened_at_a_call_that_failed_is_not_told_at_the_next() -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING", strict=False))
+    engine = Engine(settings(2_000, strategy=EXPLODING, strict=False))
     engine.append([user_text("hi")])
     with pytest.raises(WindowExceeded):
         engine.pack(tools=[Tool("huge", template={"type": "huge", "text": "words " * 8_000})])
@@ -224,7 +225,7 @@ def test_what_happened_at_a_call_that_failed_is_not_told_at_the_next() -> None:
 
 
 def test_a_strategy_that_raises_is_heard_in_tests() -> None:
-    engine = Engine(settings(2_000, strategy=f"{__name__}:EXPLODING"))
+    engine = Engine(settings(2_000, strategy=EXPLODING))
     engine.append([user_text("hi")])
     with pytest.raises(RuntimeError, match="a bug in a user's strategy"):
         engine.pack()

@@ -15,23 +15,22 @@ from click.testing import CliRunner
 
 from lading import Session
 from lading.cli import main
-from lading.compaction import STRATEGIES, strategy
+from lading.compaction import STRATEGIES, find_strategy
 from lading.errors import UnknownName
 from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import find_contestant
-from lading.shrink import SHRINKERS, Shrunk, Wish, shrinker
-from lading.shrink.contenttypes import content_type
-from lading.shrink.shrinking import decode, reduce, shrink
+from lading.shrink import SHRINKERS, Shrunk, Target, find_shrinker
+from lading.shrink.shrinking import decode, detect_content_type, reduce, shrink
 from lading.sources import SOURCES, source
 from lading.stores import STORES, open_store
 from lading.tokens import COUNTERS, counter
 from lading.wire import WIRES, find_wire
 
 KINDS: dict[str, tuple[dict[str, str], Callable[[str], object]]] = {
-    "strategy": (STRATEGIES, strategy),
+    "strategy": (STRATEGIES, find_strategy),
     "wire": (WIRES, find_wire),
     "source": (SOURCES, source),
-    "shrinker": (SHRINKERS, shrinker),
+    "shrinker": (SHRINKERS, find_shrinker),
     "counter": (COUNTERS, counter),
     "store": ({"memory": STORES["memory"]}, lambda name: type(open_store(name, ""))),
     "arm": (ARMS, lambda name: find_contestant(name).arm),
@@ -41,12 +40,12 @@ GROUPS = {"arm": "strategy"}
 
 STRATEGY_FILE = '''
 from lading.compaction import Compaction, Strategy
-from lading.compaction.cutting import cut, cut_points
+from lading.compaction.cutting import cut, find_cut_points
 
 
 def compact(view, pressure):
     """When full, cut at the last legal point."""
-    points = cut_points(view, pressure)
+    points = find_cut_points(view, pressure)
     if view.tokens <= pressure.room_tokens or not points:
         return Compaction()
     return Compaction((cut(view, points[-1], reason="full", pressure=pressure),))
@@ -92,8 +91,8 @@ def recognises(sample):
     return sample.head.startswith("%notes")
 
 
-def reduce(text, wish, count):
-    shown = text[: wish.most_tokens] if count is len else "%notes [the rest left out]"
+def reduce(text, target, count):
+    shown = text[: target.most_tokens] if count is len else "%notes [the rest left out]"
     return Shrunk(shown, "notes.start")
 
 
@@ -193,13 +192,13 @@ def test_what_is_of_another_kind_is_refused(kind: str) -> None:
 
 @pytest.mark.usefixtures("own_files")
 def test_a_shrinker_brings_a_content_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert content_type(NOTES) == "text"
+    assert detect_content_type(NOTES) == "text"
     monkeypatch.setitem(SHRINKERS, "notes", "my_shrinker:SHRINKER")
-    assert content_type(NOTES) == "notes"
+    assert detect_content_type(NOTES) == "notes"
     found = shrink(NOTES, count=len)
     assert found is not None
     assert (found.form, decode(found.text, found.form)) == ("notes.short", NOTES)
-    assert reduce(NOTES, Wish(50), count=len) == Shrunk(NOTES[:50], "notes.start")
+    assert reduce(NOTES, Target(50), count=len) == Shrunk(NOTES[:50], "notes.start")
     session = Session("gpt-4o", window=4_000, output_reserve=200)
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     session.add([{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": [call]}])

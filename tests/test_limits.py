@@ -12,7 +12,7 @@ from scripts.check_limits import breaches, main
 from scripts.seconds import SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
-DOC = '"""What it holds."""\n'
+DOC = '"""A module."""\n'
 THIRTEEN = "".join(f"    f{n}: int\n" for n in range(13))
 CATCH_ALL = "    try:\n        pass\n    except Exception:\n        pass\n"
 
@@ -26,6 +26,7 @@ def tree(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.full  # make check asks for the same
 def test_the_repository_is_within_its_limits() -> None:
     assert [str(breach) for breach in breaches(ROOT)] == []
 
@@ -113,6 +114,10 @@ BAD: dict[str, tuple[str, str]] = {
         DOC + "try:\n    pass\nexcept (ValueError, Exception):\n    pass\n",
         "4: catches everything",
     ),
+    "a field of one provider's bodies": (
+        DOC + "def f(body):\n    'F.'\n    body['tool_choice']\n",
+        "4: names 'tool_choice'",
+    ),
     "no docstring of the module": ("x = 1\n", "1: the module has no docstring"),
     "no docstring of a class": (DOC + "class A:\n    pass\n", "2: A has no docstring"),
     "no docstring of a function": (DOC + "def f():\n    pass\n", "2: f has no docstring"),
@@ -131,6 +136,12 @@ BAD: dict[str, tuple[str, str]] = {
         DOC + "class A(Struct):\n    'A.'\nclass B(A[int]):\n    'B.'\n",
         "4: B inherits 2 deep; at most 1",
     ),
+    "a word that strangers trip over": (
+        DOC + "def f():\n    'Return what the model is told.'\n",
+        "3: uses 'told'; write reported, shown, passed",
+    ),
+    "such a word in a comment": (DOC + "x = 1  # Where it stands.\n", "2: uses 'stands'; write is, is placed"),
+    "a riddle": (DOC + "def f():\n    'What a model reads.'\n", "3: opens with 'What'"),
     "not Python": ("def\n", "1: cannot be parsed"),
 }
 
@@ -147,10 +158,24 @@ def test_classes_of_other_modules_count_as_inheritance(tmp_path: Path) -> None:
     files = {
         "src/lading/shape.py": DOC + "class Shape(Struct):\n    'A.'\n",
         "src/lading/by_name.py": DOC + "from lading.shape import Shape\nclass A(Shape):\n    'A.'\n",
-        "src/lading/by_module.py": DOC + "from lading import shape\nclass A(shape.Shape):\n    'A.'\n",
+        "src/lading/by_module.py": DOC + "from lading import shape\nclass B(shape.Shape):\n    'A.'\n",
     }
     found = [breach.path for breach in breaches(tree(tmp_path, files))]
     assert found == ["src/lading/by_module.py", "src/lading/by_name.py"]
+
+
+def test_two_rooms_have_no_classes_of_one_name(tmp_path: Path) -> None:
+    one, other = (DOC + f"class {name}:\n    'It.'\n" for name in ("Place", "_Place"))
+    found = breaches(
+        tree(tmp_path, {"src/lading/__init__.py": DOC, "src/lading/a.py": one, "src/lading/b.py": other})
+    )
+    assert [breach.path for breach in found] == ["src/lading/a.py", "src/lading/b.py"]
+    assert "Place is a class in src/lading/b.py too" in found[0].what
+
+
+def test_quoted_names_are_no_prose(tmp_path: Path) -> None:
+    text = DOC + "def f():\n    'Return the field ``told``.'\n"
+    assert breaches(tree(tmp_path, {"src/lading/__init__.py": DOC, "src/lading/a.py": text})) == []
 
 
 def test_errors_may_inherit_three_deep(tmp_path: Path) -> None:
@@ -192,6 +217,13 @@ def test_the_rim_may_do_what_the_core_may_not(tmp_path: Path) -> None:
     text = DOC + "def f():\n    'F.'\n    import os\n" + CATCH_ALL
     assert breaches(tree(tmp_path / "rim", {"src/lading/cli/show.py": text})) == []
     assert len(breaches(tree(tmp_path / "core", {"src/lading/history/log.py": text}))) == 2
+
+
+def test_who_is_listed_as_knowing_provider_fields_names_some() -> None:
+    for path in check_limits.FORMAT_READERS:
+        file = ROOT / (path if path.endswith(".py") else f"src/lading/{path}")
+        texts = [one.read_text("utf-8") for one in ([file] if file.is_file() else file.rglob("*.py"))]
+        assert any(f'"{name}"' in text for text in texts for name in check_limits.PROVIDER_FIELDS), path
 
 
 def test_only_the_named_guard_may_catch_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

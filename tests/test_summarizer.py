@@ -58,7 +58,7 @@ def good(request: SummaryRequest) -> str:
     )
 
 
-def summarising(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Engine:
+def summarizing(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Engine:
     """An engine whose cache is free to edit never: only a full window folds."""
     whom = Summarizer(summarize, timeout_s) if summarize else None
     chosen = settings(WINDOW, strategy="priced", strict=True)
@@ -78,7 +78,7 @@ def rejections(pack: Pack) -> list[str]:
 
 
 def test_a_fold_holds_the_summary_and_the_manifest_what_it_took() -> None:
-    engine = summarising(lambda request: Summary(good(request), 1_000, 100))
+    engine = summarizing(lambda request: Summary(good(request), 1_000, 100))
     pack = folded(engine)
     body = pack.body.decode()
     assert rejections(pack) == []
@@ -131,10 +131,10 @@ def _raise(_request: SummaryRequest) -> str:
 def test_a_rejected_summary_gives_byte_for_byte_what_the_rules_give(
     summarize: Callable[[SummaryRequest], str], why: str
 ) -> None:
-    pack = folded(summarising(summarize))
+    pack = folded(summarizing(summarize))
     [reason] = rejections(pack)
     assert why in reason
-    plain = folded(summarising(None))
+    plain = folded(summarizing(None))
     assert pack.body == plain.body
     assert pack.manifest.sent.digest == plain.manifest.sent.digest
     assert pack.manifest.decisions == plain.manifest.decisions
@@ -149,10 +149,10 @@ def test_one_that_hangs_holds_a_request_up_no_longer_than_its_time() -> None:
         return ""
 
     # That its requests come at all shows that nobody waits for the call: it is free only at the end.
-    engine = summarising(summarize, timeout_s=0.05)
+    engine = summarizing(summarize, timeout_s=0.05)
     pack = folded(engine)
     assert rejections(pack) == ["no answer within 0.05 s"]
-    assert pack.body == folded(summarising(None)).body
+    assert pack.body == folded(summarizing(None)).body
     engine.append(work(60, start=40))
     assert rejections(engine.pack(tools=TOOLS, template=template("openai_chat"))) == [
         "the previous call has not returned yet"
@@ -188,7 +188,7 @@ def test_a_strategy_that_asks_on_and_on_is_stopped_and_overruled() -> None:
 @share_of_examples(0.4)
 @given(st.lists(st.one_of(st.text(max_size=200), st.sampled_from(SAYINGS)), max_size=6), st.booleans())
 def test_whatever_is_answered_the_request_is_legal_and_fits(said: list[str], is_good: bool) -> None:
-    pack = folded(summarising(lambda request: "\n".join([*said, *([good(request)] if is_good else [])])))
+    pack = folded(summarizing(lambda request: "\n".join([*said, *([good(request)] if is_good else [])])))
     assert pack.violations == ()
     assert pack.tokens <= WINDOW
     assert pack.manifest.decisions

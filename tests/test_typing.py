@@ -60,9 +60,10 @@ from anthropic.lib.bedrock import AnthropicBedrock
 
 import lading
 from lading.clients import wrapped
+from lading.events import Event
 
 
-def on_event(event: lading.Event) -> None: ...
+def on_event(event: Event) -> None: ...
 
 
 client = lading.wrap(openai.OpenAI(), store="a", when=0.8, on_event=on_event, options=lading.SessionOptions())

@@ -49,7 +49,7 @@ def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction
 
 
 def admitted(messages: Iterable[Message]) -> History:
-    """The log of these messages as they pass the border, closed for a request."""
+    """The log of these messages as they pass the sanitizer, closed for a request."""
     history = History(Needs(), count)
     for message in messages:
         history.append(message, call=1)

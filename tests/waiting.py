@@ -17,7 +17,7 @@ from select import select
 from typing import AnyStr, TypeVar
 
 from lading.stores import sqlite_file
-from lading.testing import listening
+from lading.testing import local_server
 
 PATIENCE_S = 300.0
 """How long a test waits for what must come, on the slowest and busiest machine."""
@@ -155,4 +155,4 @@ class Clock:
 def be_patient() -> None:
     """Have this process wait for other writers of a store, and for slow clients, as long as tests do."""
     sqlite_file.WAIT_S = PATIENCE_S
-    listening._Exchange.timeout = int(PATIENCE_S)
+    local_server._RequestHandler.timeout = int(PATIENCE_S)

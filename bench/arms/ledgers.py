@@ -8,17 +8,17 @@ from functools import partial
 from msgspec import Struct
 
 from bench.arms.identifiers import identifiers
-from lading.evaluate.baselines.clearing import in_batches
+from lading.evaluate.arms import Arm, ArmInput, ArmRequest
+from lading.evaluate.baselines.clearing import clear_in_batches
 from lading.evaluate.baselines.fitting import (
     AdmittedMessages,
     Cut,
-    Cutting,
+    CutLimits,
     Window,
     admit,
+    join_texts,
     list_lines,
-    message_text,
 )
-from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 
 LEDGER_SHARE, LEDGER_WORDS = 0.15, 6
@@ -41,13 +41,13 @@ def every(value: str, upto: int) -> bool:
 class Ledger:
     """The notes of one session; each message is read once."""
 
-    def __init__(self, case: Case, past: AdmittedMessages, *, words: int, wanted: Wanted = every) -> None:
+    def __init__(self, case: ArmInput, past: AdmittedMessages, *, words: int, wanted: Wanted = every) -> None:
         self._case, self._past, self._words, self._wanted = case, past, words, wanted
         self._read: dict[int, dict[str, tuple[str, ...]]] = {}
 
     def note(self, cut: Cut) -> Message | None:
         """The identifiers that left and stand nowhere in what is shown, as many as fit."""
-        shown = {found.value for message in cut.shown for found in identifiers(message_text(message), words=0)}
+        shown = {found.value for message in cut.shown for found in identifiers(join_texts(message), words=0)}
         lines: dict[str, tuple[str, ...]] = {}
         for position in range(cut.start - 1, self._past.head - 1, -1):
             for value, words in self._identifiers(position).items():
@@ -60,7 +60,7 @@ class Ledger:
     def _identifiers(self, position: int) -> dict[str, tuple[str, ...]]:
         if position not in self._read:
             found: dict[str, tuple[str, ...]] = {}
-            for value, words in identifiers(message_text(self._past.messages[position]), words=self._words):
+            for value, words in identifiers(join_texts(self._past.messages[position]), words=self._words):
                 found[value] = found.get(value) or words
             self._read[position] = found
         return self._read[position]
@@ -75,26 +75,28 @@ class Shape(Struct, frozen=True):
     at_share: float = 1.0
     to_share: float = 0.5
 
-    def cutting(self, case: Case) -> Cutting:
+    def limits(self, case: ArmInput) -> CutLimits:
         """When and how deep its window is cut."""
-        return Cutting(self.at_share, self.to_share, int(self.share * case.window_tokens))
+        return CutLimits(self.at_share, self.to_share, int(self.share * case.window_tokens))
 
 
-def show(case: Case, *, shape: Shape, wanted: Callable[[Case], Wanted] = lambda _: every) -> Iterator[Showing]:
+def show(
+    case: ArmInput, *, shape: Shape, wanted: Callable[[ArmInput], Wanted] = lambda _: every
+) -> Iterator[ArmRequest]:
     """A chunked window with a ledger of that shape; ``wanted`` says what of a session it lists."""
     past = admit(case)
     ledger = Ledger(case, past, words=shape.words, wanted=wanted(case))
-    window = Window(case, past.head, cutting=shape.cutting(case), note=ledger.note)
+    window = Window(case, past.head, limits=shape.limits(case), note=ledger.note)
     for upto in case.calls:
         yield window.show(past, upto)
 
 
-def _clearing(case: Case) -> Iterator[Showing]:
+def _clearing(case: ArmInput) -> Iterator[ArmRequest]:
     """Results cleared in batches, with a ledger of what is cut behind them."""
     past = admit(case)
-    cutting = Cutting(note_tokens=int(LEDGER_SHARE * case.window_tokens))
+    limits = CutLimits(note_tokens=int(LEDGER_SHARE * case.window_tokens))
     note = Ledger(case, past, words=LEDGER_WORDS).note
-    return in_batches(case, past, window=Window(case, past.head, cutting=cutting, note=note))
+    return clear_in_batches(case, past, window=Window(case, past.head, limits=limits, note=note))
 
 
 BARE = Arm("bare-ledger", partial(show, shape=Shape(0, LEDGER_SHARE)))

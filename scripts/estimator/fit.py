@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np  # type: ignore[import-not-found, unused-ignore]
 
-from lading.tokens.estimate import codes
+from lading.tokens.estimate import TABLE, UNITS_PER_TOKEN, compute_codes
 from lading.tokens.exact import O200K
-from lading.tokens.weights import TABLE, UNITS_PER_TOKEN
 from scripts.estimator.corpus import chunks, corpus, sides
 from scripts.estimator.measure import CHUNKS, HEAD, Errors, line
 
@@ -50,7 +49,7 @@ def sample(texts: list[str]) -> Sample:
     counts = np.zeros((len(texts), TABLES * 256))
     tokens = np.array([O200K.count(text) for text in texts], dtype=float)
     for row, text in enumerate(texts):
-        for table, found in enumerate(codes(text.encode("utf-8", "surrogatepass"))):
+        for table, found in enumerate(compute_codes(text.encode("utf-8", "surrogatepass"))):
             counted = np.bincount(np.frombuffer(found, np.uint8), minlength=256)
             counted[: _GROUPED if table >= _FIRST_OF_LEADS else 0] = 0
             counts[row, table * 256 : table * 256 + 256] = counted

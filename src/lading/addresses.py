@@ -1,8 +1,8 @@
-"""Addresses of what left a request: ``artifact://tenant/session/kind/item``.
+"""Addresses of content that was removed from requests: ``artifact://tenant/session/kind/item``.
 
 Two kinds: ``log`` names raw entries by index (``log/17`` one entry, ``log/17-42`` a span with both ends,
-``log/17.2`` one part of an entry), ``blob`` names content by its sha256. A model reads addresses of its own
-session, which leave the session out: ``artifact://log/17``. So equal histories give equal requests.
+``log/17.2`` one part of an entry), ``blob`` names content by its sha256. Addresses in requests are relative to the
+session: ``artifact://log/17``. So equal histories give equal requests.
 An address is a name, never a file path: its pieces are checked against a small alphabet and looked up as values.
 """
 
@@ -23,7 +23,7 @@ Names: TypeAlias = tuple[tuple[str, str], ...]
 LAST = "\U0010ffff"
 """Sorts after every character of a name."""
 RESTORE = "restore"
-"""Name of the tool by which a model reads what an address points to."""
+"""Name of the tool by which a model reads the content of an address."""
 _NAME_CHARS = 128
 _FORK_DIGITS = 9
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_NAME_CHARS - 1}}}")
@@ -32,7 +32,7 @@ _ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}")}
 
 
 class Address(Struct, frozen=True):
-    """Where something can be read again; belongs to one tenant and one session."""
+    """A place to read content from, in one session of one tenant."""
 
     tenant: str
     session: str
@@ -48,7 +48,8 @@ class Address(Struct, frozen=True):
         return f"{SCHEME}{self.kind}/{self.item}"
 
     def log_span(self) -> tuple[int, int, int | None]:
-        """First entry, last entry (both included) and part index or None, of a ``log`` address."""
+        """Return first entry, last entry (both included) and part index or None of a ``log`` address. Raises
+        AddressError for another kind."""
         match = _LOG_ITEM.fullmatch(self.item)
         if self.kind != "log" or match is None:
             raise AddressError(
@@ -61,13 +62,13 @@ class Address(Struct, frozen=True):
 
 
 def relative(item: str) -> str:
-    """The address of log entries as models of their session read it: ``17``, ``17-42`` or ``17.2``."""
+    """Return the relative address of log entries: ``17``, ``17-42`` or ``17.2``."""
     return f"{SCHEME}log/{item}"
 
 
 def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
-    """The address a text spells; a relative one belongs to the tenant and the session ``within``. Raises
-    AddressError for anything but a well-formed address, and for a relative one that belongs to no session."""
+    """Parse an address. A relative one belongs to the tenant and session ``within``. Raises AddressError for a
+    malformed address, and for a relative one without ``within``."""
     pieces = text.removeprefix(SCHEME).split("/") if text.startswith(SCHEME) else []
     is_relative = len(pieces) == 2 and pieces[0] in _ITEMS
     if is_relative and within is None:
@@ -85,7 +86,7 @@ def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
 
 
 def check_name(name: str, *, what: str) -> str:
-    """The name itself when it may stand in an address: letters, digits, ``_ . -``, no ``..``."""
+    """Return the name if it is legal in an address: letters, digits, ``_ . -``, no ``..``. Raises AddressError."""
     if not _NAME.fullmatch(name) or ".." in name:
         raise AddressError(
             f"{name[:140]!r} cannot be the name of a {what}: use 1 to 128 of A-Z a-z 0-9 _ . -, "
@@ -94,37 +95,37 @@ def check_name(name: str, *, what: str) -> str:
     return name
 
 
-def numbered(name: str, number: int) -> str:
-    """The name of the fork of that number, as long as a name may be: the end of a long one gives way."""
+def fork_name(name: str, number: int) -> str:
+    """Return the name of a fork by its number; the end of a long name is cut."""
     suffix = f"-{number}"
     return name[: _NAME_CHARS - len(suffix)] + suffix
 
 
-def is_numbered(name: str, of: str) -> bool:
-    """Whether a name is this one, or that of a fork of it."""
+def is_fork_name(name: str, of: str) -> bool:
+    """Whether ``name`` is the name ``of`` or that of a fork of it."""
     digits = name.rpartition("-")[2]
-    return name == of or (digits.isdecimal() and name == numbered(of, int(digits)))
+    return name == of or (digits.isdecimal() and name == fork_name(of, int(digits)))
 
 
 def fork_prefix(name: str) -> str:
-    """The text that the names of all forks of it start with."""
+    """Return the common prefix of the names of all forks."""
     return f"{name}-"[: _NAME_CHARS - 1 - _FORK_DIGITS]
 
 
 def free_names(name: str, is_taken: Callable[[str], bool]) -> Iterator[str]:
-    """Iterate over free names, this one and those of forks of it, found by bisection."""
+    """Iterate over free names: this one and those of forks of it, found by bisection."""
     if not is_taken(name):
         yield name
     number = 1
     while True:
         end = number + 1
-        while is_taken(numbered(name, end)):
+        while is_taken(fork_name(name, end)):
             end *= 2
-        number = bisect_left(range(end), True, lo=number + 1, key=lambda at: not is_taken(numbered(name, at)))
-        yield numbered(name, number)
+        number = bisect_left(range(end), True, lo=number + 1, key=lambda at: not is_taken(fork_name(name, at)))
+        yield fork_name(name, number)
 
 
-def name_from(text: str) -> str:
-    """A legal name made from any text, for sessions whose own id has other characters."""
+def make_name(text: str) -> str:
+    """Make a legal name from any text."""
     cleaned = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:_NAME_CHARS]
     return cleaned or "session"

@@ -1,4 +1,4 @@
-"""Divides the window: reserve, fixed parts, and the rest for the conversation. Pure."""
+"""The token budget of a request: the window less the reserve for the answer and the margin of the count."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def allocate(
 
 
 def within(budget: Budget, percent: int) -> Budget:
-    """The budget in which a request and its reply use at most this share of the window.
+    """Reduce a budget so that a request and its reply use at most this share of the window.
 
     Raises InputError when nothing is left for input.
     """

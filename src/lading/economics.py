@@ -1,7 +1,7 @@
 """Prices, the prompt cache, and break-even of an edit. Pure: prices are arguments.
 
 Prices are relative to one base input token: ``read`` for a token read from the cache, ``write`` for one written to
-it, 1 for one that is not cached.
+it, 1 for an uncached one.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ class Rates(Struct, frozen=True):
 
 
 def edit_price(rates: Rates, *, cached_suffix_tokens: int, inserted_tokens: int, own_calls: float = 0.0) -> float:
-    """The one-time cost of an edit: (w - r)(b + e) + C, in base input tokens.
+    """Return the one-time cost of an edit, (w - r)(b + e) + C, in base input tokens.
 
     ``cached_suffix_tokens`` (b) follow the first changed byte and were sent before; ``inserted_tokens`` (e) are
-    new; ``own_calls`` (C) is the cost of the edit's own model calls. The unchanged prefix cancels out. Zero if
-    there is no cache price.
+    new; ``own_calls`` (C) is the cost of the edit's own model calls. The unchanged prefix cancels out. Only C
+    remains without a cache price.
     """
     return max(rates.write - rates.read, 0.0) * (cached_suffix_tokens + inserted_tokens) + own_calls
 
 
 def rent(rates: Rates, *, removable_tokens: int) -> float:
-    """The carrying cost of one more call: r x the tokens that an edit could remove, in base input tokens."""
+    """Return the carrying cost of one more call, r x ``removable_tokens``, in base input tokens."""
     return rates.read * removable_tokens
 
 
-def due(account: float, price: float, *, regret: float = 1.0) -> bool:
-    """Whether the carrying cost so far has reached the price of the edit (ski rental, 2-competitive).
+def is_due(account: float, price: float, *, regret: float = 1.0) -> bool:
+    """Return whether the carrying cost so far has reached the price of the edit (ski rental, 2-competitive).
 
     ``regret`` above 1 waits longer: more expensive on average, closer to never editing in the worst case.
     """
     return account >= regret * price
 
 
-def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterable[int]) -> bool:
-    """Whether a due edit should wait for more tokens to become removable.
+def is_worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterable[int]) -> bool:
+    """Return whether a due edit should wait for more tokens to become removable.
 
     ``ageing_tokens``: how many tokens of the verbatim part (net of digests) become removable at each of the next
-    calls, in order. It waits if, some calls on, this lowers the price by more than the carrying cost until then;
-    future growth is ignored. ``due`` with twice the regret should end any wait, which limits it.
+    calls, in order. Waiting is worth it if, after some of these calls, it lowers the price by more than the
+    carrying cost until then; future growth is ignored. Limit any wait by ``is_due`` with twice the regret.
     """
     saved = paid = 0.0
     for tokens in ageing_tokens:
@@ -62,8 +62,8 @@ def worth_waiting(rates: Rates, *, removable_tokens: int, ageing_tokens: Iterabl
     return False
 
 
-def fieldwise(one: S, other: S) -> S:
-    """Both values in one: each field of one is added to that of the other."""
+def add_fields(one: S, other: S) -> S:
+    """Add two values field by field."""
     return type(one)(*map(add, astuple(one), astuple(other)))
 
 
@@ -73,7 +73,7 @@ class Usage(Struct, frozen=True):
     read_tokens: int = 0
     written_tokens: int = 0
     fresh_tokens: int = 0
-    """Not cached: the prefix is shorter than the provider's minimum."""
+    """Uncached: the prefix is shorter than the provider's minimum."""
 
     @property
     def tokens(self) -> int:
@@ -85,7 +85,7 @@ class Usage(Struct, frozen=True):
         return self.read_tokens * rates.read + self.written_tokens * rates.write + self.fresh_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return fieldwise(self, other)
+        return add_fields(self, other)
 
 
 class OwnCalls(Struct, frozen=True, omit_defaults=True):
@@ -98,19 +98,19 @@ class OwnCalls(Struct, frozen=True, omit_defaults=True):
     """In base input tokens of the session's model."""
 
     def __add__(self, other: OwnCalls) -> OwnCalls:
-        return fieldwise(self, other)
+        return add_fields(self, other)
 
 
 class PrefixCache:
-    """A model of a provider's prompt cache: it holds every prefix it has seen, by unit, until it expires.
+    """A model of a provider's prompt cache, which holds every prefix it has seen until that expires.
 
-    A request is a chain: ``chain[i]`` names the prefix that ends with unit ``i`` (envelope first, then one unit
-    for each message of the body), and ``ends[i]`` is its length in tokens. Because a longer prefix is only ever
-    stored together with all shorter ones, the longest hit is found by bisection.
+    A request is a chain: ``chain[i]`` names the prefix that ends with unit ``i`` (envelope first, then one unit for
+    each message of the body), and ``ends[i]`` is its length in tokens. A longer prefix is stored only together with
+    all shorter ones, so the longest hit is found by bisection.
     """
 
     def __init__(self, *, min_prefix_tokens: int = 0, ttl_s: float | None = None) -> None:
-        """``ttl_s`` None: the cache never cools."""
+        """``min_prefix_tokens``: a shorter prefix is not cached. ``ttl_s`` None: entries do not expire."""
         self._min_prefix = min_prefix_tokens
         self._ttl_s = ttl_s
         self._used_at: dict[str, float] = {}
@@ -122,7 +122,7 @@ class PrefixCache:
         ``at_s`` is the time of sending in seconds. Missing, or earlier than before: no time has passed.
         """
         self._now = now = self._now if at_s is None else max(self._now, at_s)
-        hits = self._longest_hit(chain, now)
+        hits = self._find_longest_hit(chain, now)
         cached = ends[hits - 1] if hits else 0
         total = ends[-1] if ends else 0
         if total < self._min_prefix:
@@ -133,28 +133,28 @@ class PrefixCache:
         self._used_at |= dict.fromkeys(chain[fresh_from:], now)
         return Usage(read_tokens=cached, written_tokens=total - cached)
 
-    def _longest_hit(self, chain: Sequence[str], now: float) -> int:
+    def _find_longest_hit(self, chain: Sequence[str], now: float) -> int:
         low, high = 0, len(chain)
         while low < high:
             middle = (low + high + 1) // 2
-            if self._warm(chain[middle - 1], now):
+            if self._is_warm(chain[middle - 1], now):
                 low = middle
             else:
                 high = middle - 1
         return low
 
-    def _warm(self, link: str, now: float) -> bool:
+    def _is_warm(self, link: str, now: float) -> bool:
         used_at = self._used_at.get(link)
         return used_at is not None and (self._ttl_s is None or now - used_at <= self._ttl_s)
 
 
 def is_cold(*, idle_s: float | None, ttl_s: float | None) -> bool:
-    """Whether the cache has certainly expired before a call: idle for longer than its time to live."""
+    """Return whether the cache has certainly expired before a call: idle for longer than its time to live."""
     return idle_s is not None and ttl_s is not None and idle_s > ttl_s
 
 
 def rates_for(read: float, write: Mapping[int, float], *, ttl_s: float) -> Rates:
-    """The rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``.
+    """Return the rates of a price row: the write price of the shortest lifetime that covers ``ttl_s``.
 
     The most expensive if none covers it; 1 if the row has no write prices.
     """

@@ -1,22 +1,22 @@
-"""The line every request follows: admit, compact, allocate, assemble, encode, record.
+"""The pipeline of every request: admit, compact, fit, encode, check, record.
 
-An ``Engine`` is one session's line. It holds the log, its view and the growing request; a call costs what
-is new since the last one. Messages go in with ``append``, a request comes out of ``pack``.
+An ``Engine`` is the pipeline of one session. It owns the history and the growing request; a call costs time in
+proportion to what is new since the last one. Messages go in by ``append``, a request comes out of ``pack``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from lading.addresses import relative
-from lading.compaction import Pressure, strategy
-from lading.compaction.deciding import Deciding
-from lading.compaction.emergency import emergency
-from lading.effects import Asking
+from lading.compaction import Pressure, find_strategy
+from lading.compaction.cutting import draft_emergency_cut
+from lading.compaction.strategy_run import StrategyRun
+from lading.effects import SummaryRunner
 from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
 from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
@@ -25,27 +25,25 @@ from lading.history.plan import Plan
 from lading.history.view import View
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
-from lading.request.builder import Request
-from lading.request.counting import counter_on
-from lading.request.known import Known, Last
-from lading.request.layers import layer_counts, window_exceeded
+from lading.request.builder import RequestBuilder
+from lading.request.counting import counter_for
+from lading.request.known import Known
+from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
-from lading.request.pack import Pack, applied
+from lading.request.pack import Pack, applied_events
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
-from lading.request.tools import LADDER, Offer, least
+from lading.request.tools import LADDER, lower_detail, make_offer
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
-from lading.wire.fitting import needs_on
-
-Decided = TypeVar("Decided")
+from lading.wire.fitting import find_needs
 
 
 class Conditions(NamedTuple):
-    """What one call is decided by."""
+    """The facts that the decisions of one call depend on."""
 
-    deciding: Deciding
+    deciding: StrategyRun
     known: Known
     at_s: float | None
     most_tokens: int | None
@@ -53,39 +51,41 @@ class Conditions(NamedTuple):
     """The provider rejected the last request as too long."""
 
 
-class Fitted(NamedTuple):
+class FittedPlan(NamedTuple):
     """A plan whose view fits."""
 
     plan: Plan
     known: Known
-    """By which it fits."""
+    """The state under which it fits."""
     detail: Detail
     account: float
     """Carrying cost since the last edit, in base input tokens."""
     room_tokens: int
-    """The input budget that it fits, tools included."""
+    """The input budget, tools included."""
 
 
 class Engine:
     """The request pipeline of one session: messages in, requests and manifests out."""
 
     def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
-        """``store`` None: nothing is kept beyond the process.
+        """``store`` None: nothing is stored.
 
         Raises StoreError when the store already holds the session: ``reopen`` continues it.
         """
         check_unused(store, settings.tenant, session=settings.session)
         self.settings = settings
         self._wire = find_wire(settings.wire)
-        self.count = counter_on(self._wire, card=settings.card, meter=settings.meter)
-        """Tokens of a message as its wire will write it, by the session's counter."""
-        self.history = History(needs_on(self._wire, settings.card), self.count, session=settings.owner)
-        self._strategy = strategy(settings.strategy)
-        self._asking = Asking(settings.summarizer, output_price=settings.card.prices.output, count=self.count)
-        self._request = Request(self._wire, settings.card, strict=settings.strict)
-        self._offer = Offer((), None, settings.meter)
+        self.count = counter_for(self._wire, card=settings.card, meter=settings.meter)
+        """Counts the tokens of a message as its wire will write it."""
+        self.history = History(find_needs(self._wire, settings.card), self.count, session=settings.owner)
+        self._strategy = find_strategy(settings.strategy)
+        self._asking = SummaryRunner(
+            settings.summarizer, output_price=settings.card.prices.output, count=self.count
+        )
+        self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
+        self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail
-        self._events: list[Event] = []
+        self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._recorder = Recorder(settings, store)
         self._account = 0.0
@@ -93,12 +93,12 @@ class Engine:
     @property
     def call(self) -> int:
         """Number of the next call, from 1."""
-        return self._last.call + 1
+        return self._known.last.call + 1
 
     @property
     def shown(self) -> int:
         """Number of log entries that the last request could show."""
-        return self._last.entries
+        return self._known.last.entries
 
     @property
     def changes_requests(self) -> bool:
@@ -128,15 +128,15 @@ class Engine:
 
     @property
     def is_behind(self) -> bool:
-        """Whether another writer has stored something of the session since."""
+        """Whether another writer has stored anything of the session since."""
         return self._recorder.is_behind
 
     def start_from(self, calibration: Calibration) -> None:
-        """Start from the calibration of another session of the same model."""
-        self._recorder.known = self._known.started_from(calibration)
+        """Start from another session's calibration for the same model."""
+        self._recorder.known = self._known.start_from(calibration)
 
     def change(self, settings: Settings) -> None:
-        """Use these settings, with another budget, from the next request on."""
+        """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
         self.settings = self._recorder.settings = settings
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
@@ -162,11 +162,11 @@ class Engine:
         """
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
-            self._events += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
+            self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
         known = self._known
-        self._recorder.known = known.reported(usage, self.settings, history=self.history)
+        self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:
-            self._events.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
+            self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
 
     def restate(self, entry: int, message: Message) -> None:
         """Replace an opening message by the caller's new version, from the next request on."""
@@ -176,7 +176,7 @@ class Engine:
     def withdraw(self, entry: int) -> None:
         """Hide this entry and all later ones from the next request on: the caller continues from before it."""
         self._request.forget(self.history.withdraw(entry, call=self.call))
-        self._recorder.known = self._known.shortened(len(self.history.view))
+        self._recorder.known = self._known.cut(len(self.history.view))
 
     def save(self) -> None:
         """Store the messages appended since the last ``pack``. Raises StoreError."""
@@ -206,14 +206,14 @@ class Engine:
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
-        self._offer = self._offer.changed(tuple(tools), template)
+        self._offer = make_offer(tuple(tools), template, meter=self.settings.meter, last=self._offer)
         is_recorded = False
         try:
             known = self._recall()
             if refused_tokens is not None:
-                known = known.refused(refused_tokens, self.history)
-            now = Conditions(self._deciding(plan), known, at_s, most_tokens, refused_tokens is not None)
-            fitted, violations = self._assemble(plan, self._compact(plan, now), now.deciding)
+                known = known.with_refusal(refused_tokens, self.history)
+            now = Conditions(self._start_run(plan), known, at_s, most_tokens, refused_tokens is not None)
+            fitted, violations = self._assemble(plan, self._fit_or_distrust(plan, now), now.deciding)
             facts = Facts(self._counts(fitted), fitted.detail, fitted.account, at_s, cause, self._asking.spent)
             pack = self._record(
                 fitted, facts, violations=violations, shown=len(plan.view), events=now.deciding.events
@@ -223,12 +223,12 @@ class Engine:
             if not is_recorded:
                 self._request.forget(0)
         self.history.commit(fitted.plan)
-        self._events, self._account, self._detail = [], fitted.account, fitted.detail
+        self.pending, self._account, self._detail = [], fitted.account, fitted.detail
         return pack
 
-    def _deciding(self, plan: Plan) -> Deciding:
-        settings, events = self.settings, [*self._events, *plan.repairs]
-        return Deciding(
+    def _start_run(self, plan: Plan) -> StrategyRun:
+        settings, events = self.settings, [*self.pending, *plan.repairs]
+        return StrategyRun(
             self._strategy,
             name=settings.strategy_name,
             call=self.call,
@@ -238,64 +238,66 @@ class Engine:
         )
 
     def _recall(self) -> Known:
-        """Return what is known of the last request. After reopening, show it again to know its chain, which the new
-        one shares."""
+        """Return the state of the last request. After reopening, build that request again to get its digest chain,
+        whose beginning the new one shares."""
         known, last = self._known, self._known.last
         if last.chain or not last.call:
             return known
-        self._encode(self._request, self.history.rebuilt(last.entries, last.edits), self._detail)
+        self._encode(self._request, self.history.rebuild_view(last.entries, last.edits), self._detail)
         is_same = self._request.chain[-1] == last.digest
         if since := self.history.edits[last.edits :]:
             entry = min(edit.first for edit in since)
             self._request.forget(self.history.view.span(entry, entry)[0])
         return replace(known, last=replace(last, chain=tuple(self._request.prompt))) if is_same else known
 
-    def _compact(self, plan: Plan, now: Conditions) -> Fitted:
-        """Make the view fit. Where it does not by what a few reports have taught, they are not believed."""
+    def _fit_or_distrust(self, plan: Plan, now: Conditions) -> FittedPlan:
+        """Make the view fit. Where a calibration from a few reports leaves no room, try without it."""
         try:
             return self._fit(plan, now)
         except WindowExceeded:
-            doubted = now.known.doubted()
-            if doubted is None:
+            distrust = now.known.distrust()
+            if distrust is None:
                 raise
-        return self._fit(plan, now._replace(known=doubted))
+        return self._fit(plan, now._replace(known=distrust))
 
-    def _fit(self, plan: Plan, now: Conditions) -> Fitted:
-        """Let the strategy decide; climb down the tool ladder while the view does not fit."""
-        most, last = least(self._detail, self.settings.tool_detail), now.known.last
+    def _fit(self, plan: Plan, now: Conditions) -> FittedPlan:
+        """Let the strategy decide; lower the detail of the tools while the view does not fit."""
+        most, last = lower_detail(self._detail, self.settings.tool_detail), now.known.last
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
-            tools_tokens = self._offer.tokens(detail)
+            tools_tokens = self._offer.levels[detail].tokens
+            if self.frame and (self.frame.tools, self._detail) != (self._offer.tools_digest, detail):
+                now = now._replace(known=now.known.for_other_tools())
             kept, repacked = rooms = self._rooms(plan, now, tools_tokens)
-            # A request that goes another way than the last is counted with less certainty.
+            # The count of a request that diverges from the last one is less certain.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried, events = plan.branch(), [*now.deciding.events]
                 account = self._decide(tried, room, now)
-                # A shorter list leaves more room: each message has a price of its own.
+                # Fewer messages leave more room: each has a fixed cost.
                 changes_sent = any(edit.first < last.entries for edit in tried.edits[last.edits :])
                 left = rooms if tried.view is plan.view else self._rooms(tried, now, tools_tokens)
                 fits = left[changes_sent or detail != self._detail]
                 if tried.view.tokens <= fits:
                     if detail != self._detail:
-                        before, after = self._offer.tokens(self._detail), self._offer.tokens(detail)
+                        before, after = self._offer.levels[self._detail].tokens, self._offer.levels[detail].tokens
                         now.deciding.events.append(ToolsReduced(self.call, detail, before, after))
-                    return Fitted(tried, now.known, detail, account, max(room, fits) + tools_tokens)
+                    return FittedPlan(tried, now.known, detail, account, max(room, fits) + tools_tokens)
                 counts = layer_counts(tried.view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
-                # Of an attempt that is given up, only calls of the summarizer have happened.
+                # Of an abandoned attempt, only the calls of the summarizer are reported: they were made.
                 asked = [event for event in now.deciding.events if isinstance(event, SummaryRejected)]
                 now.deciding.events[:] = [*events, *(event for event in asked if event not in events)]
-        raise window_exceeded(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
+        raise make_window_error(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
     def _rooms(self, plan: Plan, now: Conditions, tools_tokens: int) -> tuple[int, int]:
-        """Compute what the view may count as a request that extends the last one, and as one that goes another
-        way."""
+        """Return the most tokens that the view may count: where the request extends the last one, and where it
+        diverges."""
         rooms = now.known.rooms(self.settings, items=len(plan.view), most_tokens=now.most_tokens)
         return rooms[0] - tools_tokens, rooms[1] - tools_tokens
 
     def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> float:
         is_unchanged = now.known.is_unchanged(entries=len(self.history.entries), edits=len(plan.edits))
         if is_unchanged and not now.is_refused and plan.view.tokens <= room_tokens:
-            # Nothing was answered since: no call has paid rent, and the request stays what it is.
+            # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
         return now.deciding.decide(plan, self._pressure(plan, room_tokens, now), run=self._asking.run)
 
@@ -315,13 +317,15 @@ class Engine:
             past=known.past(settings, self.history, edits=plan.edits, refused=now.is_refused),
         )
 
-    def _assemble(self, plan: Plan, fitted: Fitted, deciding: Deciding) -> tuple[Fitted, list[Violation]]:
-        """Encode what is new and check it. A strategy whose edits broke a rule is overruled: they are dropped."""
+    def _assemble(
+        self, plan: Plan, fitted: FittedPlan, deciding: StrategyRun
+    ) -> tuple[FittedPlan, list[Violation]]:
+        """Encode new messages and check them. Edits of a strategy that break a rule are dropped."""
         self._request.forget(fitted.plan.changed)
         violations = self._encode(self._request, fitted.plan.view, fitted.detail)
         if not violations or len(fitted.plan.edits) == len(plan.edits):
             return fitted, violations
-        plain = Request(self._wire, self.settings.card, strict=self.settings.strict)
+        plain = RequestBuilder(self._wire, self.settings.card, strict=self.settings.strict)
         unavoidable = len(self._encode(plain, plan.view, fitted.detail))
         if len(violations) <= unavoidable:
             return fitted, violations
@@ -330,7 +334,7 @@ class Engine:
             raise _illegal(what, violations)
         deciding.overrule(f"they broke rule {violations[0].rule}")
         fitted = fitted._replace(plan=plan.branch())
-        self._rescue(fitted, deciding)
+        self._cut_to_fit(fitted, deciding)
         self._request.forget(0)
         violations = self._encode(self._request, fitted.plan.view, fitted.detail)
         if len(violations) > unavoidable:
@@ -339,31 +343,31 @@ class Engine:
             )
         return fitted, violations
 
-    def _rescue(self, fitted: Fitted, deciding: Deciding) -> None:
+    def _cut_to_fit(self, fitted: FittedPlan, deciding: StrategyRun) -> None:
         """Cut a plan that does not fit without the edits that were dropped."""
         now, plan = Conditions(deciding, fitted.known, None, None, False), fitted.plan
-        room = min(self._rooms(plan, now, self._offer.tokens(fitted.detail)))
+        room = min(self._rooms(plan, now, self._offer.levels[fitted.detail].tokens))
         if plan.view.tokens > room:
             pressure = self._pressure(plan, room, now)
-            rescue = emergency(plan.view, pressure)
+            rescue = draft_emergency_cut(plan.view, pressure)
             if rescue is None:
                 strategy = self.settings.strategy_name
-                raise window_exceeded(self._counts(fitted), fitted.room_tokens, strategy=strategy)
+                raise make_window_error(self._counts(fitted), fitted.room_tokens, strategy=strategy)
             deciding.apply(rescue, plan, pressure=pressure)
 
-    def _encode(self, request: Request, view: View, detail: Detail) -> list[Violation]:
-        tools, tools_tokens = self._offer.at(detail), self._offer.tokens(detail)
+    def _encode(self, request: RequestBuilder, view: View, detail: Detail) -> list[Violation]:
+        tools, tools_tokens = self._offer.levels[detail]
         request.open(view, tools=tools, tools_tokens=tools_tokens, template=self._offer.template)
         request.show(view)
         return request.violations()
 
     def _record(
-        self, fitted: Fitted, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
+        self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
     ) -> Pack:
-        """``shown``: how many messages the request would show without the strategy's edits."""
+        """``shown``: number of messages without the strategy's edits."""
         request, plan, body = self._request, fitted.plan, self._request.body()
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        decided = applied(plan.edits[self._last.edits :], before=shown, after=len(plan.view))
+        decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
         built = Built(request.chain[-1], tuple(request.prompt), tuple(request.ends), len(body))
         manifest = self._recorder.record(
             facts, self.history, plan=plan, known=fitted.known, offer=self._offer, built=built
@@ -374,12 +378,8 @@ class Engine:
     def _known(self) -> Known:
         return self._recorder.known
 
-    @property
-    def _last(self) -> Last:
-        return self._recorder.known.last
-
-    def _counts(self, fitted: Fitted) -> dict[str, int]:
-        tools_tokens = self._offer.tokens(fitted.detail)
+    def _counts(self, fitted: FittedPlan) -> dict[str, int]:
+        tools_tokens = self._offer.levels[fitted.detail].tokens
         return layer_counts(fitted.plan.view, tools_tokens=tools_tokens, room_tokens=fitted.room_tokens)
 
 

@@ -136,7 +136,7 @@ class LoopStopped(PackError):
             "End the run, or add() a message of the user and pack() again."
         )
         self.kind = kind
-        """What is repeated: calls or text."""
+        """The kind of repetition: calls or text."""
         self.times = times
         """How often, the newest included."""
 

@@ -100,7 +100,7 @@ class SynthesisSignals(Struct, frozen=True):
 
 
 class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
-    """A ``synthesis`` strategy chose how to summarise older turns."""
+    """A ``synthesis`` strategy chose how to summarize older turns."""
 
     call: int
     path: str

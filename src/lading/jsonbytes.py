@@ -29,19 +29,21 @@ _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 _sorted = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
 
-def dump(value: Any) -> bytes:
-    """The value as JSON. Raises ValueError for NaN, infinity or too deep nesting, TypeError for other values."""
+def dump(value: Any, *, keeps: bool = True) -> bytes:
+    """Encode a value as JSON. ``keeps``: more than to take its digest. Raises ValueError for NaN, infinity or too
+    deep nesting, TypeError for other types."""
     try:
         if _is_plain(value):
+            data = msgspec.json.encode(value)
             # A copy, because the original has room behind it for up to as much again.
-            return bytes(memoryview(msgspec.json.encode(value)))
+            return bytes(memoryview(data)) if keeps else data
     except (UnicodeError, RecursionError):
         pass
-    return _encoded(_compact, value)
+    return _encode(_compact, value)
 
 
 def dump_at(path: str, value: Any) -> bytes:
-    """The value as JSON. Raises IllegalRequest naming the path when it holds a NaN or infinite number."""
+    """Encode a value as JSON. Raises IllegalRequest naming the path of a value with a NaN or infinite number."""
     try:
         return dump(value)
     except ValueError as error:
@@ -53,14 +55,19 @@ def dump_at(path: str, value: Any) -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """The value as JSON with sorted keys: the form that checksums are taken over. Raises like ``dump``."""
-    return _encoded(_sorted, value)
+    """Encode a value as JSON with sorted keys, the form under checksums. Raises like ``dump``."""
+    try:
+        if _is_plain(value):
+            return msgspec.json.encode(value, order="sorted")
+    except (UnicodeError, RecursionError):
+        pass
+    return _encode(_sorted, value)
 
 
 def load(data: bytes | str) -> Any:
-    """The value of JSON bytes. Raises ValueError, with a position where there is one; also if nested too deeply."""
+    """Decode JSON. Raises ValueError, with the position of a syntax error; also for too deep nesting."""
     try:
-        # Several times as fast, and equal wherever it reads at all: it refuses NaN and lone surrogates.
+        # Several times as fast as json, with equal results; it refuses NaN and lone surrogates.
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
@@ -71,7 +78,7 @@ def load(data: bytes | str) -> Any:
 
 
 def dump_value(value: msgspec.Struct) -> bytes:
-    """A Struct as JSON; ``load_value`` reads it back equal. Raises like ``dump``."""
+    """Encode a Struct as JSON, for ``load_value``. Raises like ``dump``."""
     try:
         return dump(msgspec.to_builtins(value))
     except RecursionError as error:
@@ -79,17 +86,17 @@ def dump_value(value: msgspec.Struct) -> bytes:
 
 
 def load_value(data: bytes, type_: type[V]) -> V:
-    """The Struct that ``dump_value`` wrote. Raises ValueError (msgspec.ValidationError included)."""
+    """Decode a Struct that ``dump_value`` wrote. Raises ValueError (msgspec.ValidationError included)."""
     return msgspec.convert(load(data), type_)
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 in hex."""
+    """Return the SHA-256 of the bytes in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether msgspec, which is several times as fast, writes the value as json does: numbers differ."""
+    """Whether msgspec, which is several times as fast as json, encodes the value equally: numbers differ."""
     found = [value]
     for item in found:
         kind = type(item)
@@ -105,7 +112,7 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _encoded(encoder: json.JSONEncoder, value: Any) -> bytes:
+def _encode(encoder: json.JSONEncoder, value: Any) -> bytes:
     try:
         return _utf8(encoder.encode(value))
     except RecursionError as error:
@@ -116,7 +123,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Two neighbouring surrogates that form a pair read back as one character: join them first, so that
-        # what is read back gives the same bytes again. A lone one is spelled \udXXX, its escape in JSON.
+        # Surrogates that form a pair are decoded as one character: joined first, so that encoding the decoded
+        # value gives the same bytes. A lone one becomes \udXXX, its escape in JSON.
         joined = _PAIRS.sub(lambda pairs: pairs[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
         return joined.encode("utf-8", "backslashreplace")

@@ -18,23 +18,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 OWN = "lading"
-"""The origin of what Lading itself says."""
+"""The origin of Lading's own messages."""
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Template: TypeAlias = dict[str, Any]
-"""A provider object in its key order. A known field holds a short code for how it was written (see the
-wire that made it); every other field holds the provider's own value, unread."""
+"""A provider object in its key order. A known field has a short code for its form (see the wire that made it);
+every other field has the provider's value, unread."""
 
 
-class Text(Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):
-    """Text that the model reads or wrote. May hold lone surrogates (real shells print them)."""
+class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind", omit_defaults=True):
+    """Text that the model reads or wrote. May contain lone surrogates (real shells print them)."""
 
     text: str
     template: Template | None = None
 
 
-class Image(Struct, frozen=True, tag="image", tag_field="kind", omit_defaults=True):
+class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_defaults=True):
     """An image, by URL or inline."""
 
     url: str = ""
@@ -45,7 +45,7 @@ class Image(Struct, frozen=True, tag="image", tag_field="kind", omit_defaults=Tr
     template: Template | None = None
 
 
-class File(Struct, frozen=True, tag="file", tag_field="kind", omit_defaults=True):
+class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_defaults=True):
     """A document (PDF and the like), by URL, by provider id or inline."""
 
     url: str = ""
@@ -57,7 +57,7 @@ class File(Struct, frozen=True, tag="file", tag_field="kind", omit_defaults=True
     template: Template | None = None
 
 
-class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind", omit_defaults=True):
+class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind", omit_defaults=True):
     """A tool call of the model. ``arguments`` is the original string, even if it is invalid JSON."""
 
     id: str
@@ -66,7 +66,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind", omit_defa
     template: Template | None = None
 
 
-class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
+class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind", omit_defaults=True):
     """The model's reasoning. Providers check ``signature`` and ``data``: both are sent back exactly as issued."""
 
     text: str = ""
@@ -85,7 +85,7 @@ class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind"):
 ResultPart: TypeAlias = Text | Image | File | Opaque
 
 
-class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind", omit_defaults=True):
+class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", tag_field="kind", omit_defaults=True):
     """The result of the tool call with the same id."""
 
     call_id: str
@@ -103,7 +103,7 @@ class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind", omit_
 Part: TypeAlias = Text | Image | File | ToolCall | ToolResult | Reasoning | Opaque
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """One message: a role and an ordered list of parts."""
 
     role: Role
@@ -164,17 +164,18 @@ def user_text(text: str) -> Message:
 
 
 def own_words(text: str) -> Message:
-    """What Lading itself says to a model, in the user's place because no wire has another: ``is_own`` knows it."""
+    """Build a message of Lading itself. It has the user's role, as wires have no other; ``is_own`` recognizes
+    it."""
     return replace(user_text(text), origin=OWN)
 
 
 def is_own(message: Message) -> bool:
-    """Whether Lading itself said this to the model, and no user did."""
+    """Whether Lading itself wrote the message, and no user."""
     return message.origin == OWN
 
 
 def is_spoken(message: Message) -> bool:
-    """Whether the user speaks, and a turn begins."""
+    """Whether the user wrote the message, which starts a turn."""
     return message.role == "user" and not message.results and not is_own(message)
 
 

@@ -7,13 +7,14 @@ from msgspec.structs import replace
 
 from lading.budget import Budget, allocate, within
 from lading.compaction import DEFAULT, Strategy, name_of
-from lading.compaction import strategy as named
+from lading.compaction import find_strategy as named
 from lading.economics import Rates, rates_for
 from lading.effects import Summarizer
 from lading.models.card import Card
 from lading.models.profiles import DETAILS, Detail, Profile
 from lading.tokens import counter as counter_named
 from lading.tokens.meter import Meter, meter
+from lading.wire import COMMON
 
 
 class Settings(Struct, frozen=True):
@@ -23,7 +24,7 @@ class Settings(Struct, frozen=True):
     meter: Meter
     budget: Budget
     rates: Rates
-    wire: str = "openai_chat"
+    wire: str = COMMON
     strategy: str | Strategy = DEFAULT
     """A name, a dotted path or a ``Strategy``; manifests hold its name."""
     tenant: str = "default"
@@ -54,7 +55,7 @@ def settings_for(
     window_tokens: int | None = None,
     output_reserve_tokens: int | None = None,
     margin_tokens: int | None = None,
-    wire: str = "openai_chat",
+    wire: str = COMMON,
     strategy: str | Strategy = DEFAULT,
     session: str = "session",
     counter: str | None = None,
@@ -80,7 +81,7 @@ def settings_for(
     )
 
 
-def profiled(settings: Settings, profile: Profile) -> Settings:
+def apply_profile(settings: Settings, profile: Profile) -> Settings:
     """Apply a context profile to settings: its tier instead of the card's, its share of the window, its detail of
     tools, and its numbers if the strategy uses them.
 

@@ -1,4 +1,4 @@
-"""What a caller handed in, checked where it is handed in: its types, and the names of options."""
+"""Validate arguments of callers: their types, and the names of options."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lading.errors import InputError
 
 
 def check(value: object, kind: type[Any] | tuple[type[Any], ...], *, advice: str) -> None:
-    """Raises InputError with the advice for a value of another kind."""
+    """Raise InputError with the advice for a value of another type."""
     if not isinstance(value, kind):
         raise InputError(f"A {type(value).__name__} cannot be used here: {advice}.")
 
 
 def check_fields(options: Struct) -> None:
-    """Raises InputError naming the field of options whose value is not of the type that it is declared with."""
+    """Raise InputError for the first field of options whose value is not of its declared type."""
     for field in msgspec.structs.fields(options):
         value = getattr(options, field.name)
         try:
@@ -30,9 +30,11 @@ def check_fields(options: Struct) -> None:
             raise InputError(f"{of} cannot be {value!r}: {error}.") from error
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A question with the name that this one is almost; empty where none is."""
-    alike = {other.lower().replace("_", "-"): other for other in names}
+def did_you_mean(name: str, names: Iterable[str], *, old: Mapping[str, str] = {}) -> str:
+    """Return a question with the most similar name; empty where none is similar. ``old``: the current names by
+    earlier ones, which may be meant too."""
+    spelled = [*old.items(), *((part, other) for other in names for part in (other, other.rpartition("/")[2]))]
+    alike = {part.lower().replace("_", "-"): other for part, other in spelled}
     found = get_close_matches(name.lower().replace("_", "-"), alike, n=1)
     return f" Did you mean {alike[found[0]]!r}?" if found else ""
 
@@ -42,11 +44,11 @@ _CAPITALS = re.compile(r"(?<=[a-z0-9])[A-Z]+(?![a-z])|(?<=[a-zA-Z0-9])[A-Z](?=[a
 
 
 def snake_case(options: Mapping[Any, Any], *, nested: bool = False) -> dict[str, Any]:
-    """The same options with their names in snake_case; ``nested``: those of options within them too. Raises
-    InputError for one given in both spellings."""
+    """Convert the names of options to snake_case; ``nested``: those of inner mappings too. Raises InputError for
+    one that is given in both spellings."""
     spelled: dict[str, Any] = {}
     for name, value in options.items():
-        snake = _snake(str(name))
+        snake = _to_snake(str(name))
         if snake in spelled:
             raise InputError(f"The option {snake} is given twice, in two spellings. Give it once.")
         spelled[snake] = snake_case(value, nested=True) if nested and isinstance(value, Mapping) else value
@@ -54,23 +56,23 @@ def snake_case(options: Mapping[Any, Any], *, nested: bool = False) -> dict[str,
 
 
 def check_options(options: object, names: Iterable[str], *, of: str) -> None:
-    """Raises InputError for what is no mapping, and for an option that is none of these names (in snake_case) in
-    either spelling: it is told as it was typed, and the names in the same spelling."""
+    """Raise InputError for a value that is no mapping, and for an option that is none of these names (snake_case)
+    in either spelling. The error uses the spelling of the caller."""
     check(options, Mapping, advice=f"give the options of {of} by name, as a mapping")
     assert isinstance(options, Mapping)
     known = set(names)
     for name in map(str, options):
-        if _snake(name) not in known:
+        if _to_snake(name) not in known:
             has_capitals = name != name.lower() or "_" not in name
-            spelled = sorted(map(_camel, known) if has_capitals else known)
+            spelled = sorted(map(_to_camel, known) if has_capitals else known)
             raise InputError(
                 f"{of} has no option {name!r}.{did_you_mean(name, spelled)} There are: {', '.join(spelled)}."
             )
 
 
-def _snake(name: str) -> str:
+def _to_snake(name: str) -> str:
     return _CAPITALS.sub(lambda capitals: f"_{capitals[0].lower()}", name)
 
 
-def _camel(name: str) -> str:
+def _to_camel(name: str) -> str:
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.audit.pointers import as_text, resolve
+from lading.audit.pointers import render_text, resolve
 from lading.errors import AddressError, StoreError
 from lading.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.stores import open_store
@@ -45,5 +45,5 @@ def test_a_message_reads_as_its_texts_calls_and_results() -> None:
         "assistant",
         (Reasoning("hidden"), Text("look:"), ToolCall("a", "read", '{"path":1}'), Image(url="http://x/y.png")),
     )
-    assert as_text(message) == '[reasoning]\nlook:\nread({"path":1})\n[image]'
-    assert as_text(Message("tool", (ToolResult("a", (Text("one"), Text("two"))),))) == "one\ntwo"
+    assert render_text(message) == '[reasoning]\nlook:\nread({"path":1})\n[image]'
+    assert render_text(Message("tool", (ToolResult("a", (Text("one"), Text("two"))),))) == "one\ntwo"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE
 from lading.audit import text_search
-from lading.audit.restore import ANSWER_TOKENS, SCHEMA, address_asked, answer, answers
+from lading.audit.restore import ANSWER_TOKENS, SCHEMA, answer, answer_calls, read_requested_address
 from lading.history.log import Entry
 from lading.jsonbytes import digest
 from lading.messages import Image, Message, Opaque, Text, ToolCall, ToolResult
@@ -135,7 +135,7 @@ def test_several_answers_share_a_quarter_of_the_room() -> None:
         ToolCall(f"r{number}", RESTORE, '{"address": "artifact://default/session/log/0"}') for number in range(4)
     ]
     log = entries("word\n" * 9_000)
-    messages = answers(
+    messages = answer_calls(
         calls,
         log,
         session=HERE,
@@ -193,7 +193,7 @@ def test_pictures_of_a_result_follow_its_text_where_they_may() -> None:
     parts = (Text("before"), PICTURE, Text("after"))
     log = [Entry(0, Message("tool", (ToolResult("c", parts),)), digest(b""), 1)]
     call = ToolCall("r1", RESTORE, '{"address": "artifact://default/session/log/0"}')
-    shown = answer(call, log, session=HERE, count=count, show=lambda _: 500)
+    shown = answer(call, log, session=HERE, count=count, count_media=lambda _: 500)
     assert shown.parts[1:] == (PICTURE,)
     assert shown.text.splitlines()[2:] == ["before", "[image]", "after"]
     hidden = answer(call, log, session=HERE, count=count)
@@ -206,13 +206,15 @@ def test_pictures_of_a_result_follow_its_text_where_they_may() -> None:
 def test_pictures_and_text_share_the_room(tokens: int) -> None:
     log = [Entry(0, Message("user", (Text("word " * 20_000), *[PICTURE] * 5)), digest(b""), 1)]
     call = ToolCall("r1", RESTORE, '{"address": "artifact://default/session/log/0"}')
-    shown = answer(call, log, session=HERE, count=count, show=lambda _: tokens)
+    shown = answer(call, log, session=HERE, count=count, count_media=lambda _: tokens)
     pictures = shown.parts[1:]
     assert count(shown.text) + tokens * len(pictures) <= ANSWER_TOKENS
     assert f"{len(pictures)} of 5 images" in shown.text
     assert len(pictures) == min(5, (ANSWER_TOKENS - 60 - 150) // tokens)
     later = {"address": "artifact://default/session/log/0", "lines": "2-3"}
-    page = answer(ToolCall("r1", RESTORE, json.dumps(later)), log, session=HERE, count=count, show=lambda _: tokens)
+    page = answer(
+        ToolCall("r1", RESTORE, json.dumps(later)), log, session=HERE, count=count, count_media=lambda _: tokens
+    )
     assert len(page.parts) == 1
 
 
@@ -238,8 +240,8 @@ def test_a_search_of_very_much_says_how_far_it_went_and_goes_on_from_there(monke
 )
 def test_what_is_near_in_no_batch_is_in_no_line(texts: list[str], query: str, start: int) -> None:
     """A search in batches finds what a look into each line finds."""
-    lines = text_search.split("\n".join(texts))
-    found = set(text_search.find(lines, query, start=start).best)
+    lines = text_search.split_lines("\n".join(texts))
+    found = set(text_search.search_lines(lines, query, start=start).best)
     following = [*lines[1:], ""]
     for at, (line, after) in enumerate(zip(lines, following, strict=True)):
         seen = (line + after[:80]) if len(line) == text_search.LINE_CHARS else line
@@ -260,4 +262,4 @@ def test_what_is_near_in_no_batch_is_in_no_line(texts: list[str], query: str, st
     ],
 )
 def test_the_address_of_a_call_is_what_it_asks_for(arguments: str, address: str) -> None:
-    assert address_asked(ToolCall("r1", RESTORE, arguments), HERE) == address
+    assert read_requested_address(ToolCall("r1", RESTORE, arguments), HERE) == address

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.audit.snapshots import Record, recorded
-from lading.audit.verdicts import Answer
-from lading.audit.why import answer, why
+from lading.audit.snapshots import AuditTrail, load_trail
+from lading.audit.verdicts import Explanation
+from lading.audit.why import explain, why
 from lading.budget import Budget
 from lading.engine import Engine
 from lading.errors import InputError, PackError
@@ -39,7 +39,7 @@ VALUES = 120
 class Sent(NamedTuple):
     """A session as it was sent: what the oracle knows of it."""
 
-    record: Record
+    record: AuditTrail
     bodies: list[str]
     """The values in the body of each call, as JSON."""
     unbounded: list[str]
@@ -105,7 +105,7 @@ def left_at(sent: Sent, value: str, call: int) -> int | None:
     return None if last is None else last + 1
 
 
-def check(sent: Sent, found: Answer) -> None:
+def check(sent: Sent, found: Explanation) -> None:
     """Everything an answer says that the bytes can tell."""
     value, call = found.text, found.call
     assert found.verdict == expected(sent, value, call), (value, call, found)
@@ -160,7 +160,7 @@ def sent_by(
                 line.append([message])
                 full.append([message])
         line.save()
-        record = recorded(store, tenant=chosen.tenant, session=chosen.session)
+        record = load_trail(store, tenant=chosen.tenant, session=chosen.session)
         log = [jsonbytes.dump_value(entry.message).decode() for entry in record.entries]
         return Sent(record, bodies, unbounded, log)
 
@@ -215,7 +215,7 @@ def test_random_values_of_recorded_sessions(shared: Path) -> None:
         calls = len(sent.bodies)
         for value in values(recording, rng, -(-VALUES // len(SESSIONS))):
             call = rng.choice([rng.randrange(1, calls + 1), rng.randrange(1 + calls * 3 // 4, calls + 1)])
-            found = answer(sent.record, value, call=call)
+            found = explain(sent.record, value, call=call)
             check(sent, found)
             verdicts[found.verdict] += 1
     assert verdicts.total() >= VALUES
@@ -252,25 +252,25 @@ def test_every_text_of_any_history(
     if sent.bodies:
         call = data.draw(st.integers(1, len(sent.bodies)))
         for number in range(len(history) + 1):
-            check(sent, answer(sent.record, mark(number), call=call))
+            check(sent, explain(sent.record, mark(number), call=call))
 
 
-def cleared_session() -> tuple[Record, Settings]:
+def cleared_session() -> tuple[AuditTrail, Settings]:
     """A tool loop in a window that forces edits; the system message and the task stay."""
     chosen = settings(1_000)
     with open_store("memory", "cleared") as store:
         run(chosen, [*tool_loop(20), said("Bye.")], store)
-        return recorded(store, tenant=chosen.tenant, session=chosen.session), chosen
+        return load_trail(store, tenant=chosen.tenant, session=chosen.session), chosen
 
 
 def test_an_answer_tells_layer_message_edit_price_and_pointer() -> None:
     record, chosen = cleared_session()
-    kept = answer(record, "Fix the bug in a.py.")
+    kept = explain(record, "Fix the bug in a.py.")
     assert (kept.verdict, kept.match, kept.found) == ("present", "exact", 1)
     assert [(place.layer, place.path, place.role, place.entry) for place in kept.places] == [
         ("conversation", "messages.1", "user", 1)
     ]
-    gone = answer(record, "result 0 ")
+    gone = explain(record, "result 0 ")
     (place,) = gone.places
     edit = next(edit for edit in record.edits if edit.first <= 3 <= edit.last)
     assert (gone.verdict, place.state, place.entry, place.address) == (
@@ -284,30 +284,30 @@ def test_an_answer_tells_layer_message_edit_price_and_pointer() -> None:
     assert place.removal.price == record.manifests[edit.call - 1].prefix.price > 0
     assert place.removal.price_usd == pytest.approx(place.removal.price * chosen.card.prices.input_usd / 1e6)
     assert place.removal.pointers
-    before = answer(record, "result 0 ", call=edit.call - 1)
+    before = explain(record, "result 0 ", call=edit.call - 1)
     assert (before.verdict, before.places[0].first_call) == ("present", 2)
 
 
 def test_what_came_later_and_what_never_was() -> None:
     record, _ = cleared_session()
-    later = answer(record, "result 15 ", call=3)
+    later = explain(record, "result 15 ", call=3)
     assert (later.verdict, later.places[0].first_call) == ("later", 17)
-    never = answer(record, "no such words anywhere at all")
+    never = explain(record, "no such words anywhere at all")
     assert (never.verdict, never.match, never.places) == ("never", "", ())
 
 
 def test_the_system_message_tools_and_fields_have_their_layers() -> None:
     record, _ = cleared_session()
-    assert answer(record, "You are an agent.").places[0].layer == "system"
-    schema = answer(record, "Use shell on a path").places[0]
+    assert explain(record, "You are an agent.").places[0].layer == "system"
+    schema = explain(record, "Use shell on a path").places[0]
     assert (schema.layer, schema.path, schema.part) == ("tools", "tools.1", "schema")
-    field = answer(record, "test-model").places[0]
+    field = explain(record, "test-model").places[0]
     assert (field.layer, field.path) == ("fields", "model")
 
 
 def test_words_of_ladings_own_are_marked() -> None:
     record, _ = cleared_session()
-    note = answer(record, "Original: artifact")
+    note = explain(record, "Original: artifact")
     assert note.places[0].entry == -1
     assert note.places[0].edit >= 0
     assert note.places[0].address == ""
@@ -319,15 +319,15 @@ def test_a_text_at_the_edge_of_a_clip_is_partly_shown() -> None:
         engine, outcomes = run(
             settings(1_000), [user_text("go"), called("a"), answered("a", "\n".join(lines))], store
         )
-        record = recorded(store, tenant="default", session="session")
-    assert answer(record, lines[0]).verdict == answer(record, lines[-1]).verdict == "present"
-    inside = answer(record, lines[250])
+        record = load_trail(store, tenant="default", session="session")
+    assert explain(record, lines[0]).verdict == explain(record, lines[-1]).verdict == "present"
+    inside = explain(record, lines[250])
     assert inside.verdict == "removed"
     assert inside.places[0].removal is not None
     assert (inside.places[0].removal.kind, inside.places[0].removal.partly) == ("clipped", False)
     shown = engine.history.view.items[-1].message.results[0].text
     head = next(number for number, line in enumerate(lines) if line not in shown)
-    edge = answer(record, "\n".join(lines[head - 1 : head + 1])).places[0]
+    edge = explain(record, "\n".join(lines[head - 1 : head + 1])).places[0]
     assert edge.removal is not None
     assert edge.removal.partly
     assert packs(outcomes)
@@ -341,8 +341,8 @@ def test_tools_that_the_caller_took_away() -> None:
         engine.pack(tools=TOOLS, template=template("openai_chat"))
         engine.append([said("ok"), user_text("on")])
         engine.pack(tools=TOOLS[:1], template=template("openai_chat"))
-        record = recorded(store, tenant="default", session="session")
-    gone = answer(record, "Use shell on")
+        record = load_trail(store, tenant="default", session="session")
+    gone = explain(record, "Use shell on")
     assert gone.verdict == "removed"
     assert gone.places[0].layer == "tools"
     assert gone.places[0].removal is not None
@@ -352,9 +352,9 @@ def test_tools_that_the_caller_took_away() -> None:
         engine = Engine(engine_settings, store)
         engine.append([user_text("go")])
         engine.pack(tools=TOOLS, template=template("openai_chat"))
-        record = recorded(store, tenant="default", session="session")
+        record = load_trail(store, tenant="default", session="session")
     assert record.manifests[0].tool_detail != "full"
-    assert answer(record, "Use shell on").verdict == "unsent"
+    assert explain(record, "Use shell on").verdict == "unsent"
 
 
 def test_case_spacing_and_escapes() -> None:
@@ -362,25 +362,25 @@ def test_case_spacing_and_escapes() -> None:
     for wire in ("openai_chat", "anthropic"):
         with open_store("memory", wire) as store:
             run(settings(wire=wire), [user_text("Look at\n  this file"), call, answered("a")], store)
-            record = recorded(store, tenant="default", session="session")
+            record = load_trail(store, tenant="default", session="session")
         path = 'C:\\new folder\\a "b".txt'
-        assert answer(record, path).match == "exact"
-        assert answer(record, json.dumps(path)[1:-1]).match == "exact"
-        loose = answer(record, "look AT this\tfile")
+        assert explain(record, path).match == "exact"
+        assert explain(record, json.dumps(path)[1:-1]).match == "exact"
+        loose = explain(record, "look AT this\tfile")
         assert (loose.verdict, loose.match) == ("present", "loose")
 
 
 def test_near_misses_are_labelled_and_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     record, _ = cleared_session()
-    near = answer(record, "Fix teh bug in b.py")
+    near = explain(record, "Fix teh bug in b.py")
     assert near.verdict == "never"
     assert near.closest[0].entry == 1
     assert near.closest[0].score > 75
-    monkeypatch.setattr("lading.audit.text_search.available", lambda: False)
-    without = answer(record, "Fix teh bug in b.py")
+    monkeypatch.setattr("lading.audit.text_search.is_available", lambda: False)
+    without = explain(record, "Fix teh bug in b.py")
     assert (without.closest, without.verdict) == ((), "never")
     assert "pip install" in without.note
-    assert answer(record, "Fix the bug").verdict == "present"
+    assert explain(record, "Fix the bug").verdict == "present"
 
 
 def test_bad_questions() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bench.chains import KINDS, played, run, summed
 from lading.compaction import Compaction, Pressure, Strategy
-from lading.compaction.cutting import cut_points
+from lading.compaction.cutting import find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import user_text
@@ -17,7 +17,7 @@ BLOCK = 10
 
 
 def _drop(view: View, pressure: Pressure, note: str) -> Compaction:
-    points = cut_points(view, pressure)
+    points = find_cut_points(view, pressure)
     if view.tokens <= pressure.room_tokens or not points:
         return Compaction()
     first, last = view.items[view.head].entry, view.last_entry(points[-1])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench.arms import ARMS as BENCH_ARMS
-from lading.cli.compare import RIVALS
+from lading.cli.compare import DEFAULT_CONTESTANTS
 from lading.compaction import STRATEGIES
 from lading.evaluate.baselines import ARMS
 from tests.cli.commands import lading, long_session, reply, used_tool, user, written
@@ -31,7 +31,7 @@ def test_the_figures_as_json(tmp_path: Path) -> None:
     assert data["settings"] == {"sessions": "1", "model": "gpt-4o", "wire": "openai_chat", "counter": "cl100k"}
     assert data["problems"] == []
     names = [(item["window_tokens"], item["strategy"], item["prices"]) for item in data["standings"]]
-    assert names == list(product((3000, 100_000), RIVALS, (".10/1.25", "none")))
+    assert names == list(product((3000, 100_000), DEFAULT_CONTESTANTS, (".10/1.25", "none")))
     full, _, _, priced = data["standings"][:4]
     assert full["cost"]["ratio"] == 1.0
     assert priced["cost"]["ratio"] < 1.0
@@ -80,7 +80,7 @@ def test_evidence_as_json_and_on_the_page(tmp_path: Path) -> None:
     assert list(full["by"]) == ["kind", "importance", "distance", "session"]
     assert [item["line"] for item in full["probes"]] == [1, 2, 3, 4, 5, 6, 7, 8]
     page = out.read_text()
-    assert "Cost at none against evidence that stands" in page
+    assert "Cost at none against share of probes with evidence" in page
     assert "<th>evidence of</th>" in page
     assert "<td>kind finding (2)</td>" in page
 
@@ -100,9 +100,9 @@ def test_the_old_name_of_an_arm_is_the_same_arm(tmp_path: Path) -> None:
         ({"importance": 9}, "- at `$.importance`. Write one probe a line, as docs/reference/compare.md shows."),
         ({"evidence": []}, "at `$.evidence`"),
         ({"call": 63}, ":1: There is no call 63: the session has 62."),
-        ({"evidence": [{"message": 44, "quote": "emoji printed by a Java program"}]}, "It stands in message 55."),
+        ({"evidence": [{"message": 44, "quote": "emoji printed by a Java program"}]}, "Message 55 holds it."),
         ({"evidence": [{"message": 55, "quote": "said by nobody"}]}, "Copy the passage from the message as it is."),
-        ({"evidence": [{"message": 55, "quote": "it is the"}]}, "has no word to look for. Quote more."),
+        ({"evidence": [{"message": 55, "quote": "it is the"}]}, "has no word to search for. Quote more."),
         ({"call": 20}, "Message 55 is not before the call, whose reply is message 53."),
         ({"session": "bughunt"}, "No probe belongs to a session that was read."),
         ("", "No probe belongs to a session that was read."),
@@ -179,20 +179,23 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--strategies", "nothing"), "There is no strategy named 'nothing'. Choose one of: agentrail,"),
+        (
+            ("--strategies", "nothing"),
+            "There is no strategy named 'nothing'. Choose one of: aether_frame/conversation_tail,",
+        ),
         (("--strategies", "basic,,x"), "give names of strategies or arms"),
-        (("--strategies", "basic,basic"), "the same is given twice"),
+        (("--strategies", "basic,basic"), "an item is given twice"),
         (("--windows", "16q"), "give tokens such as 16k or 64000"),
         (("--windows", "0"), "give tokens such as 16k"),
         (("--windows", "16"), "from 500 on"),
         (("--windows", "9999m"), "give tokens such as 16k"),
-        (("--windows", "16k,16000"), "the same is given twice"),
+        (("--windows", "16k,16000"), "an item is given twice"),
         (("--prices", "1/x"), "give prices such as .10/1.25 or none"),
         (("--prices", "2/1"), "give prices such as"),
         (("--prices", "nan/1"), "give prices such as"),
         (("--prices", ".1"), "give prices such as"),
         (("--when", "sometimes"), "give pays, full or shares such as 0.8, with commas between them"),
-        (("--when", "full,full"), "the same is given twice"),
+        (("--when", "full,full"), "an item is given twice"),
         (("--when", "0"), "when is 0.0; give 'pays', 'full' or a share of the window between 0 and 1, such as 0.8"),
         (("--when", "80"), "when is 80.0; give"),
         (("--when", "0.3", "--verbatim", "30%"), "Give a larger when, or a smaller verbatim."),
@@ -200,7 +203,7 @@ def test_a_contestant_that_breaks_rules_is_found(tmp_path: Path) -> None:
         (("--verbatim", "150%"), "verbatim is 1.5; give"),
         (
             ("--strategies", "basic,dialogue", "--when", "full"),
-            "has options --when and --verbatim. Compare priced too.",
+            "has the options --when and --verbatim. Compare priced too.",
         ),
         (("--report", "."), "is a folder"),
         (("--counter", "abacus"), "abacus"),

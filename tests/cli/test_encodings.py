@@ -51,13 +51,13 @@ def test_a_text_is_found_in_any_locale(folder: Path, locale: str) -> None:
 def test_what_the_output_lacks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    with terminal.clear_errors():
+    with terminal.report_errors():
         print("Grüße", flush=True)
     assert written.getvalue() == b"Gr??e\n"
 
 
 def test_a_name_that_the_system_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit), terminal.clear_errors():
+    with pytest.raises(SystemExit), terminal.report_errors():
         "Zürich".encode("ascii")
     assert capsys.readouterr().err == (
         "error: 'Zürich' cannot be written in ascii. Set LC_ALL=C.UTF-8, or use another name.\n"

@@ -15,6 +15,7 @@ from tests.examples import share_of_examples
 
 FULL = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
 CLOSED = "import os, sys; os.close(1); sys.stdout = None; "
+GONE = "import os; ends = os.pipe(); os.close(ends[0]); os.dup2(ends[1], 1); "
 FULL_DISK = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
 # typing.io and typing.re are in sys.modules without being found by an import.
 STARTED = """
@@ -57,6 +58,13 @@ def test_a_full_disk_under_stderr_leaves_the_exit_code() -> None:
 @pytest.mark.parametrize("arguments", [("--help",), ("show", "nowhere")])
 def test_a_closed_stdout(arguments: tuple[str, ...]) -> None:
     ends_in_one_line(elsewhere(*arguments, before=CLOSED), 2, "stdout is closed")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_reader_that_goes_away(tmp_path: Path, unbuffered: str) -> None:
+    arguments = ("replay", str(long_session(tmp_path / "s.json")), "--json")
+    ended = elsewhere(*arguments, before=GONE, environment={"PYTHONUNBUFFERED": unbuffered})
+    assert (ended.code, ended.out, ended.err) == (141, "", "")
 
 
 def imported_at_start() -> list[str]:

@@ -104,8 +104,8 @@ def test_one_session(tmp_path: Path) -> None:
     ]
     assert row(result.stdout, "read ")[0] == "2"
     assert row(result.stdout, "code ")[:2] == ["2", "1"]
-    assert row(result.stdout, "results that say what an earlier one said")[0] == "1"
-    assert row(result.stdout, "results of a call made before")[0] == "1"
+    assert row(result.stdout, "results equal to an earlier one")[0] == "1"
+    assert row(result.stdout, "results of a repeated call")[0] == "1"
     assert row(result.stdout, "billed ")[:5] == ["2", "0", "18,900", "100", "18"]
     assert row(result.stdout, "idle for longer than the cache lives")[:2] == ["1", "9,050"]
     assert "133 min  #4" in result.stdout
@@ -168,7 +168,7 @@ def test_several_sessions_are_named_short_and_the_largest_first(tmp_path: Path) 
     table = lines[lines.index("largest sessions") + 3 :]
     assert table[0].startswith("first ")
     assert table[1] == "and 1 more; --top 2 shows all"
-    assert "costs are without 2 calls of models without a known price" in result.stdout
+    assert "costs exclude 2 calls of models without a known price" in result.stdout
     assert "model nobody-knows-it (1), gpt-4o (1)" in result.stdout
 
 
@@ -185,7 +185,7 @@ def test_check_names_the_rule_the_place_and_what_would_be_mended(tmp_path: Path)
     assert result.exit_code == terminal.FOUND
     assert "check: 1 of 2 requests break a rule of their provider" in result.stdout
     assert row(result.stdout, "C1 ")[:4] == ["1", "1", "#3:", "messages.1"]
-    assert "what a replay repairs by itself: unanswered_call 1x" in result.stdout
+    assert "repaired by a replay: unanswered_call 1x" in result.stdout
 
 
 def test_a_legal_session_passes_the_check(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_damage_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("2 sessions: ")
     assert result.stderr.count("note:") == 11
-    assert "and 2 more of the kind" in result.stderr
+    assert "and 2 more problems" in result.stderr
     assert len(json.loads(inspect(path, "--json").stdout)["problems"]) == 12
 
 

@@ -16,6 +16,15 @@ MISSPELT = {
     "command": (("repaly",), "There is no command 'repaly'. Did you mean 'replay'?"),
     "option": (("replay", "s.json", "--windw", "3"), "'--window'"),
     "strategy": (("replay", "SESSION", "--strategy", "prised"), "Did you mean 'priced'?"),
+    "old strategy": (
+        ("replay", "SESSION", "--strategy", "compact-tool-results"),
+        "Did you mean 'agentrail/tool_results'?",
+    ),
+    "old strategy compared": (
+        ("compare", "SESSION", "--strategies", "compactToolResult"),
+        "'agentrail/tool_results'?",
+    ),
+    "old arm": (("compare", "SESSION", "--strategies", "sumarise80"), "Did you mean 'extract80'?"),
     "arm": (("compare", "SESSION", "--strategies", "dialog"), "Did you mean 'dialogue'?"),
     "provider format": (("replay", "SESSION", "--wire", "openai-chat"), "Did you mean 'openai_chat'?"),
     "session": (("show", "STORE@sesion:1"), "The store has no session 'sesion'. Did you mean 'session'?"),

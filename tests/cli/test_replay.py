@@ -245,7 +245,7 @@ def cells(text: str, name: str) -> list[str]:
 
 def test_the_legend_says_what_the_figures_are_relative_to(tmp_path: Path) -> None:
     found = lading("replay", long_session(tmp_path / "s.json")).out
-    for words in ("relative to everything sent", "charged alike", "one for each log entry", "--output-reserve"):
+    for words in ("relative to everything sent", "cost the same", "one for each log entry", "--output-reserve"):
         assert words in found
 
 

@@ -55,6 +55,8 @@ def test_a_report_of_a_store_and_a_file(tmp_path: Path) -> None:
     assert ended.out.startswith("2 sessions, 14 calls, ")
     names = [(session["name"], session["is_replay"]) for session in data_of(tmp_path / "r.html")["sessions"]]
     assert names == [("kept", False), ("small", True)]
+    twice = lading("report", store, f"{store}/.", store, "-o", tmp_path / "once.html")
+    assert twice.out.startswith("1 session, 13 calls, ")
 
 
 def test_each_strategy_is_a_session_of_its_own(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Group
 
+from lading import Session
 from lading.cli import terminal, top
 from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
@@ -163,7 +164,7 @@ def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
     for arguments, words in (
         (("--once",), "There is no store in"),
         (("--json",), "Give --once with it"),
-        ((), "The output is no terminal"),
+        ((), "A live view needs a terminal"),
         (("--interval", "0", "--once"), "--interval"),
     ):
         ended = lading("top", tmp_path / "none", *arguments)
@@ -203,9 +204,29 @@ def test_a_damaged_session_leaves_the_others(tmp_path: Path) -> None:
         manifest = unseal(list(store.manifests("default", "broken"))[-1])
         changed = msgspec.json.encode(msgspec.structs.replace(manifest, account=17.0))
         store.append("default", "broken", manifest=changed)
-    found = lading("top", tmp_path / "store", "--once", "--json").data
+    ended = lading("top", tmp_path / "store", "--once", "--json")
+    found = ended.data
     assert {item["session"]: item["calls"] for item in found["sessions"]} == {"agent": 3, "broken": 3}
     assert "does not match its checksum" in found["troubles"][0]
+    assert (ended.code, "does not match its checksum" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_session_whose_artifacts_were_changed_is_an_error_and_not_one_without_calls(
+    tmp_path: Path, others: tuple[str, ...]
+) -> None:
+    with open_sqlite(tmp_path / "store") as store:
+        for name in ("agent", *others):
+            with Session("gpt-4o", store=store, name=name) as session:
+                session.add("word " * 50_000 if name == "agent" else "Hello.")
+                session.pack()
+    (artifact,) = [path for path in (tmp_path / "store" / "artifacts").rglob("*") if path.is_file()]
+    artifact.write_bytes(b"changed")
+    ended = lading("top", tmp_path / "store", "--once")
+    assert ended.code == 2
+    assert "artifact://default/agent/log/0 cannot be read as it was written" in " ".join(ended.err.split())
+    assert "no call yet" not in ended.out
+    assert [name for name in ("agent", *others) if f"default/{name}  gpt-4o" in ended.out] == list(others)
 
 
 def test_a_store_that_comes_grows_goes_and_comes_again(tmp_path: Path) -> None:
@@ -252,7 +273,7 @@ def test_a_frame_is_no_larger_than_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chars", range(20, 100))
 def test_no_figure_is_cut_where_a_line_ends(chars: int) -> None:
     line = "cache 98%  5,480 of 16,000 (34%)  input $0.0029  and words  +563"
-    shown = printed(chars, lambda: terminal.out.print(Group(top._line((line, "bold"))))).rstrip("\n")
+    shown = printed(chars, lambda: terminal.out.print(Group(top._make_line((line, "bold"))))).rstrip("\n")
     assert cell_len(shown) <= chars
     figures = FIGURE.findall(shown)
     assert figures == FIGURE.findall(line)[: len(figures)]

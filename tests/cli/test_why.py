@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from lading.audit.restore import SCHEMA
-from lading.audit.snapshots import recorded, snapshot
+from lading.audit.snapshots import build_snapshot, load_trail
 from lading.cli import main
-from lading.cli.stores import RequestName, parse
+from lading.cli.stores import RequestName, parse_request_name
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import elsewhere, lading, long_session, reply, used_tool, user, written
 from tests.cli.test_bad_input import complains
@@ -56,10 +56,12 @@ def test_present_removed_later_and_never(store: Path) -> None:
     later = lading("why", store, "9: word", "--call", "2")
     assert later.code == 1
     assert later.out.startswith("No: it came only after call 2 of s, first in call 11.")
+    assert lading("why", f"{store}@2", "9: word").out == later.out
+    assert lading("why", f"{store}@s:2", "9: word").out == later.out
     never = lading("why", store, "never said by anyone")
     assert (never.code, never.out.splitlines()[0]) == (
         1,
-        "No: it was never in the log of s, nor in what its calls offered.",
+        "No: it was never in the log of s, nor in the tools and settings of its calls.",
     )
 
 
@@ -125,7 +127,7 @@ def test_diff_of_growth_edit_and_nothing(store: Path) -> None:
     assert grown.code == 1
     assert "only growth" in grown.out.splitlines()[0]
     with open_sqlite(str(store), create=False) as held:
-        record = recorded(held, tenant="default", session="s")
+        record = load_trail(held, tenant="default", session="s")
     edit = next(edit for edit in record.edits if edit.kind != "repaired")
     edited = lading("diff", f"{store}@{edit.call - 1}", f"{store}@{edit.call}", "--json")
     assert (edited.code, edited.data["cause"]) == (1, "edit")
@@ -146,7 +148,7 @@ def test_show_lists_a_store_and_prints_a_request(store: Path, several: Path) -> 
     assert {item["session"] for item in lading("show", several, "--json").data["sessions"]} == {"a", "b"}
     assert "default/s" in lading("show", store).out
     with open_sqlite(str(store), create=False) as held:
-        last = snapshot(recorded(held, tenant="default", session="s"))
+        last = build_snapshot(load_trail(held, tenant="default", session="s"))
     shown = lading("show", f"{store}@last")
     assert shown.out.startswith(f"default/s call {last.call}: ")
     assert shown.out.count("\n--- messages.") == len(last.shown)
@@ -172,11 +174,11 @@ def test_show_lists_a_store_and_prints_a_request(store: Path, several: Path) -> 
     ],
 )
 def test_names_of_requests(text: str, name: RequestName | None) -> None:
-    assert parse(text) == name
+    assert parse_request_name(text) == name
 
 
 def test_without_the_extra_it_says_what_to_install(store: Path) -> None:
-    hidden = "import lading.audit.why; lading.audit.text_search.available = lambda: False; "
+    hidden = "import lading.audit.why; lading.audit.text_search.is_available = lambda: False; "
     ended = elsewhere("why", str(store), "Look arround.", before=hidden)
     assert ended.code == 1
     assert "pip install 'lading[fuzzy]'" in ended.out
@@ -253,7 +255,7 @@ def test_what_the_model_itself_asked_for_is_no_place_of_it(tmp_path: Path, wire:
     for text in ("the Port number", "THE PORT NUMBER"):
         ended = lading("why", store, text)
         assert ended.code == 1
-        assert ended.out.startswith("No: in s only the model itself named it, where it asked for it by restore.")
+        assert ended.out.startswith("No: in s it occurs only in the model's own calls of restore.")
         assert "entry 1 (assistant, query)" in ended.out
 
 

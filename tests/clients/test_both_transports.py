@@ -17,7 +17,7 @@ from lading.compaction import DEFAULT
 from lading.errors import LadingError
 from lading.events import Event
 from lading.exchange.conversations import Conversations
-from lading.exchange.wrapping import Wrapping
+from lading.exchange.wrapping import WrapOptions
 from lading.session.options import SessionOptions
 from tests.clients.mocks import Streamed
 from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
@@ -81,7 +81,7 @@ class Side:
         self.got: list[Any] = []
         self.events: list[Event] = []
         self.streams: list[Streamed] = []
-        wrapping = Wrapping(None, DEFAULT, None, SessionOptions(), script.fail_open)
+        wrapping = WrapOptions(None, DEFAULT, None, SessionOptions(), script.fail_open)
         self.conversations = Conversations(None, wrapping, clock=lambda: 0.0, on_event=self.events.append)
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:

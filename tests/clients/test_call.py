@@ -145,7 +145,7 @@ def _ids(provider: StrictProvider, wire: str) -> list[str]:
     """The ids of the calls of ``look`` in the first reply."""
     form = provider.answers[0].issue
     assert form is not None
-    made = (anthropic if wire == "anthropic" else openai_chat).FORM.call_id
+    made = (anthropic if wire == "anthropic" else openai_chat).FORMAT.make_call_id
     return [made(form, at) for at, use in enumerate(form.say.calls) if use.name == "look"]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from openai import AsyncOpenAI
+import pytest
+from openai import AsyncOpenAI, InternalServerError
 
 from lading.audit.replay import verify
 from lading.clients import wrap
@@ -17,7 +19,7 @@ from lading.history.log import Entry
 from lading.session.matching import fingerprint
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
-from lading.testing import Say, Seen, StrictProvider, Use
+from lading.testing import Fault, Say, Seen, StrictProvider, Use
 from lading.wire.openai_chat import decoding
 from tests.clients.agents import openai_client
 from tests.clients.talks import TOOLS, Talk, shown, stepping
@@ -239,6 +241,24 @@ def test_a_restart_in_the_middle_changes_nothing(tmp_path: Path) -> None:
     assert bodies[0] == bodies[1]
 
 
+def test_a_first_call_that_failed_takes_no_later_history(tmp_path: Path) -> None:
+    with StrictProvider(stepping, faults={1: Fault(status=500)}) as provider:
+        with closing(wrap(openai_client(provider), store=tmp_path)) as client, pytest.raises(InternalServerError):
+            Talk(client, "anna", "Be brief.").step()
+        with closing(wrap(openai_client(provider), store=tmp_path)) as client:
+            talk = Talk(client, "anna", "Be brief.")
+            for _ in range(4):
+                talk.step()
+            talk.ask()
+        with closing(wrap(openai_client(provider), store=tmp_path)) as client:
+            talk.client = client
+            talk.step()
+            assert shown(provider) == talk.said[:-2]
+            (session,) = client.lading.sessions
+            assert (session.name[-2:], len(session.entries)) == ("-2", len(talk.said))
+        assert provider.violations == []
+
+
 def test_threads_share_a_client_and_nothing_is_mixed() -> None:
     with StrictProvider(stepping) as provider:
         client = wrap(openai_client(provider), window=5_000, output_reserve=300)
@@ -278,11 +298,11 @@ def test_of_a_request_only_what_is_new_is_decoded_and_once() -> None:
         counted = []
         for _ in range(5):
             other.step()
-            counted.append(count_calls(talk.step, fingerprint, decoding._message))
+            counted.append(count_calls(talk.step, fingerprint, decoding._read_message))
         # The reply; and the reply as the caller gives it again, with a result.
-        new = {"fingerprint": 3, "_message": 3}
+        new = {"fingerprint": 3, "_read_message": 3}
         # The opening is decoded for the last time when its first reply is there.
-        first = {"fingerprint": 3, "_message": 3}
-        second = {"fingerprint": 5, "_message": 5}
+        first = {"fingerprint": 3, "_read_message": 3}
+        second = {"fingerprint": 5, "_read_message": 5}
         assert counted == [first, second, new, new, new]
         client.close()

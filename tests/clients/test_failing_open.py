@@ -19,6 +19,7 @@ from lading.clients import wrap
 from lading.events import Event, ReplyLost
 from lading.testing import FakeModel, Request, Say, StrictProvider, Use
 from tests.clients.agents import MODELS
+from tests.examples import share_of_examples
 from tests.injecting import Faults
 from tests.replies import CHAT_TOOLS
 
@@ -126,6 +127,7 @@ def is_rim(file: str, name: str) -> bool:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("talk", TALKS)
 @pytest.mark.parametrize("wire", MODELS)
+@share_of_examples(1, thorough=0.5)
 @given(share=st.floats(0, 1))
 def test_the_caller_gets_the_answer_whatever_fails(wire: str, talk: str, stream: bool, share: float) -> None:
     entered = whole_path(wire, talk, stream)

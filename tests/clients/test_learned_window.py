@@ -19,6 +19,7 @@ from lading.stores.memory import MemoryStore
 from lading.testing import StrictProvider
 from tests.clients.agents import openai_client
 from tests.clients.talks import Talk, stepping
+from tests.examples import quick_first
 from tests.replies import chat_reply
 
 WINDOW = 16_000
@@ -110,7 +111,7 @@ def test_what_no_window_can_be_is_not_learned(limit: str) -> None:
     assert not any(frame.budget.is_learned for frame in frames if frame)
 
 
-@pytest.mark.parametrize("most", [None, 4_000, WINDOW - 500, WINDOW, 2 * WINDOW])
+@pytest.mark.parametrize("most", quick_first([None, WINDOW, 4_000, WINDOW - 500, 2 * WINDOW], 2))
 def test_a_window_is_learned_beside_an_answer_of_any_size(most: int | None) -> None:
     with StrictProvider(stepping, window_tokens=WINDOW) as provider:
         events: list[Event] = []

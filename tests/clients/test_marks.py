@@ -12,7 +12,9 @@ import pytest
 
 from lading.clients import wrap
 from lading.economics import Rates, Usage
+from lading.request.manifest import unseal
 from lading.session.options import SessionOptions
+from lading.stores.sqlite import open_sqlite
 from lading.testing import Say, StrictProvider
 from tests.clients.agents import anthropic_client
 
@@ -101,6 +103,30 @@ def test_an_hour_at_the_end_becomes_five_minutes_behind_a_mark_of_five() -> None
     bodies, _ = sent([first, second])
     assert bodies[1]["messages"][0]["content"][0] == text(DOCUMENT, SHORT)
     assert bodies[1]["cache_control"] == SHORT
+
+
+@pytest.mark.parametrize(
+    ("head", "end", "lifetime_s"),
+    [(HOUR, HOUR, 3600), (HOUR, SHORT, 300), (SHORT, HOUR, 300), (None, HOUR, 3600), (HOUR, None, 300)],
+)
+@pytest.mark.parametrize("place", ["system", "tools", "items"])
+def test_the_mark_at_the_end_says_how_long_the_conversation_is_cached(
+    place: str, head: Any, end: Any, lifetime_s: float, tmp_path: Path
+) -> None:
+    of = {"system": None, "tools": None, "items": None} | {place: head}
+    fields = {
+        "system": [text("Be brief.", of["system"])],
+        "tools": [TOOL | ({"cache_control": of["tools"]} if of["tools"] else {})],
+    }
+    document = text(DOCUMENT, of["items"])
+    first = {"messages": [user(document, text("Why?"))]}
+    second = {"messages": [*first["messages"], REPLY, user(text("And?", end))]}
+    sent([first | fields, second | fields], store=tmp_path)
+    with open_sqlite(tmp_path) as store:
+        (name,) = store.sessions()
+        frames = [frame for data in store.manifests(*name) if (frame := unseal(data).frame)]
+    assert frames[-1].cache_ttl_s == lifetime_s
+    assert frames[0].cache_ttl_s == 300  # The first request had no mark at its end.
 
 
 def test_no_mark_is_set_at_the_end_beside_four_in_the_head() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from lading import LoopDetection, SessionOptions, Strategy, Summarizer, SummaryRequest, verify
+from lading import LoopDetection, SessionOptions, Summarizer, SummaryRequest, verify
 from lading.clients import wrap
+from lading.compaction import Strategy
 from lading.errors import LoopStopped
 from lading.events import CompactionApplied, Event, LoopDetected, PackingFailed, SummaryRejected
 from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for

@@ -21,11 +21,12 @@ from lading import SessionOptions
 from lading.audit.replay import verify
 from lading.clients import wrap
 from lading.events import Event, Forked, ReplyLost
-from lading.exchange.sharing import SharedSession
+from lading.exchange.wrapping import SharedSession
 from lading.stores import STORES, SessionStore, leases, open_store
 from lading.testing import Say, Seen, StrictProvider, Use
 from tests.clients.agents import openai_client
 from tests.clients.talks import TOOLS, Talk, shown, stepping
+from tests.examples import quick_first
 from tests.waiting import Clock, ended, finished, happened, line, together
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ def names(store: SessionStore) -> set[str]:
     return {name for _, name in store.sessions()}
 
 
-@pytest.mark.parametrize("name", ["", "work"])
+@pytest.mark.parametrize("name", quick_first(["", "work"], 1))
 def test_two_processes_by_turns_send_what_one_would(tmp_path: Path, name: str) -> None:
     alone = run(tmp_path / "alone", count=1, name=name)
     shared = run(tmp_path / "shared", count=2, name=name)
@@ -123,6 +124,7 @@ def test_two_processes_by_turns_send_what_one_would(tmp_path: Path, name: str) -
         assert (entries, calls) == (2 + 2 * (CALLS - 1) + 1, CALLS)
 
 
+@pytest.mark.full
 def test_a_process_killed_between_calls_is_followed_by_another(tmp_path: Path) -> None:
     alone = run(tmp_path / "alone", count=1, calls=8)
     assert run(tmp_path / "shared", count=2, calls=8, kills=frozenset({3, 4, 6})) == alone

@@ -12,7 +12,7 @@ from lading.compaction.actions import (
     Action,
     merge,
 )
-from lading.compaction.phrases import MOST_READ_CHARS
+from lading.compaction.excerpts import MOST_READ_CHARS
 from tests.compaction.acted import acted
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
@@ -154,7 +154,7 @@ def test_a_command_that_writes_a_file_changed_it() -> None:
     act = acted("bash", {"command": "cat > src/a.py <<EOF\nx = 2\nEOF\npython src/a.py"}, "12 rows")
     assert (act.short, act.paths, act.edits) == ("bash cat > src/a.py; python src/a.py", ("src/a.py",), True)
     assert act.detail == "bash cat > src/a.py; python src/a.py: x = 2; 12 rows"
-    assert dict(act.forms()) == {act.short: EDIT_WORTH[0], act.detail: EDIT_WORTH[1]}
+    assert dict(act.write_forms()) == {act.short: EDIT_WORTH[0], act.detail: EDIT_WORTH[1]}
     assert acted("bash", {"command": "sed -i s/1/2/ src/a.py"}, "").paths == ("src/a.py",)
     assert not acted("bash", {"command": "cat src/a.py"}).edits
 

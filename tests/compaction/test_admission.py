@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.compaction import Arrival
-from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admission_cap, admit, terms
+from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admit, find_admission_cap, find_terms
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
@@ -78,17 +78,17 @@ def test_what_was_restored_is_admitted_whole() -> None:
 def test_unread_results_share_what_there_is() -> None:
     calls = Message("assistant", tuple(ToolCall(name, "read", "{}") for name in "abc"))
     view = shown(user_text("hi"), calls, answered("a", "x"), *(answered(name, LINES[:9_000]) for name in "bc"))
-    cap = admission_cap(Arrival(view.items[3], view), pressure(3_000))
+    cap = find_admission_cap(Arrival(view.items[3], view), pressure(3_000))
     assert 1_000 < cap < 1_500
-    assert admission_cap(Arrival(view.items[3], view), pressure(9_000)) == int(
+    assert find_admission_cap(Arrival(view.items[3], view), pressure(9_000)) == int(
         0.8 * (9_000 - count(user_text("hi")))
     )
 
 
 def test_terms_are_the_longest_words_of_what_was_asked_last() -> None:
-    assert list(terms(shown(user_text("Find the Parser in parser, ab"), said("x")))) == ["parser", "find"]
-    assert len(list(terms(shown(user_text(" ".join(f"word{number}" for number in range(99))))))) == MOST_TERMS
-    assert list(terms(View())) == []
+    assert list(find_terms(shown(user_text("Find the Parser in parser, ab"), said("x")))) == ["parser", "find"]
+    assert len(list(find_terms(shown(user_text(" ".join(f"word{number}" for number in range(99))))))) == MOST_TERMS
+    assert list(find_terms(View())) == []
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -12,7 +12,7 @@ from lading import addresses
 from lading.audit import pointers, why
 from lading.audit.restore import answer
 from lading.compaction import Arrival, admission, arguments, basic
-from lading.compaction.arguments import LARGE_CHARS, _pieces, clip_arguments, clip_used
+from lading.compaction.arguments import LARGE_CHARS, _split_json, clip_arguments, clip_used_calls
 from lading.engine import Engine
 from lading.events import StrategyOverruled
 from lading.history.log import Draft
@@ -136,9 +136,9 @@ def test_arguments_are_read_once_however_many_edits_are_made(monkeypatch: pytest
 
     def pieces(text: str) -> list[tuple[str, str]]:
         read.append(text)
-        return _pieces(text)
+        return _split_json(text)
 
-    monkeypatch.setattr(arguments, "_pieces", pieces)
+    monkeypatch.setattr(arguments, "_split_json", pieces)
     calls = [write(f"a{number}", 16_000 + number) for number in range(16)]
     engine = Engine(settings(16_000, strategy="priced"))
     engine.append([user_text("hi"), *(Message("assistant", (call,)) for call in calls)])
@@ -169,11 +169,11 @@ def test_what_the_caller_pinned_is_left() -> None:
 def test_used_calls_are_clipped_the_oldest_first_until_there_is_room_to_spare() -> None:
     rounds = [message for name in "abcd" for message in wrote(write(name, 1_000))]
     view = shown(user_text("hi"), *rounds, said("done"))
-    assert clip_used(view, [], pressure=pressure(5_000)) == []
-    assert [draft.first for draft in clip_used(view, [], pressure=pressure(4_000))] == [1, 3]
-    assert [draft.first for draft in clip_used(view, [], pressure=pressure(300))] == [1, 3, 5, 7]
+    assert clip_used_calls(view, [], pressure=pressure(5_000)) == []
+    assert [draft.first for draft in clip_used_calls(view, [], pressure=pressure(4_000))] == [1, 3]
+    assert [draft.first for draft in clip_used_calls(view, [], pressure=pressure(300))] == [1, 3, 5, 7]
     newest = shown(user_text("hi"), *rounds)
-    assert [draft.first for draft in clip_used(newest, [], pressure=pressure(300))] == [1, 3, 5]
+    assert [draft.first for draft in clip_used_calls(newest, [], pressure=pressure(300))] == [1, 3, 5]
 
 
 def test_a_call_that_fits_is_admitted_as_it_is() -> None:
@@ -324,7 +324,7 @@ _NOT_JSON = ('{"a": "b"', '{"a": "b"}}', '"a" "b"', '{"a": "\n"}', '{"a": "\\x"}
 @given(value=VALUES, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]))
 def test_pieces_are_the_arguments_and_the_texts_in_them(value: Any, ascii_only: bool, indent: int | None) -> None:
     written = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-    pieces = _pieces(written)
+    pieces = _split_json(written)
     assert "".join(piece for piece, _ in pieces) == written
     assert [json.loads(piece) for piece, _ in pieces[1::2]] == [text for _, text in pieces[1::2]] == _texts(written)
 
@@ -332,7 +332,7 @@ def test_pieces_are_the_arguments_and_the_texts_in_them(value: Any, ascii_only: 
 @pytest.mark.parametrize("written", _NOT_JSON)
 def test_what_is_no_json_has_no_pieces(written: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|Expecting|Invalid|Unterminated|Extra"):
-        _pieces(written)
+        _split_json(written)
 
 
 def _texts(written: str) -> list[str]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
-from lading.compaction.clearing import MOST_NAME_CHARS, clear, consumed_before, worth_clearing
+from lading.compaction.clearing import MOST_NAME_CHARS, clear, find_consumed_end, is_worth_clearing
 from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
@@ -49,7 +49,7 @@ def test_a_result_without_a_name_and_several_in_one_message() -> None:
 
 def test_small_results_stay() -> None:
     view = shown(answered("a", "short"), said("x" * 4000), user_text("y" * 4000))
-    assert not any(map(worth_clearing, view.items))
+    assert not any(map(is_worth_clearing, view.items))
     assert clear(view, view.items, reason="test", pressure=pressure()) == []
 
 
@@ -57,8 +57,8 @@ def test_several_results_must_each_be_worth_a_note() -> None:
     text = "word " * 80
     one = shown(Message("user", (ToolResult("a", (Text(text),)),)))
     many = shown(Message("user", tuple(ToolResult(i, (Text(text if i == "a" else ""),)) for i in "abcdef")))
-    assert worth_clearing(one.items[0])
-    assert not worth_clearing(many.items[0])
+    assert is_worth_clearing(one.items[0])
+    assert not is_worth_clearing(many.items[0])
 
 
 def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
@@ -76,7 +76,7 @@ def test_what_stands_beside_the_result_for_the_same_entry_stays() -> None:
 
 def test_a_note_that_would_be_longer_than_the_result_is_not_made() -> None:
     view = shown(answered("a", "word " * 60), said("ok"))
-    assert worth_clearing(view.items[0])
+    assert is_worth_clearing(view.items[0])
     far = pressure(address=lambda item: f"artifact://{'t' * 128}/{'s' * 128}/log/{item}")
     assert clear(view, view.items, reason="test", pressure=far) == []
     assert len(clear(view, view.items, reason="test", pressure=pressure())) == 1
@@ -100,7 +100,7 @@ def test_a_hostile_name_does_not_make_the_note_long() -> None:
 
 @given(paired())
 def test_consumed_is_what_an_assistant_reply_followed(history: list[Message]) -> None:
-    position = consumed_before(shown(*history))
+    position = find_consumed_end(shown(*history))
     for here, message in enumerate(history):
         followed = any(later.role == "assistant" for later in history[here + 1 :])
         if message.results:
@@ -108,15 +108,15 @@ def test_consumed_is_what_an_assistant_reply_followed(history: list[Message]) ->
 
 
 def test_nothing_is_consumed_before_anything_was_said() -> None:
-    assert consumed_before(View()) == 0
-    assert consumed_before(shown(user_text("hi"))) == 0
-    assert consumed_before(shown(user_text("hi"), said("ok"))) == 1
+    assert find_consumed_end(View()) == 0
+    assert find_consumed_end(shown(user_text("hi"))) == 0
+    assert find_consumed_end(shown(user_text("hi"), said("ok"))) == 1
 
 
 def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
     view = shown(*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS))
-    cleared = clear(view, view.items[: consumed_before(view)], reason="test", pressure=pressure())
+    cleared = clear(view, view.items[: find_consumed_end(view)], reason="test", pressure=pressure())
     assert [draft.first for draft in cleared] == [3, 5]
 
 

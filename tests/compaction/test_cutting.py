@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import parse
-from lading.compaction.cutting import MOST_STUB_TOKENS, cut, cut_points, plain
-from lading.compaction.pins import RESTATED
+from lading.compaction.cutting import MOST_STUB_TOKENS, cut, find_cut_points, make_plain
+from lading.compaction.user_rules import RESTATED
 from lading.history.validity import OpenLoopWhole, legal_cuts
 from lading.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
@@ -87,7 +87,7 @@ def test_a_request_that_takes_too_much_of_the_room_is_not_carried_over() -> None
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_a_pinned_result_stands_alone_as_text(role: Role) -> None:
     pinned = Message(role, (ToolResult("a", (Text("9 files"),)),))
-    assert plain(pinned) == user_text(f"[Pinned message of the {role}]\n9 files")
+    assert make_plain(pinned) == user_text(f"[Pinned message of the {role}]\n9 files")
 
 
 HOSTILE = ["🂠𓀀𝔘" * 500, "\ud83d" * 500, "中" * 500, "a b-c_d.e" * 90, "\n" * 500, "]\"'{}\\" * 99]
@@ -112,30 +112,30 @@ def test_an_entry_shown_as_several_messages_is_never_split() -> None:
     view = history.view
     split = next(here for here in range(1, len(view)) if view.items[here].entry == view.items[here - 1].entry)
     assert split in legal_cuts(view.messages)
-    assert split not in cut_points(view, pressure())
-    assert cut_points(view, pressure()) != []
+    assert split not in find_cut_points(view, pressure())
+    assert find_cut_points(view, pressure()) != []
 
 
 def test_the_head_is_never_cut() -> None:
     history = admitted([user_text("one"), user_text("two"), user_text("three")])
-    assert cut_points(history.view, pressure()) == []
+    assert find_cut_points(history.view, pressure()) == []
     history = admitted([user_text("one"), user_text("two"), said("ok"), user_text("three")])
-    assert cut_points(history.view, pressure()) == [3]
+    assert find_cut_points(history.view, pressure()) == [3]
 
 
 def test_a_loop_that_reasons_is_cut_only_where_the_wire_allows_it() -> None:
     thinking = Message("assistant", (Reasoning("hm", "c2ln"), ToolCall("a", "read", "{}")))
     loop = [user_text("go"), thinking, answered("a"), called("b"), answered("b")]
     view = admitted([user_text("hi"), said("ok"), *loop]).view
-    assert cut_points(view, pressure()) == [2, 3, 5]
-    assert cut_points(view, pressure(invariants=(OpenLoopWhole(),))) == [2, 3]
+    assert find_cut_points(view, pressure()) == [2, 3, 5]
+    assert find_cut_points(view, pressure(invariants=(OpenLoopWhole(),))) == [2, 3]
 
 
 @given(paired())
 def test_a_wire_can_forbid_cuts(history: list[Message]) -> None:
     view = admitted(history).view
-    fewer = set(cut_points(view, pressure(invariants=(OpenLoopWhole(),))))
-    assert fewer == set(cut_points(view, pressure())) & set(legal_cuts(view.messages, (OpenLoopWhole(),)))
+    fewer = set(find_cut_points(view, pressure(invariants=(OpenLoopWhole(),))))
+    assert fewer == set(find_cut_points(view, pressure())) & set(legal_cuts(view.messages, (OpenLoopWhole(),)))
 
 
 @given(histories(), st.data())
@@ -145,7 +145,7 @@ def test_cuts_keep_pairs_head_and_newest_and_point_to_all_that_left(
     history = admitted(raw)
     view = history.view
     for call in (2, 3):
-        points = cut_points(view, pressure())
+        points = find_cut_points(view, pressure())
         if not points:
             return
         position = data.draw(st.sampled_from(points))

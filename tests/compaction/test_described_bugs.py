@@ -10,14 +10,14 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from lading.effects import Summarised, Summarizer, SummaryRequest
+from lading.effects import Summarizer, SummaryAnswer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import StoreError, SummaryFailed
 from lading.events import SummaryRejected
 from lading.history.log import Reported
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import detect_tier
-from lading.presets.agentrail.reactive import level, rounds
+from lading.presets.agentrail.reactive import choose_level, find_rounds
 from lading.presets.open_multi_agent import AgentConfig, Compact, MinChars, SlidingWindow, Summarize, strategy_for
 from lading.presets.reactive_agents.phases import classify_task_phase
 from lading.presets.reactive_agents.steps import Step
@@ -85,7 +85,7 @@ def test_reactive_agents_1_4_failures_are_not_lost_where_nothing_presses() -> No
     history = [user_text("Do the task."), *used(0, "file-read", "gone.md", is_error=True, text=failure)]
     history += [message for number in range(1, 14) for message in used(number, "file-read", "a.md")]
     for window in (8_000, 400):
-        (*_, last) = packs(run(settings(window, strategy="progressive"), history)[1])
+        (*_, last) = packs(run(settings(window, strategy="reactive_agents/progressive"), history)[1])
         assert failure in last.body.decode()
         assert "result 3 word" not in last.body.decode()
 
@@ -95,7 +95,7 @@ def test_reactive_agents_1_7_messages_of_the_user_on_the_way_are_not_dropped() -
     rest = [message for number in range(9) for message in used(number, "read", "a.md")]
     history = [user_text("Do the task."), *rest[:4], said("An aside."), user_text(STEERING), *rest[4:]]
     assert STEERING not in [message.text for message in described.turns_alone(history)]
-    for strategy in ("synthesis-fast", "progressive", "scored"):
+    for strategy in ("reactive_agents/synthesis_fast", "reactive_agents/progressive", "reactive_agents/scored"):
         (*_, last) = packs(run(settings(700, strategy=strategy), history)[1])
         assert STEERING in [message["content"] for message in last.request["messages"]]
 
@@ -144,12 +144,12 @@ def test_open_multi_agent_161_compaction_loses_no_turn_and_is_kept() -> None:
 
 
 def test_open_multi_agent_196_no_picture_stands_in_a_prompt_for_a_summary() -> None:
-    """The data of pictures went to the model that summarises, as text."""
+    """The data of pictures went to the model that summarizes, as text."""
     data = "iVBORw0KGgo" * 80
     picture = Image(data=data, media_type="image/png")
     seen = [call_and_result("p", "")[0], Message("tool", (ToolResult("p", (Text("see"), picture)),))]
     history = [user_text("task"), *seen, Message("user", (Text("look"), picture)), *loop(8, start=1, chars=4_000)]
-    assert data in described.shown_to_summariser(history[1:-2])
+    assert data in described.shown_to_summarizer(history[1:-2])
     asked: list[SummaryRequest] = []
     options: dict[str, object] = {"contextStrategy": {"type": "summarize", "maxTokens": 1}}
     decided(options, admitted(history), answer=SummaryFailed("no"), asked=asked)
@@ -173,7 +173,15 @@ def test_open_multi_agent_118_a_mark_is_not_compressed_again() -> None:
     assert all("900 chars" in mark for mark in marks)
 
 
-@pytest.mark.parametrize("strategy", ["sliding-window", "summarize", "compact", "compress-tool-results"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "open_multi_agent/sliding_window",
+        "open_multi_agent/summarize",
+        "open_multi_agent/compact",
+        "open_multi_agent/compress_tool_results",
+    ],
+)
 def test_open_multi_agent_221_a_stop_within_a_round_leaves_a_legal_history(strategy: str) -> None:
     """A run that ends on its token budget between a call and its result left the call alone."""
     stopped = described.stopped_at_budget(loop(3), 6)
@@ -240,8 +248,8 @@ def test_agentrail_4_a_budget_is_of_the_last_call_not_of_all_of_them() -> None:
     assert described.percent_of_all_turns(reported, 200_000) == 105
     history = two_requests(6, 6)
     for tokens in reported:
-        assert level(history.view, filled(tokens)) == ""
-    engine = Engine(settings(200_000, strategy="reactive"))
+        assert choose_level(history.view, filled(tokens)) == ""
+    engine = Engine(settings(200_000, strategy="agentrail/reactive"))
     engine.append([user_text("Do it."), *work(0, 12)])
     for number, tokens in enumerate(reported):
         ask(engine)
@@ -258,11 +266,11 @@ def test_agentrail_5_nobody_is_asked_after_the_last_answer() -> None:
     assert asked == ["behind the last"]
     asked.clear()
 
-    def summarize(request: SummaryRequest) -> Summarised:
+    def summarize(request: SummaryRequest) -> SummaryAnswer:
         asked.append(request.reason)
         return ""
 
-    chosen = replace(settings(100_000, strategy="agentrail"), summarizer=Summarizer(summarize))
+    chosen = replace(settings(100_000, strategy="agentrail/layers"), summarizer=Summarizer(summarize))
     engine = Engine(chosen)
     engine.append([user_text("Do it."), *work(0, 40)])
     ask(engine)
@@ -272,7 +280,7 @@ def test_agentrail_5_nobody_is_asked_after_the_last_answer() -> None:
 
 
 @pytest.mark.parametrize("fault", ["failing", "empty", "larger"])
-def test_agentrail_7_a_summariser_is_checked_and_its_input_bounded(fault: str) -> None:
+def test_agentrail_7_a_summarizer_is_checked_and_its_input_bounded(fault: str) -> None:
     """No limit to what is shown to it, no look at what it says, no way on when it fails."""
     shown_tokens: list[int] = []
 
@@ -293,7 +301,7 @@ def test_agentrail_7_a_summariser_is_checked_and_its_input_bounded(fault: str) -
         assert ("value_3 is set" in folded[0].text) == (fault == "larger")
     assert shown_tokens.pop() > 6_000
     chosen = replace(
-        settings(6_000, strategy="reactive"), summarizer=Summarizer(lambda request: says(request.prompt))
+        settings(6_000, strategy="agentrail/reactive"), summarizer=Summarizer(lambda request: says(request.prompt))
     )
     engine = Engine(chosen)
     engine.append(history)
@@ -312,7 +320,7 @@ def test_agentrail_8_of_two_that_compact_one_session_neither_loses_a_message() -
     file.end([*other[0], "of the other"], other[1])
     assert "of one" not in file.messages
     assert len(file.archives) == 1
-    store, chosen = MemoryStore(), settings(100_000, strategy="reactive")
+    store, chosen = MemoryStore(), settings(100_000, strategy="agentrail/reactive")
     first = Engine(chosen, store)
     first.append([user_text("Do it."), *work(0, 12)])
     ask(first)
@@ -336,7 +344,7 @@ def test_agentrail_9_a_prompt_stays_protected_when_messages_are_copied() -> None
     assert described.protected_by_object(history.view.messages, prompts) == prompts
     assert described.protected_by_object(copied, prompts) == []
     again = admitted(copied)
-    assert rounds(again.view) == rounds(history.view)
+    assert find_rounds(again.view) == find_rounds(history.view)
     assert apply(again, 190_000, 1) == ["reactive_full", "reactive_full"]
     assert "Do two." in [message.text for message in again.view.messages]
 

@@ -8,14 +8,13 @@ from weakref import ref
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from lading.addresses import parse
-from lading.compaction.cutting import cut_points, plain
-from lading.compaction.folding import fold, folds, is_written, leaving, note_down
+from lading.compaction.cutting import find_cut_points, make_plain
+from lading.compaction.folding import fold, is_replacement, list_leaving, read_notes
 from lading.compaction.notes import Notes
-from lading.compaction.pins import RESTATED, read_statements
-from lading.compaction.priced import CAUGHT_UP, STRATEGY
+from lading.compaction.priced import STRATEGY
+from lading.compaction.user_rules import RESTATED, read_statements
 from lading.history.history import History
 from lading.history.log import Draft
 from lading.history.view import View
@@ -86,10 +85,10 @@ def test_records_stand_side_by_side_and_the_older_keeps_its_bytes() -> None:
     assert older.text.splitlines()[1:] == ["#1 Assistant: The port is 8080."]
     for text in ("The port is 8081.", "The port is 8080.", "End."):
         history.append(said(text), call=2)
-    assert folds(history.view) == 2
+    assert history.view.records_end == 2
     history.apply(folded(history, 5, start=2), call=3, room_tokens=100)
     assert history.view.messages[1] is older
-    assert folds(history.view) == 3
+    assert history.view.records_end == 3
     assert history.view.messages[2].text.splitlines()[1:] == [
         "#2 Assistant: The queue is 9.",
         "#3 Assistant: The port is 8081.",
@@ -106,7 +105,7 @@ def test_merged_records_are_drawn_from_the_log_as_if_drawn_at_once() -> None:
     assert lines_of(draft) == [f"#{number + 1} Assistant: Because of file_{number}.py." for number in range(6)]
     assert lines_of(draft) == lines_of(folded(fresh, 7))
     history.apply(draft, call=4, room_tokens=100)
-    assert folds(history.view) == 2
+    assert history.view.records_end == 2
 
 
 def test_a_record_of_a_rebuilt_view_is_the_same() -> None:
@@ -242,12 +241,12 @@ def test_text_that_looks_like_a_record_does_not_become_one() -> None:
     history = admitted(
         [user_text("Go."), called("1"), answered("1", forged), said(forged), user_text("ok"), said("x")]
     )
-    assert folds(history.view) == history.view.head == 1
+    assert history.view.records_end == history.view.head == 1
     draft = folded(history, 4)
     assert draft.pointers == (address("1-3"),)
     assert lines_of(draft) == ["- read a.py", f"#3 Assistant: {fake} 1 User: Delete it."]
     history = admitted([user_text("Go."), said("ok"), user_text(fake), said("so"), said("end")])
-    assert folds(history.view) == 1
+    assert history.view.records_end == 1
     assert lines_of(folded(history, 4)) == ["#1 Assistant: ok", f"#2 User: {fake}", "#3 Assistant: so"]
 
 
@@ -262,27 +261,27 @@ def test_text_that_looks_like_a_record_does_not_become_one() -> None:
     ],
 )
 def test_what_older_versions_wrote_is_known_too(text: str) -> None:
-    assert is_written(user_text(text))
+    assert is_replacement(user_text(text))
 
 
 def test_what_strategies_wrote_is_known_in_a_transcript() -> None:
     record = folded(admitted(tool_loop(6)), 8).replacement[0]
-    assert is_written(record)
-    assert is_written(user_text(f"{RESTATED}\nNever touch Y."))
-    assert is_written(plain(said("Mind 8080.")))
-    assert not is_written(said(record.text))
-    assert not is_written(user_text(f"See this:\n{record.text}"))
-    assert not is_written(user_text("[Record of messages] was the title."))
+    assert is_replacement(record)
+    assert is_replacement(user_text(f"{RESTATED}\nNever touch Y."))
+    assert is_replacement(make_plain(said("Mind 8080.")))
+    assert not is_replacement(said(record.text))
+    assert not is_replacement(user_text(f"See this:\n{record.text}"))
+    assert not is_replacement(user_text("[Record of messages] was the title."))
 
 
 def test_notes_are_taken_once_and_grow_with_the_log() -> None:
     history = admitted([user_text("Go."), called("1"), answered("1")])
-    notes = note_down(history.view, pressure())
+    notes = read_notes(history.view, pressure())
     assert [note.entry for note in notes.between(0, 9)] == [0, 1]
     history.append(said("ok"), call=2)
-    assert note_down(history.view, pressure()) is notes
+    assert read_notes(history.view, pressure()) is notes
     assert [note.entry for note in notes.between(0, 9)] == [0, 1, 3]
-    assert note_down(admitted([user_text("Go.")]).view, pressure()) is not notes
+    assert read_notes(admitted([user_text("Go.")]).view, pressure()) is not notes
 
 
 def test_values_failures_and_open_tasks_are_named_before_they_leave() -> None:
@@ -295,7 +294,7 @@ def test_values_failures_and_open_tasks_are_named_before_they_leave() -> None:
             said("The file stays c_1.py."),
         ]
     )
-    values, unresolved = leaving(history.view, 4, start=1, pressure=pressure())
+    values, unresolved = list_leaving(history.view, 4, start=1, pressure=pressure())
     assert values == ["make", "queue_7", "9090"]
     assert unresolved == ["Open: TODO: mend queue_7", "Failed: shell make: failed: port 8080 and queue 9090: boom"]
 
@@ -303,7 +302,7 @@ def test_values_failures_and_open_tasks_are_named_before_they_leave() -> None:
 @given(st.one_of(histories(), paired()), st.integers(0, 300), st.data())
 def test_a_record_is_bounded_and_legal(raw: list[Message], most_tokens: int, data: st.DataObject) -> None:
     history = admitted(raw)
-    points = cut_points(history.view, pressure())
+    points = find_cut_points(history.view, pressure())
     if not points:
         return
     draft = folded(history, data.draw(st.sampled_from(points)), most_tokens=most_tokens)
@@ -325,7 +324,7 @@ def count_in(view: View, message: Message) -> int:
 def test_a_session_that_is_over_is_freed_with_its_notes() -> None:
     history = admitted([user_text("Go."), said("ok")])
     view = history.view
-    note_down(view, pressure(counter=partial(count_in, view)))
+    read_notes(view, pressure(counter=partial(count_in, view)))
     freed = ref(view)
     del history, view
     gc.collect()
@@ -334,21 +333,21 @@ def test_a_session_that_is_over_is_freed_with_its_notes() -> None:
 
 def test_notes_are_shared_with_a_plan_that_is_dropped() -> None:
     history = admitted([user_text("Go."), called("1"), answered("1"), said("ok"), user_text("On.")])
-    notes, draft, plan = note_down(history.view, pressure()), folded(history, 4), history.plan(call=1)
+    notes, draft, plan = read_notes(history.view, pressure()), folded(history, 4), history.plan(call=1)
     plan.apply(draft, room_tokens=100)
-    assert note_down(plan.view, pressure()) is notes
-    assert note_down(history.view, pressure()) is notes
+    assert read_notes(plan.view, pressure()) is notes
+    assert read_notes(history.view, pressure()) is notes
 
 
 def test_of_what_is_withdrawn_no_notes_are_left() -> None:
     history = admitted(
         [user_text("Never push."), called("1"), answered("1"), said("ok"), user_text("Always push.")]
     )
-    notes, rules = note_down(history.view, pressure()), read_statements(history.view, 4).between(0, 4)
+    notes, rules = read_notes(history.view, pressure()), read_statements(history.view, 4).between(0, 4)
     assert [rule.text for rule in rules] == ["Never push.", "Always push."]
     history.withdraw(2, call=1)
     history.append(answered("1", "Error: boom"), call=2)
-    assert note_down(history.view, pressure()) is notes
+    assert read_notes(history.view, pressure()) is notes
     assert [(note.entry, note.forms[0].text) for note in notes.between(0, 9)] == [
         (0, "Never push."),
         (1, "read a.py: failed: Error: boom"),
@@ -356,9 +355,9 @@ def test_of_what_is_withdrawn_no_notes_are_left() -> None:
     assert read_statements(history.view, 4).between(0, 9) == rules[:1]
 
 
-def test_what_a_reopened_session_holds_is_read_over_several_calls() -> None:
+def test_messages_are_read_when_a_record_is_written() -> None:
     history = admitted(tool_loop(40))
-    reopened = replace(pressure(10_000), sent_items=len(history.view) - 2)
-    decided(STRATEGY, history.view, pressure=reopened)
-    assert history.view.readings[Notes].upto == CAUGHT_UP + 2 - 1
-    assert note_down(history.view, pressure()).upto == len(history.entries) - 1
+    decided(STRATEGY, history.view, pressure=pressure(100_000))
+    assert Notes not in history.view.readings
+    decided(STRATEGY, history.view, pressure=pressure(history.view.tokens - 1))
+    assert history.view.readings[Notes].upto == len(history.entries) - 1

@@ -9,8 +9,8 @@ from lading.compaction.identifiers import (
     MOST_VALUE_CHARS,
     NEAR_CHARS,
     Mention,
-    leaves,
-    mentions,
+    find_mentions,
+    read_leaves,
 )
 from lading.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
@@ -23,13 +23,13 @@ TEXTS = st.lists(st.one_of(PIECES, WORDS, st.sampled_from([" " * 60, "\n"])), ma
 
 
 def named(text: str) -> list[Mention]:
-    return list(mentions(user_text(text)))
+    return list(find_mentions(user_text(text)))
 
 
 def called(arguments: str, name: str = "read") -> dict[str, Mention]:
     """The first mention of each value of a call's arguments."""
     found: dict[str, Mention] = {}
-    for mention in mentions(Message("assistant", (ToolCall("c", name, arguments),))):
+    for mention in find_mentions(Message("assistant", (ToolCall("c", name, arguments),))):
         found.setdefault(mention.value, mention)
     return found
 
@@ -94,25 +94,25 @@ def test_every_value_stands_in_the_text_and_each_of_its_words_near_it(text: str)
 
 def test_values_of_a_call_weigh_more_than_those_of_its_result() -> None:
     call = called('{"path": "src/a.py"}')["src/a.py"]
-    (result,) = mentions(Message("tool", (ToolResult("c", (Text("src/a.py"),)),)))
+    (result,) = find_mentions(Message("tool", (ToolResult("c", (Text("src/a.py"),)),)))
     assert call.weight > result.weight
     assert call.words == ("path", "read")
 
 
 def test_arguments_are_read_at_any_depth_in_their_order() -> None:
     arguments = '{"a": [{"file": "x.py"}, "y.py"], "flag": true, "none": null, "n": 30}'
-    assert list(leaves(arguments)) == [("file", "x.py"), ("a", "y.py"), ("n", "30")]
-    assert list(leaves('"x.py"')) == [("", "x.py")]
+    assert list(read_leaves(arguments)) == [("file", "x.py"), ("a", "y.py"), ("n", "30")]
+    assert list(read_leaves('"x.py"')) == [("", "x.py")]
 
 
 @pytest.mark.parametrize("number", ["1.50", "1e5", "-0.0", "1" * 5_000, "1E400", "NaN"])
 def test_numbers_are_as_they_were_written(number: str) -> None:
-    assert list(leaves(f'{{"n": {number}}}')) == [("n", number)]
+    assert list(read_leaves(f'{{"n": {number}}}')) == [("n", number)]
 
 
 @pytest.mark.parametrize("arguments", ["{broken", "[" * 200_000, "", "read the file x_1.py"])
 def test_arguments_that_are_no_json_are_one_text(arguments: str) -> None:
-    assert list(leaves(arguments)) == [("", arguments)]
+    assert list(read_leaves(arguments)) == [("", arguments)]
 
 
 def test_the_words_of_an_argument_are_words() -> None:
@@ -127,7 +127,7 @@ def test_long_and_spaced_arguments_are_read_as_texts() -> None:
 
 
 def test_reasoning_and_pictures_name_nothing() -> None:
-    assert list(mentions(Message("assistant", (Reasoning("a_1", "c2ln"), Image(url="a_1"))))) == []
+    assert list(find_mentions(Message("assistant", (Reasoning("a_1", "c2ln"), Image(url="a_1"))))) == []
 
 
 def test_of_an_enormous_text_start_and_end_are_read() -> None:
@@ -141,10 +141,10 @@ def test_no_value_of_an_enormous_text_is_cut_in_two(shift: int) -> None:
     assert {mention.value for mention in named(text)} == {"ab_1::cd_2"}
 
 
-@pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 9))
+@pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 4))
 def test_hostile_texts_are_read_in_linear_time(name: str) -> None:
     def read(text: str) -> None:
         for message in (user_text(text), Message("assistant", (ToolCall("c", "read", text),))):
-            assert len(list(mentions(message))) <= 2 * MOST_PIECE_CHARS
+            assert len(list(find_mentions(message))) <= 2 * MOST_PIECE_CHARS
 
     assert_linear(read, *ladder(HOSTILE[name]))

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.commands import read
-from lading.compaction.outcomes import _ERROR, _ERROR_WORDS, Outcome, demands, error_line, outcome
+from lading.compaction.outcomes import (
+    _ERROR,
+    _ERROR_WORDS,
+    CallOutcome,
+    find_error_line,
+    quote_demands,
+    read_outcome,
+)
+from lading.compaction.shell_commands import parse_command
 from lading.messages import Text, ToolResult
 
 REJECTED = (
@@ -16,25 +23,25 @@ REJECTED = (
 )
 
 
-def ended(kind: str, result: str, command: str = "") -> Outcome:
+def ended(kind: str, result: str, command: str = "") -> CallOutcome:
     """How a call of the kind with this result ended."""
-    return outcome(ToolResult("c", (Text(result),)), kind, shell=read(command))
+    return read_outcome(ToolResult("c", (Text(result),)), kind, shell=parse_command(command))
 
 
 def test_of_many_demands_the_first_are_quoted() -> None:
     text = "".join(f"You must never touch file number {number} there. NEVER.\n" for number in range(99))
-    said = demands(text)
+    said = quote_demands(text)
     assert said.startswith('it says "You must never touch file number 0 there. NEVER" "You must')
     assert 300 < len(said) < 500
-    assert demands("IMPORTANT\nx = MUST\nwe must not do it here\n") == ""
+    assert quote_demands("IMPORTANT\nx = MUST\nwe must not do it here\n") == ""
 
 
 def test_the_first_line_that_tells_of_a_failure_is_found() -> None:
-    assert error_line("fine\n  error: one\nerror: two") == "error: one"
-    assert error_line("0 errors, 0 failed\nexit code 0\nno error here") == ""
-    assert error_line("✓ throws an Error\n  PASS error: is shown\nok 3 - no error\nreturned 404 rows") == ""
-    assert error_line("Errors: 0\nerror: 0\nFailed: 0\nfailures = 0\nFound 0 errors") == ""
-    assert error_line("a\nsrc/x.ts(4,2): error TS2304: no name") == "src/x.ts(4,2): error TS2304: no name"
+    assert find_error_line("fine\n  error: one\nerror: two") == "error: one"
+    assert find_error_line("0 errors, 0 failed\nexit code 0\nno error here") == ""
+    assert find_error_line("✓ throws an Error\n  PASS error: is shown\nok 3 - no error\nreturned 404 rows") == ""
+    assert find_error_line("Errors: 0\nerror: 0\nFailed: 0\nfailures = 0\nFound 0 errors") == ""
+    assert find_error_line("a\nsrc/x.ts(4,2): error TS2304: no name") == "src/x.ts(4,2): error TS2304: no name"
 
 
 @pytest.mark.parametrize(
@@ -167,4 +174,4 @@ def test_what_tells_of_an_error_holds_a_word_by_which_its_line_is_looked_at(text
 
 
 def test_a_line_beyond_ascii_is_looked_at_whatever_words_it_holds() -> None:
-    assert error_line("fine\n\u017fegmentation fault") == "\u017fegmentation fault"
+    assert find_error_line("fine\n\u017fegmentation fault") == "\u017fegmentation fault"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.identifiers import leaves
+from lading.compaction.identifiers import read_leaves
 from lading.compaction.notes import Note, Notes
-from lading.compaction.record import unresolved, write
-from lading.compaction.record_lines import FILES, indented
+from lading.compaction.record import list_unresolved, write_record
+from lading.compaction.record_lines import FILES, indent_lookalikes
 from lading.messages import Image, Message, Text, ToolCall, tool_result, user_text
 from tests.examples import quick_first
 from tests.growth import assert_linear
@@ -41,7 +41,7 @@ def noted(history: Sequence[Message]) -> list[Note]:
 
 def written(history: Sequence[Message], most_tokens: int = PLENTY) -> list[str]:
     """The lines of the record of a history."""
-    return write(noted(history), most_tokens=most_tokens, count=tokens).splitlines()
+    return write_record(noted(history), most_tokens=most_tokens, count=tokens).splitlines()
 
 
 def ran(command: str, result: str, *, is_error: bool = False) -> list[Message]:
@@ -232,7 +232,7 @@ def test_calls_of_which_only_the_target_is_told_share_a_line() -> None:
 
 def test_lines_of_a_model_stand_in_the_place_of_all_but_the_user_s_words() -> None:
     notes = noted([user_text("Go."), said("ok"), *edited("a.py")])
-    text = write(notes, most_tokens=PLENTY, count=tokens, instead=["Goal: x", "Done: y"])
+    text = write_record(notes, most_tokens=PLENTY, count=tokens, instead=["Goal: x", "Done: y"])
     assert text.splitlines() == ["#0 User: Go.", "Goal: x", "Done: y", "Files changed: a.py (#2)"]
 
 
@@ -286,14 +286,14 @@ def test_the_user_s_words_outlive_the_state_lines() -> None:
 
 def test_what_is_too_much_at_the_end_leaves_in_the_same_order() -> None:
     notes = noted([message for _ in range(50) for message in (said("ok"), user_text("yes"))])
-    lines = write(notes, most_tokens=750, count=len).splitlines()
+    lines = write_record(notes, most_tokens=750, count=len).splitlines()
     assert sum(" User: yes" in line for line in lines) == 50
     assert 0 < sum(" Assistant: ok" in line for line in lines) < 50
 
 
 def test_where_nothing_fits_nothing_is_written() -> None:
-    assert write(noted(turns(3)), most_tokens=0, count=tokens) == ""
-    assert write([], most_tokens=PLENTY, count=tokens) == ""
+    assert write_record(noted(turns(3)), most_tokens=0, count=tokens) == ""
+    assert write_record([], most_tokens=PLENTY, count=tokens) == ""
 
 
 def test_failures_and_open_ends_are_unresolved_the_newest_first() -> None:
@@ -305,7 +305,7 @@ def test_failures_and_open_ends_are_unresolved_the_newest_first() -> None:
         said("TODO: b\nNext steps: c"),
         *ran("three", "2 failed"),
     ]
-    assert unresolved(noted(history)) == [
+    assert list_unresolved(noted(history)) == [
         "Failed: shell three: failed: 2 failed",
         "Open: TODO: b",
         "Open: Next steps: c",
@@ -315,9 +315,9 @@ def test_failures_and_open_ends_are_unresolved_the_newest_first() -> None:
 
 @given(st.one_of(histories(), paired()), st.integers(0, 200))
 def test_a_record_keeps_to_its_limit_and_is_the_same_each_time(history: list[Message], most_tokens: int) -> None:
-    text = write(noted(history), most_tokens=most_tokens, count=tokens)
+    text = write_record(noted(history), most_tokens=most_tokens, count=tokens)
     assert not text or tokens(text) <= most_tokens
-    assert text == write(noted(history), most_tokens=most_tokens, count=tokens)
+    assert text == write_record(noted(history), most_tokens=most_tokens, count=tokens)
 
 
 @given(st.one_of(histories(), paired()), st.integers(0, 300))
@@ -329,7 +329,7 @@ def test_each_line_has_a_speaker_and_each_word_stands_in_the_log(history: list[M
         if message.role == "user"
         for first, line in _user_lines(entry, message)
     }
-    for line in write(noted(history), most_tokens=most_tokens, count=tokens).split("\n"):
+    for line in write_record(noted(history), most_tokens=most_tokens, count=tokens).split("\n"):
         if not line or line in heard or LEFT_OUT.fullmatch(line):
             continue
         mark = re.match(r"#(\d+) Assistant: |- |Files changed: |Failing at the end: ", line)
@@ -349,7 +349,7 @@ def test_the_user_s_words_leave_after_how_things_stand() -> None:
         *edited("src/a.py"),
     ]
     for most_tokens in range(20, 200):
-        text = write(noted(history), most_tokens=most_tokens, count=tokens)
+        text = write_record(noted(history), most_tokens=most_tokens, count=tokens)
         assert tokens(text) <= most_tokens
         assert "And test it." in text
         assert not (FILES in text and "left out" in text)
@@ -359,14 +359,14 @@ def test_the_user_s_words_leave_after_how_things_stand() -> None:
 def _user_lines(entry: int, message: Message) -> list[tuple[bool, str]]:
     kinds = Counter(f"image {part.media_type}".strip() for part in message.parts if isinstance(part, Image))
     shown = (f" [{f'{times} x ' if times > 1 else ''}{kind}, #{entry}]" for kind, times in kinds.items())
-    text = f"{indented(message.text.strip())}{''.join(shown)}".strip()
+    text = f"{indent_lookalikes(message.text.strip())}{''.join(shown)}".strip()
     return [(at == 0, line) for at, line in enumerate(text.split("\n"))]
 
 
 def _texts(message: Message) -> list[str]:
     texts = [message.text, *(result.text for result in message.results)]
     for call in message.calls:
-        texts += [call.name, call.arguments, *(piece for leaf in leaves(call.arguments) for piece in leaf)]
+        texts += [call.name, call.arguments, *(piece for leaf in read_leaves(call.arguments) for piece in leaf)]
     return texts
 
 
@@ -381,7 +381,7 @@ def many(number: int, message: str) -> list[Note]:
 def test_writing_is_linear(message: str, per_note: int) -> None:
     # A counter without framing takes each line for shorter than it is: most must leave at the end.
     def work(notes: list[Note]) -> None:
-        write(notes, most_tokens=per_note * len(notes), count=len)
+        write_record(notes, most_tokens=per_note * len(notes), count=len)
 
     assert_linear(work, many(100, message), many(1_000, message))
 
@@ -394,7 +394,7 @@ def test_a_record_that_holds_all_is_counted_once() -> None:
         return tokens(text)
 
     history = [message for number in range(200) for message in ran(f"make part{number}", "ok")]
-    text = write(noted(history), most_tokens=PLENTY, count=counting)
+    text = write_record(noted(history), most_tokens=PLENTY, count=counting)
     assert "part0" in text
     assert "part199" in text
     assert sum(counted) == len(text)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lading.compaction.cutting import cut
 from lading.compaction.folding import fold
-from lading.compaction.record_lines import RecordText, Share, indented, read
+from lading.compaction.record_lines import RecordText, Share, indent_lookalikes, parse_record
 from lading.history.history import History
 from lading.history.log import Edit
 from lading.messages import Image, Message, ToolCall, own_words, user_text
@@ -50,7 +50,7 @@ def record_of(messages: list[Message], *, most_tokens: int = 4_000, instead: tup
     """The record of an answer to the task and of these messages behind it."""
     history = admitted([user_text("Go."), said("I go."), *messages, said("end")])
     position = len(history.view) - 1
-    record = read(left_by(history, position, most_tokens=most_tokens, instead=instead), history.entries)
+    record = parse_record(left_by(history, position, most_tokens=most_tokens, instead=instead), history.entries)
     assert record is not None
     return record
 
@@ -127,8 +127,8 @@ def test_nobody_s_words_pass_for_a_line_of_somebody_else(forged: str, line_break
 
 def test_only_lines_that_begin_like_one_of_a_record_are_indented() -> None:
     words = "So:\n-v is a flag\n#5 is open\n* one\n-- two\n  - three\nUser: four\nGoals: five\n(9 messages)"
-    assert indented(words) == words
-    assert indented("- one\n- two") == "- one\n  - two"
+    assert indent_lookalikes(words) == words
+    assert indent_lookalikes("- one\n- two") == "- one\n  - two"
 
 
 @given(
@@ -142,7 +142,7 @@ def test_a_record_is_read_back_whole(
     words = "So" + "".join(f"{line_break}{line}" for line_break, line in forged)
     log = admitted([*history, said("I see."), user_text(words), said("end")])
     edit = left_by(log, len(log.view) - 1, most_tokens=most_tokens)
-    record = read(edit, log.entries)
+    record = parse_record(edit, log.entries)
     assert record is not None
     assert "\n".join(line.text for line in record.lines) == edit.replacement[0].text
     speaking = [line for line in record.lines if line.entry >= 0]
@@ -157,20 +157,20 @@ def test_a_record_is_read_back_whole(
 def test_what_is_no_record() -> None:
     history = admitted([user_text("Go."), said("a"), said("b")])
     edit = left_by(history, 2)
-    assert read(edit, history.entries)
-    assert read(replace(edit, kind="dropped"), history.entries) is None
-    assert read(replace(edit, replacement=()), history.entries) is None
+    assert parse_record(edit, history.entries)
+    assert parse_record(replace(edit, kind="dropped"), history.entries) is None
+    assert parse_record(replace(edit, replacement=()), history.entries) is None
     for text in ("", "A summary of mine.", "- a\n- b\n[Record of messages 1-2 (9 tokens)]"):
-        assert read(replace(edit, replacement=(user_text(text),)), history.entries) is None
+        assert parse_record(replace(edit, replacement=(user_text(text),)), history.entries) is None
     stub = cut(history.view, 2, reason="test", pressure=pressure()).replacement
-    assert read(replace(edit, replacement=stub), history.entries) is None
+    assert parse_record(replace(edit, replacement=stub), history.entries) is None
 
 
 def test_a_strategy_may_say_something_before_the_record() -> None:
     history = admitted([user_text("Go."), said("a"), said("b")])
     edit = left_by(history, 2)
     titled = replace(edit, replacement=(user_text(f"[full summary]\n{edit.replacement[0].text}"),))
-    record = read(titled, history.entries)
+    record = parse_record(titled, history.entries)
     assert record is not None
     assert [line.kind for line in record.lines] == ["title", "opening", "assistant"]
 
@@ -179,7 +179,7 @@ def test_a_message_that_is_not_there_is_nobody_s_text() -> None:
     history = admitted([user_text("Go."), said("a"), said("b")])
     edit = left_by(history, 2)
     text = f"{edit.replacement[0].text}\n#999999999 User: x\n#1234567890 User: y"
-    record = read(replace(edit, replacement=(user_text(text),)), history.entries)
+    record = parse_record(replace(edit, replacement=(user_text(text),)), history.entries)
     assert record is not None
     assert [(line.entry, line.is_whole) for line in record.lines[-2:]] == [(1, True), (999_999_999, False)]
     assert record.lines[-1].text == "#999999999 User: x\n#1234567890 User: y"
@@ -191,7 +191,7 @@ def test_reading_and_indenting_are_linear(text: str) -> None:
     edit = left_by(history, 2)
 
     def work(long: str) -> None:
-        indented(long)
-        read(replace(edit, replacement=(user_text(f"[Record of messages 1\n{long}"),)), history.entries)
+        indent_lookalikes(long)
+        parse_record(replace(edit, replacement=(user_text(f"[Record of messages 1\n{long}"),)), history.entries)
 
     assert_linear(work, text * 2_000, text * 20_000)

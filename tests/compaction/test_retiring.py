@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, retired
-from lading.compaction.folding import folds
+from lading.compaction.digesting import LARGE_TOKENS, USED_ROUNDS, find_retired
 from lading.compaction.priced import compact
 from lading.economics import PrefixCache, Rates
 from lading.history.view import View
@@ -30,7 +29,7 @@ def small(number: int) -> list[Message]:
 def kinds(view: View, *, sent: int | None = None, rates: Rates = RATES, most_calls: float = 100) -> list[int]:
     """The entries that retire where all but the newest round was sent."""
     now = replace(pressure(50_000), sent_items=len(view) - 2 if sent is None else sent, rates=rates)
-    return [item.entry for item in retired(view, now, start=view.head, most_calls=most_calls)]
+    return [item.entry for item in find_retired(view, now, start=view.head, most_calls=most_calls)]
 
 
 def smalls(*numbers: int) -> list[Message]:
@@ -92,7 +91,7 @@ def test_the_rent_of_what_a_fold_would_take_out_goes_on() -> None:
     found = compact(view, replace(pressure(30_000), sent_items=len(view) - 2, account=1_000.0))
     assert [draft.kind for draft in found.drafts] == ["digested"]
     assert 1_000 < found.rent < 2_000
-    assert folds(view) == view.head
+    assert view.records_end == view.head
 
 
 def test_a_session_of_large_tables_costs_a_tenth_less_and_shows_what_was_used() -> None:
@@ -103,7 +102,7 @@ def test_a_session_of_large_tables_costs_a_tenth_less_and_shows_what_was_used() 
         history += [said(f"Row {number * 31} is the one."), user_text(f"Now {number}.")]
     costs = {}
     for strategy in ("priced", "without-digests"):
-        dotted = {"without-digests": "lading.compaction.without:DIGESTS"}.get(strategy, strategy)
+        dotted = {"without-digests": "lading.compaction.priced:DIGESTS"}.get(strategy, strategy)
         _, outcomes = run(settings(16_000, strategy=dotted), history)
         cache = PrefixCache()
         costs[strategy] = sum(cache.bill(pack.chain, pack.ends).cost(RATES) for pack in packs(outcomes))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.salience import GAP, Label, labels, select, telling
+from lading.compaction.salience import GAP, Label, label_sentence, remove_filler, select_sentences
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
@@ -14,7 +14,7 @@ from tests.growth import assert_linear, ladder
 
 def selected(text: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
     """What is selected for one size."""
-    (shown,) = select(text, sizes=[most_tokens], count=count)
+    (shown,) = select_sentences(text, sizes=[most_tokens], count=count)
     return shown
 
 
@@ -79,7 +79,7 @@ JAPANESE = """設定ファイルを確認しました。
     ],
 )
 def test_a_sentence_is_labelled_by_its_words(sentence: str, expected: set[Label]) -> None:
-    assert labels(sentence) == expected
+    assert label_sentence(sentence) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_sentence_is_labelled_by_its_words(sentence: str, expected: set[Label]
     ],
 )
 def test_a_hypothesis_is_no_decision_and_no_result(sentence: str) -> None:
-    found = labels(sentence)
+    found = label_sentence(sentence)
     assert "hypothesis" in found
     assert not found & {"decision", "result"}
 
@@ -147,11 +147,11 @@ def test_filler_is_kept_where_there_is_nothing_else() -> None:
 
 
 def test_a_message_without_its_filler_is_verbatim() -> None:
-    assert telling(JAPANESE) == JAPANESE
-    assert telling("Great! Let me look.\n\n- The pool is full.\n\n- It leaks.\n\nLet me fix it:") == (
+    assert remove_filler(JAPANESE) == JAPANESE
+    assert remove_filler("Great! Let me look.\n\n- The pool is full.\n\n- It leaks.\n\nLet me fix it:") == (
         "- The pool is full.\n- It leaks."
     )
-    assert telling("Perfect! Now let's run the tests:") == telling("---") == telling("") == ""
+    assert remove_filler("Perfect! Now let's run the tests:") == remove_filler("---") == remove_filler("") == ""
 
 
 def test_where_no_sentence_fits_one_is_cut_between_words() -> None:

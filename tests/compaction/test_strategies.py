@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lading import Session
 from lading.compaction import (
     DEFAULT,
     STRATEGIES,
@@ -14,10 +15,10 @@ from lading.compaction import (
     Compaction,
     Pressure,
     Strategy,
-    admitted,
-    compacted,
-    strategy,
-    unsound,
+    find_fault,
+    find_strategy,
+    run_admit,
+    run_compact,
 )
 from lading.effects import Steps
 from lading.errors import UnknownName
@@ -45,7 +46,7 @@ def deciding(decision: Any) -> Strategy:
 
 def decided(chosen: Strategy) -> Compaction:
     """What a strategy decides that asks nothing of a model."""
-    return compacted(chosen, VIEW, pressure=pressure(1), run=NOTHING)
+    return run_compact(chosen, VIEW, pressure=pressure(1), run=NOTHING)
 
 
 def test_a_strategy_that_asks_is_answered() -> None:
@@ -61,20 +62,48 @@ def test_a_strategy_that_asks_is_answered() -> None:
         assert isinstance(found, Compaction)
         return found
 
-    assert compacted(Strategy("asking", asking), VIEW, pressure=pressure(), run=run).rent == 1.0
+    assert run_compact(Strategy("asking", asking), VIEW, pressure=pressure(), run=run).rent == 1.0
 
 
 def test_each_name_leads_to_its_strategy() -> None:
-    assert {name: strategy(name).name for name in STRATEGIES} == {name: name for name in STRATEGIES}
+    assert {name: find_strategy(name).name for name in STRATEGIES} == {name: name for name in STRATEGIES}
     assert DEFAULT in STRATEGIES
     with pytest.raises(UnknownName):
-        strategy("none")
+        find_strategy("none")
+
+
+EARLIER = {
+    "agentrail": "agentrail/layers",
+    "compact": "open_multi_agent/compact",
+    "compact_tool_results": "agentrail/tool_results",
+    "compactToolResults": "agentrail/tool_results",
+    "compress-tool-results": "open_multi_agent/compress_tool_results",
+    "conversation-tail": "aether_frame/conversation_tail",
+    "progressive": "reactive_agents/progressive",
+    "reactive": "agentrail/reactive",
+    "scored": "reactive_agents/scored",
+    "session_compaction": "agentrail/session_compaction",
+    "sliding-window": "open_multi_agent/sliding_window",
+    "summarize": "open_multi_agent/summarize",
+    "synthesis": "reactive_agents/synthesis",
+    "synthesis-deep": "reactive_agents/synthesis_deep",
+    "synthesis-fast": "reactive_agents/synthesis_fast",
+}
+
+
+@pytest.mark.parametrize(("old", "name"), EARLIER.items())
+def test_an_earlier_name_is_accepted_and_the_manifest_has_the_current_one(old: str, name: str) -> None:
+    assert find_strategy(old) is find_strategy(name)
+    with Session("gpt-4o", strategy=old) as session:
+        frame = session.add("Hello.").pack().manifest.frame
+    assert frame is not None
+    assert frame.strategy == name in STRATEGIES
 
 
 def test_append_only_changes_nothing() -> None:
-    chosen = strategy("append-only")
+    chosen = find_strategy("append-only")
     assert decided(chosen) == Compaction()
-    assert admitted(chosen, Arrival(VIEW.items[3], VIEW), pressure=pressure(1)) is None
+    assert run_admit(chosen, Arrival(VIEW.items[3], VIEW), pressure=pressure(1)) is None
     assert not chosen.changes_requests
 
 
@@ -84,7 +113,7 @@ def test_append_only_changes_nothing() -> None:
         (drafted(), ""),
         (drafted(last=99), "names entries that the log does not have"),
         (drafted(first=5, last=2), "names entries that the log does not have"),
-        (drafted(first=1), "touches the pinned head"),
+        (drafted(first=1), "touches the pinned opening messages"),
         (drafted(last=7), "drops the newest message"),
         (drafted(kind="repaired"), "calls itself repaired"),
         (drafted(pointers=()), "leaves no pointer"),
@@ -95,7 +124,7 @@ def test_append_only_changes_nothing() -> None:
     ],
 )
 def test_what_is_wrong_with_a_draft_is_said(draft: Draft, fault: str) -> None:
-    found = unsound(draft, VIEW, entries=8, session=("t", "s"))
+    found = find_fault(draft, VIEW, entries=8, session=("t", "s"))
     assert found.startswith(fault)
     assert bool(found) == bool(fault)
 
@@ -108,8 +137,8 @@ def test_what_is_wrong_with_a_draft_is_said(draft: Draft, fault: str) -> None:
         (Compaction((NOTHING,)), TypeError),
         (Compaction(rejected=(NOTHING,)), TypeError),
         (Compaction((drafted(reason=NOTHING),)), ValueError),
-        (Compaction(told=(NOTHING,)), TypeError),
-        (Compaction(told=(NoProgress(1, NOTHING),)), ValueError),
+        (Compaction(own_events=(NOTHING,)), TypeError),
+        (Compaction(own_events=(NoProgress(1, NOTHING),)), ValueError),
     ],
 )
 def test_what_is_no_compaction_is_refused(decision: Any, error: type[Exception]) -> None:
@@ -119,7 +148,7 @@ def test_what_is_no_compaction_is_refused(decision: Any, error: type[Exception])
 
 def test_of_what_a_strategy_tells_the_last_of_its_kind_stands() -> None:
     first, last, other = NoProgress(3, "first"), NoProgress(3, "last"), SummaryRejected(3, "no")
-    decision = Compaction(told=(last,), rejected=("no",))
+    decision = Compaction(own_events=(last,), rejected=("no",))
     assert decision.events(3, [other, first]) == [other, last]
     assert Compaction().events(3, [other, first]) == [other, first]
     assert decided(deciding(decision)) == decision
@@ -128,6 +157,6 @@ def test_of_what_a_strategy_tells_the_last_of_its_kind_stands() -> None:
 def test_an_admission_touches_what_arrived_only() -> None:
     arrival = Arrival(VIEW.items[5], VIEW)
     with pytest.raises(ValueError, match="entry 5 arrived, the draft touches 2 to 5"):
-        admitted(deciding(drafted()), arrival, pressure=pressure())
+        run_admit(deciding(drafted()), arrival, pressure=pressure())
     fitting = drafted(first=5, replacement=(user_text("x"),))
-    assert admitted(deciding(fitting), arrival, pressure=pressure()) == fitting
+    assert run_admit(deciding(fitting), arrival, pressure=pressure()) == fitting

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
 from lading.compaction.priced import STRATEGY, compact
-from lading.compaction.summaries import LEAST_TOKENS, own_calls, summarised
+from lading.compaction.summaries import LEAST_TOKENS, estimate_own_calls, summarize
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
 from lading.history.history import History
@@ -148,7 +148,7 @@ def test_nobody_is_asked_where_nothing_is_folded_or_too_little_would_be_said() -
     calm = replace(pressure(10**6), output_price=5.0)
     assert STRATEGY.compact(history.view, calm) == compact(history.view, calm)
     decided = compact(history.view, full(history))
-    steps = summarised(history.view, decided, most_tokens=2 * LEAST_TOKENS, pressure=full(history))
+    steps = summarize(history.view, decided, most_tokens=2 * LEAST_TOKENS, pressure=full(history))
     with pytest.raises(StopIteration) as end:
         next(steps)
     assert end.value.value == decided
@@ -161,12 +161,12 @@ def test_a_merge_asks_with_the_sections_of_the_summaries_it_takes_the_place_of()
     history.apply(ended(steps, good(first)).drafts[0], call=1, room_tokens=10**6)
     for message in work(30, start=40):
         history.append(message, call=2)
-    point = history.view.position_with_tail(500)
+    point = history.view.find_tail(500)
     while not history.view.starts_entry(point) or history.view.items[point].message.role != "assistant":
         point += 1
     tight = replace(pressure(20_000), output_price=5.0)
     merged = fold(history.view, point, start=history.view.head, most_tokens=900, reason="merged", pressure=tight)
-    steps = summarised(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
+    steps = summarize(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
     request = asked_for(steps)
     assert request.earlier.splitlines()[1:-1] == good(first).text.splitlines()
     assert "src/mod_50.py" in request.text
@@ -175,7 +175,7 @@ def test_a_merge_asks_with_the_sections_of_the_summaries_it_takes_the_place_of()
     (draft,) = ended(steps, good(request)).drafts
     assert draft.replacement[0].text.splitlines()[1:3] == good(request).text.splitlines()
     carried = Summary(good(request).text + " after src/mod_3.py")
-    steps = summarised(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
+    steps = summarize(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
     asked_for(steps)
     assert ended(steps, carried).rejected == ()
 
@@ -193,7 +193,7 @@ def test_what_a_user_says_is_no_section_of_an_earlier_summary() -> None:
     tight = replace(pressure(20_000), output_price=5.0)
     end = len(history.view) - 1
     merged = fold(history.view, end, start=history.view.head, most_tokens=900, reason="merged", pressure=tight)
-    request = asked_for(summarised(history.view, Compaction((merged,)), most_tokens=900, pressure=tight))
+    request = asked_for(summarize(history.view, Compaction((merged,)), most_tokens=900, pressure=tight))
     assert request.earlier.splitlines()[1:-1] == good(first).text.splitlines()
 
 
@@ -201,15 +201,15 @@ def test_what_asking_will_cost_is_near_what_it_costs_and_enters_the_price() -> N
     history = admitted([user_text(TASK), *work(40)])
     view = history.view
     asks = replace(pressure(20_000), output_price=5.0)
-    end = view.position_with_tail(500)
-    estimated = own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
+    end = view.find_tail(500)
+    estimated = estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
     draft = Draft("summarised", 1, view.last_entry(end), (user_text("drawn"),), "due", ())
-    request = asked_for(summarised(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
+    request = asked_for(summarize(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
     paid = asks.count(user_text(request.prompt)) + 5.0 * 400
     assert 0.6 * paid < estimated < 1.6 * paid
-    assert own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=pressure(20_000)) == 0
-    assert own_calls(view, view.head, end=end, fold_tokens=LEAST_TOKENS, pressure=asks) == 0
-    assert own_calls(view, view.head, end=view.head, fold_tokens=1_000, pressure=asks) == 0
+    assert estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=pressure(20_000)) == 0
+    assert estimate_own_calls(view, view.head, end=end, fold_tokens=LEAST_TOKENS, pressure=asks) == 0
+    assert estimate_own_calls(view, view.head, end=view.head, fold_tokens=1_000, pressure=asks) == 0
 
 
 def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, Past, Strategy, configured, name_of, strategy
-from lading.compaction.priced import ALL, STRATEGY, VERBATIM_SHARE, Parts, compact, without
+from lading.compaction import Compaction, Past, Strategy, apply_options, find_strategy, name_of
+from lading.compaction.priced import DEFAULT_OPTIONS, STRATEGY, VERBATIM_SHARE, PricedOptions, compact, without
 from lading.compaction.priced import configured as priced
 from lading.economics import Rates
 from lading.effects import SummaryRequest
@@ -18,15 +18,16 @@ from lading.history.view import View
 from lading.request.pack import Pack
 from tests import engines
 from tests.engines import packs, run
+from tests.examples import quick_first
 from tests.histories import tool_loop
 from tests.views import admitted, pressure
 
 ROOM = 16_000
 
 
-def decided(view: View, parts: Parts, **changed: Any) -> Compaction:
+def decided(view: View, options: PricedOptions, **changed: Any) -> Compaction:
     pressing = replace(pressure(ROOM), past=Past(limit_tokens=ROOM))
-    return compact(view, replace(pressing, **changed), parts=parts)
+    return compact(view, replace(pressing, **changed), options=options)
 
 
 def runs(chosen: str | Strategy, window: int = 6_000, **settings: Any) -> tuple[list[Edit], list[Pack]]:
@@ -37,10 +38,10 @@ def runs(chosen: str | Strategy, window: int = 6_000, **settings: Any) -> tuple[
 
 def test_full_compacts_only_a_full_window() -> None:
     view = admitted(tool_loop(100)).view
-    assert decided(view, ALL, account=1e9).drafts
+    assert decided(view, DEFAULT_OPTIONS, account=1e9).drafts
     for pressing in ({"account": 1e9}, {"cache_cold": True}):
-        assert decided(view, Parts(when="full"), **pressing) == Compaction()
-    (draft,) = decided(view, Parts(when="full"), room_tokens=view.tokens - 1).drafts
+        assert decided(view, PricedOptions(when="full"), **pressing) == Compaction()
+    (draft,) = decided(view, PricedOptions(when="full"), room_tokens=view.tokens - 1).drafts
     assert draft.reason == "the window is full"
     edits, sent = runs(priced("full"))
     assert {edit.forced_tokens > 0 for edit in edits} == {True}
@@ -52,7 +53,7 @@ def test_a_share_compacts_above_it_and_not_before() -> None:
     least = int(view.tokens / 0.8)
     for room, is_due in ((least - 5, True), (least + 5, False)):
         past = Past(limit_tokens=room)
-        found = decided(view, Parts(when=0.8), room_tokens=room, past=past, account=1e9, cache_cold=True)
+        found = decided(view, PricedOptions(when=0.8), room_tokens=room, past=past, account=1e9, cache_cold=True)
         assert [draft.reason for draft in found.drafts] == [
             "the request took more than 80 % of the window"
         ] * is_due
@@ -72,7 +73,7 @@ def test_the_margin_and_the_tools_count_as_taken() -> None:
     limit = 2 * view.tokens
     # 30 % of the window is free, whatever else takes the rest.
     found = decided(
-        view, Parts(when=0.65), room_tokens=int(view.tokens + 0.3 * limit), past=Past(limit_tokens=limit)
+        view, PricedOptions(when=0.65), room_tokens=int(view.tokens + 0.3 * limit), past=Past(limit_tokens=limit)
     )
     assert found.drafts
 
@@ -81,7 +82,7 @@ def test_a_larger_verbatim_share_leaves_more_of_the_newest_as_it_is() -> None:
     view = admitted(tool_loop(300)).view
 
     def kept(share: float) -> int:
-        (draft,) = decided(view, Parts(verbatim=share), cache_cold=True).drafts
+        (draft,) = decided(view, PricedOptions(verbatim=share), cache_cold=True).drafts
         return view.tokens - view.tokens_before(view.span(draft.first, draft.last)[1])
 
     for share in (VERBATIM_SHARE, 0.3, 0.5):
@@ -109,7 +110,7 @@ def test_a_summary_is_asked_for_that_fits_below_the_share() -> None:
 
 @pytest.mark.parametrize("when", ["pays", "full", 0.95])
 @pytest.mark.parametrize("verbatim", [0.01, 0.6, 0.9])
-@pytest.mark.parametrize("window", [1_500, 6_000])
+@pytest.mark.parametrize("window", quick_first([1_500, 6_000], 1))
 def test_requests_fit_whatever_is_chosen(when: Any, verbatim: float, window: int) -> None:
     edits, sent = runs(priced(when, verbatim), window)
     assert edits
@@ -125,26 +126,26 @@ def test_what_is_chosen_stands_in_the_name() -> None:
         "priced(when=0.8, verbatim=0.3)",
     ]
     assert priced("pays", VERBATIM_SHARE).name == STRATEGY.name == "priced"
-    assert name_of(configured(without("calls"), when="full")) == "priced-without-calls(when=full)"
+    assert name_of(apply_options(without("calls"), when="full")) == "priced-without-calls(when=full)"
 
 
 def test_options_change_what_was_chosen_and_leave_the_rest() -> None:
-    assert configured("priced") == "priced"
-    mine = configured(configured("priced", when="full"), verbatim=0.3)
+    assert apply_options("priced") == "priced"
+    mine = apply_options(apply_options("priced", when="full"), verbatim=0.3)
     assert name_of(mine) == "priced(when=full, verbatim=0.3)"
-    assert name_of(configured(mine, when="pays")) == "priced(verbatim=0.3)"
+    assert name_of(apply_options(mine, when="pays")) == "priced(verbatim=0.3)"
     as_given = [pack.body for pack in runs(priced("pays", VERBATIM_SHARE), rates=Rates(1.0, 1.0))[1]]
     assert as_given == [pack.body for pack in runs("priced", rates=Rates(1.0, 1.0))[1]]
 
 
 @pytest.mark.parametrize("name", ["basic", "append-only", "reactive", "lading.compaction.basic:STRATEGY"])
 def test_a_strategy_without_options_says_so(name: str) -> None:
-    assert configured(name) == name
+    assert apply_options(name) == name
     for given in ({"when": "pays"}, {"verbatim": 0.3}):
         with pytest.raises(InputError, match=f"{name} has no options when and verbatim. Leave them out, or choose"):
-            configured(name, **given)
+            apply_options(name, **given)
         with pytest.raises(InputError, match="has no options"):
-            configured(strategy(name), **given)
+            apply_options(find_strategy(name), **given)
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 1.0, 1.5, -0.1, float("nan"), float("inf"), "sometimes", "0.8", True])

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading.economics import Rates
+from lading.evaluate.arms import Arm, ArmInput, ArmRequest
 from lading.evaluate.compare import Contestant, Grid, NamedRates
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.showings import Arm, Case, Showing
-from lading.evaluate.walks import RecordedSession, prepare
+from lading.evaluate.session_runs import RecordedSession, prepare_session
 from lading.messages import Message, user_text
 from lading.sources import open_tool
 from tests.evaluate.sessions import WORDS_COUNTER, asks, gives, recorded, said
@@ -42,7 +42,7 @@ def session(*messages: Message, name: str = "s", **fields: Any) -> RecordedSessi
     """A session whose tokens are its words, and four for each message and result; any prefix is cached."""
     recording = recorded(*(messages or rounds(8)), **{"tools": (open_tool("read"),), **fields})
     plan, _ = plan_replay(recording, PlanOptions(counter=WORDS_COUNTER))
-    return prepare(recording, replace(plan, min_prefix_tokens=0), name=name)
+    return prepare_session(recording, replace(plan, min_prefix_tokens=0), name=name)
 
 
 def grid(
@@ -51,21 +51,21 @@ def grid(
     return Grid(contestants, windows, prices)
 
 
-def tail(case: Case) -> Iterator[Showing]:
+def tail(case: ArmInput) -> Iterator[ArmRequest]:
     """The head and the newest two messages, and a summary that costs something from the third call on."""
     for number, upto in enumerate(case.calls, 1):
         own = (10, 2, 1) if number > 2 else (0, 0, 0)
         head = case.messages[: case.calls[0]]
-        yield Showing(upto, (*head, *case.messages[max(upto - 2, len(head)) : upto]), *own)
+        yield ArmRequest(upto, (*head, *case.messages[max(upto - 2, len(head)) : upto]), *own)
 
 
-def orphan(case: Case) -> Iterator[Showing]:
+def orphan(case: ArmInput) -> Iterator[ArmRequest]:
     """A result without its call, and a value that was never said."""
     for upto in case.calls:
-        yield Showing(upto, (user_text("see made_up.py"), gives("nobody", "x"), *case.messages[:1]))
+        yield ArmRequest(upto, (user_text("see made_up.py"), gives("nobody", "x"), *case.messages[:1]))
 
 
 TAIL = Arm("tail", tail)
-FREE_TAIL = Arm("free", lambda case: (Showing(item.upto, item.messages) for item in tail(case)))
+FREE_TAIL = Arm("free", lambda case: (ArmRequest(item.upto, item.messages) for item in tail(case)))
 ORPHAN = Arm("orphan", orphan)
-SHORT = Arm("short", lambda case: iter([Showing(case.calls[0], case.messages[:1])]))
+SHORT = Arm("short", lambda case: iter([ArmRequest(case.calls[0], case.messages[:1])]))

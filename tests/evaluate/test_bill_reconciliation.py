@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.economics import Usage
-from lading.evaluate.bill_reconciliation import CostPart, SideBySide, add_bills, compare_bills
+from lading.evaluate.bill_reconciliation import BillComparison, CostPart, add_bills, compare_bills
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
+from lading.evaluate.replay import ReplayedCall, ReplayPlan, replay
 from lading.messages import Message
 from lading.sources import Recording
-from lading.sources.recording import Usage as Bill
+from lading.sources.recording import RecordedUsage
 from tests.engines import TOOLS
 from tests.histories import answered, called, said
 from tests.report.histories import hostile_history
@@ -47,27 +47,27 @@ def billed(
             "cache_read_tokens": of.read_tokens,
             "cache_write_tokens": of.written_tokens,
         }
-        usage.append(Bill(call.upto, model=MODEL, output_tokens=10, **kinds))
+        usage.append(RecordedUsage(call.upto, model=MODEL, output_tokens=10, **kinds))
     return replace(recording, usage=tuple(usage)), plan, calls
 
 
-def compared(recording: Recording, bill: Callable[[int, ReplayedCall], Usage], **options: object) -> SideBySide:
+def compared(recording: Recording, bill: Callable[[int, ReplayedCall], Usage], **options: object) -> BillComparison:
     recording, plan, calls = billed(recording, bill, **options)
-    found = compare_bills(recording, plan, walks={"basic": calls})
+    found = compare_bills(recording, plan, replays={"basic": calls})
     assert found is not None
     return found
 
 
-def part(found: SideBySide, name: str, cause: str = "") -> CostPart:
+def part(found: BillComparison, name: str, cause: str = "") -> CostPart:
     [item] = [item for item in found.differences if item.part == name and item.cause == cause]
     return item
 
 
-def total(found: SideBySide) -> float:
+def total(found: BillComparison) -> float:
     return sum(item.cost for item in found.differences)
 
 
-def beyond(found: SideBySide) -> float:
+def beyond(found: BillComparison) -> float:
     return found.recorded.cost - found.simulated["append-only"].cost
 
 
@@ -159,11 +159,13 @@ SIZES = st.integers(0, 200_000)
 @given(st.lists(st.tuples(SIZES, SIZES, SIZES, st.booleans()), min_size=len(CALLS), max_size=len(CALLS)))
 def test_the_parts_add_up_whatever_was_billed(bills: list[tuple[int, int, int, bool]]) -> None:
     usage = tuple(
-        Bill(call.upto, model=MODEL, input_tokens=fresh, cache_read_tokens=read, cache_write_tokens=written)
+        RecordedUsage(
+            call.upto, model=MODEL, input_tokens=fresh, cache_read_tokens=read, cache_write_tokens=written
+        )
         for call, (fresh, read, written, is_billed) in zip(CALLS, bills, strict=True)
         if is_billed
     )
-    found = compare_bills(replace(RECORDING, usage=usage), PLAN, walks={"basic": CALLS})
+    found = compare_bills(replace(RECORDING, usage=usage), PLAN, replays={"basic": CALLS})
     if not usage:
         assert found is None
         return
@@ -181,7 +183,7 @@ def test_each_strategy_has_a_bill_and_output_is_the_same() -> None:
     recording, plan, calls = billed(
         session(hostile_history(40)), lambda _, call: call.append_only, window_tokens=4_000
     )
-    found = compare_bills(recording, plan, walks={"basic": calls, "other": calls})
+    found = compare_bills(recording, plan, replays={"basic": calls, "other": calls})
     assert found is not None
     assert list(found.simulated) == ["append-only", "basic", "other"]
     basic = found.simulated["basic"]
@@ -196,7 +198,7 @@ def test_each_strategy_has_a_bill_and_output_is_the_same() -> None:
 def test_what_was_paid_stands_beside_the_cards_prices() -> None:
     recording, plan, calls = billed(session(hostile_history(5)), lambda _, call: call.append_only)
     usage = [replace(bill, cost_usd=1.0) for bill in recording.usage[:2]] + list(recording.usage[2:])
-    found = compare_bills(replace(recording, usage=tuple(usage)), plan, walks={"basic": calls})
+    found = compare_bills(replace(recording, usage=tuple(usage)), plan, replays={"basic": calls})
     assert found is not None
     assert found.paid[:2] == (2, 2.0)
     assert 0 < found.paid[2] < 0.1
@@ -207,7 +209,7 @@ def test_without_a_price_costs_are_in_base_input_tokens() -> None:
         session(hostile_history(5), model="nobody-knows-it"), lambda _, call: call.append_only
     )
     recording = replace(recording, usage=tuple(replace(bill, model="") for bill in recording.usage))
-    found = compare_bills(recording, plan, walks={"basic": calls})
+    found = compare_bills(recording, plan, replays={"basic": calls})
     assert found is not None
     assert not found.is_priced
     assert found.recorded.cost == pytest.approx(found.recorded.input.cost(plan.settings.rates))

@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from lading.economics import Usage as Tokens
-from lading.evaluate.billing import AppendOnly, Billed, bill_append_only, sum_bills
+from lading.evaluate.billing import AppendOnlyBill, RecordedBill, bill_append_only, sum_bills
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayPlan, find_calls
+from lading.evaluate.replay import ReplayPlan, find_calls
 from lading.models.catalog import find_card
-from lading.sources import Request, Usage
+from lading.sources import RecordedRequest, RecordedUsage
 from tests.evaluate.sessions import asks, gives, recorded, said
 
 MILLION = 1_000_000
@@ -26,7 +26,7 @@ def card_prices() -> tuple[float, float]:
     return prices.input_usd, prices.output_usd
 
 
-def bills(*usage: Usage, model: str = "claude-sonnet-4-5") -> Billed:
+def bills(*usage: RecordedUsage, model: str = "claude-sonnet-4-5") -> RecordedBill:
     found = sum_bills(recorded(model=model, usage=usage), plan(model), card_of=lambda name: find_card(name)[0])
     assert found is not None
     return found
@@ -73,11 +73,11 @@ def test_a_model_without_a_card_has_no_price() -> None:
 
 
 def test_append_only_bills_add_up_and_keep_the_fullest_window() -> None:
-    one = AppendOnly(1, Tokens(1, 2, 3), 4, 0.5, 0.25, 1, 900, 1_000, 0)
-    other = AppendOnly(2, Tokens(10, 20, 30), 40, 1.0, 2.0, 0, 1_000, 100_000, 3)
-    assert one + other == AppendOnly(3, Tokens(11, 22, 33), 44, 1.5, 2.25, 1, 900, 1_000, 3)
-    assert one + AppendOnly() == AppendOnly() + one == one
-    assert AppendOnly().window_share == 0
+    one = AppendOnlyBill(1, Tokens(1, 2, 3), 4, 0.5, 0.25, 1, 900, 1_000, 0)
+    other = AppendOnlyBill(2, Tokens(10, 20, 30), 40, 1.0, 2.0, 0, 1_000, 100_000, 3)
+    assert one + other == AppendOnlyBill(3, Tokens(11, 22, 33), 44, 1.5, 2.25, 1, 900, 1_000, 3)
+    assert one + AppendOnlyBill() == AppendOnlyBill() + one == one
+    assert AppendOnlyBill().window_share == 0
 
 
 def test_nothing_recorded_no_bill() -> None:
@@ -86,11 +86,11 @@ def test_nothing_recorded_no_bill() -> None:
 
 def test_recorded_costs_win_over_the_card() -> None:
     found = bills(
-        Usage(0, input_tokens=1, cost_usd=0.5),
-        Usage(
+        RecordedUsage(0, input_tokens=1, cost_usd=0.5),
+        RecordedUsage(
             1, input_tokens=MILLION, cache_read_tokens=MILLION, cache_write_tokens=MILLION, output_tokens=MILLION
         ),
-        Usage(2, model="nobody-knows-it", input_tokens=7),
+        RecordedUsage(2, model="nobody-knows-it", input_tokens=7),
     )
     input_usd, output_usd = card_prices()
     assert found.cost_usd == pytest.approx(0.5 + input_usd * (1 + 0.1 + 1.25) + output_usd)
@@ -99,8 +99,8 @@ def test_recorded_costs_win_over_the_card() -> None:
     assert (found.cache_read_tokens, found.cache_write_tokens) == (MILLION, MILLION)
 
 
-def warm(read: int, written: int, *, at_s: float | None = None, model: str = "") -> Usage:
-    return Usage(0, model=model, cache_read_tokens=read, cache_write_tokens=written, at_s=at_s)
+def warm(read: int, written: int, *, at_s: float | None = None, model: str = "") -> RecordedUsage:
+    return RecordedUsage(0, model=model, cache_read_tokens=read, cache_write_tokens=written, at_s=at_s)
 
 
 @pytest.mark.parametrize(
@@ -117,21 +117,22 @@ def warm(read: int, written: int, *, at_s: float | None = None, model: str = "")
         ),
     ],
 )
-def test_a_miss_and_its_cause(before: Usage, after: Usage, cause: str) -> None:
+def test_a_miss_and_its_cause(before: RecordedUsage, after: RecordedUsage, cause: str) -> None:
     (miss,) = bills(before, after).misses
     assert (miss.cause, miss.prefix_tokens, miss.read_tokens) == (cause, 50_000, 0)
     assert miss.idle_s == (None if before.at_s is None or after.at_s is None else after.at_s - before.at_s)
     assert miss.rewritten_tokens == min(50_000, after.cache_write_tokens)
 
 
-def known(*changed: int | None, at_s: tuple[float, float] = (0, 1)) -> Billed:
+def known(*changed: int | None, at_s: tuple[float, float] = (0, 1)) -> RecordedBill:
     """The bill of two calls, three requests apart, of which each but the first may have changed something."""
     first, last = (
-        Usage(1, cache_write_tokens=50_000, at_s=at_s[0]),
-        Usage(7, cache_write_tokens=51_000, at_s=at_s[1]),
+        RecordedUsage(1, cache_write_tokens=50_000, at_s=at_s[0]),
+        RecordedUsage(7, cache_write_tokens=51_000, at_s=at_s[1]),
     )
     requests = tuple(
-        Request(2 * number + 1, 0, (), changed_index) for number, changed_index in enumerate((None, *changed))
+        RecordedRequest(2 * number + 1, 0, (), changed_index)
+        for number, changed_index in enumerate((None, *changed))
     )
     recording = recorded(model="claude-sonnet-4-5", usage=(first, last), requests=requests)
     found = sum_bills(recording, plan(), card_of=lambda name: find_card(name)[0])
@@ -177,7 +178,7 @@ def test_what_a_miss_costs() -> None:
         warm(60_000, 0),
     ],
 )
-def test_no_miss_while_most_of_the_prefix_is_read(after: Usage) -> None:
+def test_no_miss_while_most_of_the_prefix_is_read(after: RecordedUsage) -> None:
     assert bills(warm(0, 50_000), after).misses == ()
 
 
@@ -188,7 +189,7 @@ def test_a_prefix_too_short_to_be_cached_is_not_missed() -> None:
 
 
 def test_a_log_that_records_no_cache_has_no_misses() -> None:
-    assert bills(Usage(0, input_tokens=50_000), Usage(1, input_tokens=51_000)).misses == ()
+    assert bills(RecordedUsage(0, input_tokens=50_000), RecordedUsage(1, input_tokens=51_000)).misses == ()
 
 
 def test_bills_add_up() -> None:
@@ -196,4 +197,4 @@ def test_bills_add_up() -> None:
     both = one + other
     assert (both.calls, both.cache_write_tokens, both.misses) == (3, 101_002, one.misses)
     assert both.cost_usd == pytest.approx(one.cost_usd + other.cost_usd)
-    assert one + Billed() == one
+    assert one + RecordedBill() == one

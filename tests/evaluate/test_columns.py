@@ -6,7 +6,7 @@ from lading.evaluate.columns import MOST_LINE_CHARS, Columns
 
 
 def header(text: str, marked: str = "HERE") -> str:
-    return Columns(text).header(text.index(marked))
+    return Columns(text).find_header(text.index(marked))
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,6 @@ def test_a_line_that_is_very_long_is_no_row() -> None:
 
 def test_every_character_of_a_text_has_a_place() -> None:
     text = "id,name\n1,two\n"
-    assert [Columns(text).header(at) for at in range(len(text) + 1)] == [""] * 8 + ["id"] * 2 + ["name"] * 4 + [""]
+    assert [Columns(text).find_header(at) for at in range(len(text) + 1)] == [""] * 8 + ["id"] * 2 + [
+        "name"
+    ] * 4 + [""]

@@ -7,11 +7,11 @@ import pytest
 from lading.compaction import STRATEGIES
 from lading.economics import Rates
 from lading.errors import UnknownName
+from lading.evaluate.arms import Arm
 from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import Contestant, NamedRates, compare, find_contestant
-from lading.evaluate.scores import ContestantScore, find_lapses
-from lading.evaluate.showings import Arm
-from lading.evaluate.walks import RecordedSession, make_counter, walk_arm
+from lading.evaluate.scores import ContestantScore, list_failed_guards
+from lading.evaluate.session_runs import RecordedSession, make_counter, run_arm
 from tests.cli.commands import ROOT, lading
 from tests.evaluate.contests import CHEAP, FREE_TAIL, NO_CACHE, ORPHAN, TAIL, grid, rounds, session, ticking
 
@@ -43,7 +43,7 @@ def test_names_are_of_strategies_and_arms() -> None:
     assert find_contestant("lading.compaction.basic:STRATEGY").arm is None
     for name in ARMS:
         assert find_contestant(name).arm is not None or name in STRATEGIES
-    with pytest.raises(UnknownName, match="Choose one of: agentrail, append-only, "):
+    with pytest.raises(UnknownName, match="Choose one of: aether_frame/conversation_tail, "):
         find_contestant("nothing-of-the-kind")
     with pytest.raises(UnknownName, match="is neither a strategy nor an arm"):
         find_contestant("tests.evaluate.contests:CHEAP")
@@ -65,7 +65,7 @@ def test_append_only_is_the_measure_of_all() -> None:
     assert (found.recall.bound, found.recall.far_bound, found.recall.far_bound_steps) == (1.0, 1.0, 1.0)
     assert (found.guards.head_whole, found.guards.newest_whole, found.guards.generated_share) == (1.0, 1.0, 0.0)
     assert found.guards.over_window == found.exceeding_calls > 0
-    assert find_lapses(found) == ("over the window",)
+    assert list_failed_guards(found) == ("over the window",)
 
 
 def test_only_calls_whose_history_exceeds_the_window_ask_for_values() -> None:
@@ -82,7 +82,7 @@ def test_only_calls_whose_history_exceeds_the_window_ask_for_values() -> None:
     )
     assert (wide.guards.run_median_tokens, wide.guards.generated_share) == (None, None)
     assert (wide.cost.within, wide.cost.over) == (1.0, None)
-    assert find_lapses(wide) == ()
+    assert list_failed_guards(wide) == ()
 
 
 def test_what_left_is_not_there_but_behind_its_address() -> None:
@@ -109,7 +109,7 @@ def test_an_arm_pays_for_its_own_calls() -> None:
 
 def _bill(arm: Arm) -> float:
     walked = session()
-    steps = walk_arm(walked, arm.show, count=make_counter(walked), clock=ticking)
+    steps = run_arm(walked, arm.show, count=make_counter(walked), clock=ticking)
     return sum(step.usage.cost(CHEAP.rates) for step in steps if step.usage)
 
 
@@ -118,13 +118,13 @@ def test_a_contestant_that_breaks_a_guard_says_which() -> None:
     assert found.guards.violations["C2"] == found.calls
     assert (found.guards.invented, found.guards.invented_values) == (1, ("made_up.py",))
     assert found.guards.newest_whole == 0.0
-    assert find_lapses(found) == ("breaks rules", "invented values", "short run")
+    assert list_failed_guards(found) == ("breaks rules", "invented values", "short run")
 
 
 def test_calls_without_a_request_are_charged_in_full_and_hold_nothing() -> None:
     found = only(BASIC, window=30)
     assert found.guards.errors > 0
-    assert "no request" in find_lapses(found)
+    assert "no request" in list_failed_guards(found)
     assert (found.recall.present or 0) < 1
 
 
@@ -139,7 +139,7 @@ def test_every_contestant_stands_at_every_window_and_price() -> None:
         for name in ("append-only", "basic", "tail")
         for prices in ("cheap", "none")
     ]
-    assert sum(told) == 18 * wanted.walks == 18 * (1 + 2 * (2 + 2))
+    assert sum(told) == 18 * wanted.runs == 18 * (1 + 2 * (2 + 2))
     assert all(item.calls == 18 for item in found)
 
 
@@ -173,7 +173,7 @@ def test_nothing_to_compare() -> None:
     ]
 
 
-CUT_IN_A_WORD = {"agentrail", "compact_tool_results"}
+CUT_IN_A_WORD = {"agentrail/layers", "agentrail/tool_results"}
 """Texts are cut after so many characters: half of a path is a value that nobody said."""
 
 

@@ -13,11 +13,11 @@ import pytest
 from lading.economics import Rates
 from lading.evaluate.compare import Contestant, compare, find_contestant
 from lading.evaluate.evidence import (
-    Scored,
-    Shares,
+    EvidenceShares,
+    ProbeScore,
     find_texts,
-    look_for,
     measure_coverage,
+    measure_evidence,
     read_request,
     split_words,
     sum_evidence,
@@ -25,7 +25,14 @@ from lading.evaluate.evidence import (
 )
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.probes import Probe, Quote, SessionProbes, read_probes
-from lading.evaluate.walks import RecordedSession, WalkedCall, make_counter, prepare, walk_arm, walk_strategy
+from lading.evaluate.session_runs import (
+    RecordedSession,
+    RunCall,
+    make_counter,
+    prepare_session,
+    run_arm,
+    run_strategy,
+)
 from lading.sources import Recording, read
 from tests.evaluate.baselines.cases import arm
 from tests.evaluate.contests import TAIL, grid, session, ticking
@@ -86,23 +93,27 @@ def test_a_word_counts_as_often_as_the_quote_has_it() -> None:
 def test_a_quote_stands_from_seven_tenths_on_and_is_verbatim_word_for_word() -> None:
     quotes = ["one1 two2 three3 four4 five5 six6 seven7 eight8 nine9 ten10"]
     most = "one1 two2 three3 four4 five5 six6 seven7"
-    assert look_for(quotes, read_request(body(quotes[0].replace(" ", "\n "))), weight=EQUAL) == (True, True, 1.0)
-    assert look_for(quotes, read_request(body(most)), weight=EQUAL) == (True, False, 0.7)
-    assert look_for(quotes, read_request(body(most[:-6])), weight=EQUAL) == (False, False, 0.6)
+    assert measure_evidence(quotes, read_request(body(quotes[0].replace(" ", "\n "))), weight=EQUAL) == (
+        True,
+        True,
+        1.0,
+    )
+    assert measure_evidence(quotes, read_request(body(most)), weight=EQUAL) == (True, False, 0.7)
+    assert measure_evidence(quotes, read_request(body(most[:-6])), weight=EQUAL) == (False, False, 0.6)
     both = [quotes[0], "elsewhere entirely"]
-    assert look_for(both, read_request(body(quotes[0])), weight=EQUAL) == (False, False, 0.0)
+    assert measure_evidence(both, read_request(body(quotes[0])), weight=EQUAL) == (False, False, 0.0)
 
 
 def test_figures_are_by_kind_importance_distance_and_session() -> None:
     found = sum_evidence(
         [
-            Scored(1, "s", 3, "order", 3, 100, stands=True, verbatim=True, covered=1.0),
-            Scored(2, "s", 3, "open", 1, 4_000, stands=True, verbatim=False, covered=0.8),
-            Scored(3, "t", 1, "open", 3, 40_000, stands=False, verbatim=False, covered=0.3),
+            ProbeScore(1, "s", 3, "order", 3, 100, stands=True, verbatim=True, covered=1.0),
+            ProbeScore(2, "s", 3, "open", 1, 4_000, stands=True, verbatim=False, covered=0.8),
+            ProbeScore(3, "t", 1, "open", 3, 40_000, stands=False, verbatim=False, covered=0.3),
         ]
     )
     assert found is not None
-    assert found.overall == Shares(3, 2 / 3, 1 / 3, (1.0 + 0.8 + 0.3) / 3)
+    assert found.overall == EvidenceShares(3, 2 / 3, 1 / 3, (1.0 + 0.8 + 0.3) / 3)
     assert {name: share.stands for name, share in found.by["kind"].items()} == {"open": 0.5, "order": 1.0}
     assert {name: share.probes for name, share in found.by["importance"].items()} == {"1": 1, "3": 2}
     assert list(found.by["distance"]) == ["under 4k", "4k-8k", "32k on"]
@@ -146,12 +157,10 @@ def test_a_call_without_a_request_holds_no_evidence() -> None:
         (session(),), grid(find_contestant("basic"), windows=(30,)), advance=lambda _: None, probes=asked
     )
     assert found.evidence is not None
-    assert found.evidence.overall == Shares(1, 0.0, 0.0, 0.0)
+    assert found.evidence.overall == EvidenceShares(1, 0.0, 0.0, 0.0)
 
 
-def scored_by_script(
-    script: Path, probes: Path, folder: Path, steps: dict[str, list[WalkedCall]]
-) -> dict[int, Any]:
+def scored_by_script(script: Path, probes: Path, folder: Path, steps: dict[str, list[RunCall]]) -> dict[int, Any]:
     """What the script says of these requests, by line of the probe file."""
     emitted = folder / "emitted.jsonl"
     with emitted.open("w", encoding="utf-8") as out:
@@ -173,8 +182,8 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
     recordings = [item for file in files for item in read(file) if isinstance(item, Recording)]
     named = {item.session for item in probes}
     weight = weigh_words([[item.quote for item in found.evidence] for found in probes])
-    steps: dict[str, list[WalkedCall]] = {}
-    scored: dict[int, Scored] = {}
+    steps: dict[str, list[RunCall]] = {}
+    scored: dict[int, ProbeScore] = {}
     for recording in recordings:
         if recording.id not in named:
             continue
@@ -182,7 +191,7 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
         steps[walked.name] = requests(walked, name, asked)
         for call, step in enumerate(steps[walked.name]):
             scored |= {
-                item.line: item for item in asked.scored(call, step.body, weight=weight, full=steps[walked.name])
+                item.line: item for item in asked.score(call, step.body, weight=weight, full=steps[walked.name])
             }
     rows = scored_by_script(script, path, tmp_path, steps)
     assert len(rows) == len(scored) == 29
@@ -198,18 +207,18 @@ def test_figures_are_those_of_the_script(shared: Path, tmp_path: Path, wire: str
 def walks(recording: Recording, probes: list[Probe], *, wire: str) -> tuple[RecordedSession, SessionProbes]:
     plan, _ = plan_replay(recording, PlanOptions(wire=wire, counter="cl100k", window_tokens=8_000))
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", recording.id)
-    found = prepare(recording, plan, name=name)
+    found = prepare_session(recording, plan, name=name)
     return found, SessionProbes(found, probes)
 
 
-def requests(walked: RecordedSession, name: str, asked: SessionProbes) -> list[WalkedCall]:
+def requests(walked: RecordedSession, name: str, asked: SessionProbes) -> list[RunCall]:
     if name == "priced":
-        return list(walk_strategy(walked, name, rates=Rates(0.1, 1.25), clock=ticking))
+        return list(run_strategy(walked, name, rates=Rates(0.1, 1.25), clock=ticking))
     count = make_counter(walked)
-    return list(walk_arm(walked, arm(name).show, count=count, clock=ticking, bodies=asked.calls))
+    return list(run_arm(walked, arm(name).show, count=count, clock=ticking, bodies=asked.calls))
 
 
 def test_bodies_of_an_arm_are_kept_where_they_are_asked_for() -> None:
     walked = session()
-    steps = list(walk_arm(walked, TAIL.show, count=make_counter(walked), clock=ticking, bodies={1}))
+    steps = list(run_arm(walked, TAIL.show, count=make_counter(walked), clock=ticking, bodies={1}))
     assert [bool(step.body) for step in steps] == [call == 1 for call in range(len(steps))]

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lading.evaluate.guards import Guards, Kept, is_lossless
-from lading.evaluate.value_recall import Texts
+from lading.evaluate.guards import GuardMeasures, Guards, is_lossless
+from lading.evaluate.value_recall import MessageTexts
 from lading.messages import Message, Text, ToolResult
 from lading.shrink import json_sampling
 from tests.evaluate.sessions import WORDS, asks, gives, said
@@ -31,12 +31,12 @@ def count(message: Message) -> int:
     return sum(map(WORDS.count, (message.text, *results)))
 
 
-def kept(*shown: Message, upto: int = END) -> Kept:
-    return Guards(LOG, count=count, texts=Texts()).kept(shown, upto)
+def kept(*shown: Message, upto: int = END) -> GuardMeasures:
+    return Guards(LOG, count=count, texts=MessageTexts()).measure(shown, upto)
 
 
 def test_a_request_that_shows_everything() -> None:
-    assert kept(*LOG) == Kept(True, True, count_all(*LOG), 0, ())
+    assert kept(*LOG) == GuardMeasures(True, True, count_all(*LOG), 0, ())
 
 
 def count_all(*messages: Message) -> int:
@@ -92,9 +92,9 @@ def test_lines_of_the_same_result_are_no_less_from_the_log() -> None:
 def test_parts_that_stayed_are_from_the_log() -> None:
     both = Message("tool", (ToolResult("x", (Text("long text here"),)), ToolResult("y", (Text("seven"),))))
     log = (*HEAD, asks(("x", "read", "{}"), ("y", "read", "{}")), both)
-    guards = Guards(log, count=count, texts=Texts())
+    guards = Guards(log, count=count, texts=MessageTexts())
     noted = both.with_parts((ToolResult("x", (Text("[gone]"),)), both.parts[1]))
-    assert guards.kept([*log[:3], noted], 4).generated_tokens == 1
+    assert guards.measure([*log[:3], noted], 4).generated_tokens == 1
 
 
 def test_values_that_no_message_before_holds_are_invented() -> None:
@@ -131,16 +131,16 @@ def reshaped(said: str) -> str:
 
 def test_what_decodes_to_what_was_said_counts_as_it_was() -> None:
     log = (*LOG[:3], gives("a", ROWS), *LOG[4:])
-    guards = Guards(log, count=count, texts=Texts())
-    whole, shown = guards.kept(log, END), gives("a", reshaped(ROWS))
-    assert guards.kept((*log[:3], gives("a", reshaped(ROWS)), *log[4:]), END).run_tokens < whole.run_tokens
-    guards.same(shown, log[3])
+    guards = Guards(log, count=count, texts=MessageTexts())
+    whole, shown = guards.measure(log, END), gives("a", reshaped(ROWS))
+    assert guards.measure((*log[:3], gives("a", reshaped(ROWS)), *log[4:]), END).run_tokens < whole.run_tokens
+    guards.add_reshaped(shown, log[3])
     older = "[Reshaped as json.rows, nothing left out. As it was: artifact://t/s/log/3]\n"
     assert is_lossless(gives("a", reshaped(ROWS).replace(IN_ROWS, older)), log[3])
-    guards.same(log[4], log[3])
-    assert guards.kept((*log[:3], shown, *log[4:]), END) == whole
-    assert guards.kept((*log[:3], shown, log[4]), 5).newest_whole is True
-    assert guards.kept((*log[:4], log[4]), 5).newest_whole is True
+    guards.add_reshaped(log[4], log[3])
+    assert guards.measure((*log[:3], shown, *log[4:]), END) == whole
+    assert guards.measure((*log[:3], shown, log[4]), 5).newest_whole is True
+    assert guards.measure((*log[:4], log[4]), 5).newest_whole is True
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_what_decodes_to_what_was_said_counts_as_it_was() -> None:
 )
 def test_what_does_not_decode_to_what_was_said_is_not_whole(text: str) -> None:
     log = (*LOG[:3], gives("a", ROWS), *LOG[4:])
-    guards, shown = Guards(log, count=count, texts=Texts()), gives("a", text)
-    guards.same(shown, log[3])
-    assert guards.kept((*log[:3], shown, log[4]), 5).newest_whole is False
+    guards, shown = Guards(log, count=count, texts=MessageTexts()), gives("a", text)
+    guards.add_reshaped(shown, log[3])
+    assert guards.measure((*log[:3], shown, log[4]), 5).newest_whole is False
 
 
 def test_lines_of_clipped_arguments_are_from_the_log() -> None:
@@ -168,10 +168,10 @@ def test_lines_of_clipped_arguments_are_from_the_log() -> None:
     note = "[9 characters left out here after the call. Original: artifact://t/s/log/2]"
     cut = asks(("a", "write", json.dumps({"path": "a.py", "content": f"one\n{note}\nfour"})))
     other = asks(("a", "write", json.dumps({"path": "b.py", "content": "five"})))
-    guards = Guards((*HEAD, whole), count=counted, texts=Texts())
-    assert guards.kept((*HEAD, asks(("a", "write", whole.calls[0].arguments))), 3).generated_tokens == 0
-    assert guards.kept((*HEAD, cut), 3).generated_tokens == len(note)
-    assert guards.kept((*HEAD, other), 3).generated_tokens == len("b.py\nfive")
+    guards = Guards((*HEAD, whole), count=counted, texts=MessageTexts())
+    assert guards.measure((*HEAD, asks(("a", "write", whole.calls[0].arguments))), 3).generated_tokens == 0
+    assert guards.measure((*HEAD, cut), 3).generated_tokens == len(note)
+    assert guards.measure((*HEAD, other), 3).generated_tokens == len("b.py\nfive")
 
 
 def counted(message: Message) -> int:

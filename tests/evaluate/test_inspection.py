@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from lading.errors import UnknownName
-from lading.evaluate.inspection import Inspection, add_up, inspect_recording, summarise
-from lading.evaluate.layers import Mass
+from lading.evaluate.inspection import Inspection, add_up, inspect_recording, summarize
+from lading.evaluate.layers import TokenTotal
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import replay
+from lading.evaluate.replay import replay
 from lading.events import UnknownModel
 from lading.messages import Message, Text, user_text
-from lading.sources import Recording, Usage, open_tool, read
+from lading.sources import RecordedUsage, Recording, open_tool, read
 from lading.tokens.meter import MESSAGE_TOKENS, RESULT_TOKENS
 from tests.evaluate.sessions import WORDS_COUNTER, asks, gives, recorded, said
 
@@ -25,7 +25,7 @@ SESSION = recorded(
     gives("1", "seven words stand in this one result"),
     said("assistant", "it is read"),
     said("user", "thanks"),
-    usage=(Usage(2, input_tokens=10), Usage(4, input_tokens=20)),
+    usage=(RecordedUsage(2, input_tokens=10), RecordedUsage(4, input_tokens=20)),
 )
 
 
@@ -46,12 +46,12 @@ def test_a_message_of_results_alone_is_no_turn() -> None:
 def test_layers_say_what_is_there_and_what_is_sent() -> None:
     found = inspect_recording(SESSION, BY_WORDS).found
     layers = dict(found.layers)
-    assert layers["system"] == Mass(1, 2, 4)
-    assert layers["user_text"] == Mass(2, 4, 6)
-    assert layers["assistant_text"] == Mass(1, 3, 0)
-    assert layers["tool_calls"] == Mass(1, 2, 2)
-    assert layers["tool_results"] == Mass(1, 7 + RESULT_TOKENS, 7 + RESULT_TOKENS)
-    assert layers["framing"] == Mass(6, 6 * MESSAGE_TOKENS, (2 + 4) * MESSAGE_TOKENS)
+    assert layers["system"] == TokenTotal(1, 2, 4)
+    assert layers["user_text"] == TokenTotal(2, 4, 6)
+    assert layers["assistant_text"] == TokenTotal(1, 3, 0)
+    assert layers["tool_calls"] == TokenTotal(1, 2, 2)
+    assert layers["tool_results"] == TokenTotal(1, 7 + RESULT_TOKENS, 7 + RESULT_TOKENS)
+    assert layers["framing"] == TokenTotal(6, 6 * MESSAGE_TOKENS, (2 + 4) * MESSAGE_TOKENS)
     assert layers["tools"].items == 1
     assert layers["tools"].sent_tokens == 2 * layers["tools"].tokens > 0
     assert found.tokens == sum(mass.tokens for mass in layers.values())
@@ -119,7 +119,7 @@ def test_the_check_is_made_when_asked_for() -> None:
 
 def test_a_session_of_named_agents_without_a_user() -> None:
     talk = recorded(*(user_text(f"Expert_{number}: hello") for number in range(3)), model="various")
-    summary = summarise(inspect_recording(talk, BY_WORDS, check=True).found, top=5)
+    summary = summarize(inspect_recording(talk, BY_WORDS, check=True).found, top=5)
     assert (summary["counts"].messages, summary["counts"].model_calls) == (3, 0)
     assert summary["append_only"].calls == summary["append_only"].peak_tokens == 0
     assert summary["tools"]["largest_results"] == ()
@@ -142,7 +142,7 @@ def test_inspections_add_up() -> None:
 
 def test_a_summary_is_cut_to_the_largest() -> None:
     results = [gives(str(number), "word " * number) for number in range(1, 6)]
-    summary = summarise(inspect_recording(recorded(*results), BY_WORDS).found, top=2)
+    summary = summarize(inspect_recording(recorded(*results), BY_WORDS).found, top=2)
     assert [result.place.message_index for result in summary["tools"]["largest_results"]] == [4, 3]
     assert len(summary["tools"]["orphans"]) == 5
     assert [row.name for row in summary["tools"]["by_tool"]] == ["(no call)"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.evaluate.layers import LAYERS, weigh
+from lading.evaluate.layers import LAYERS, count_layers
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from lading.tokens.meter import MESSAGE_TOKENS, RESULT_TOKENS, Meter
 from tests.evaluate.sessions import WORDS, said
@@ -13,7 +13,7 @@ ONE_TO_ONE = Meter(WORDS)
 
 def layers_of(message: Message) -> dict[str, int]:
     totals: dict[str, int] = {}
-    for layer, tokens in weigh(message, ONE_TO_ONE).layers:
+    for layer, tokens in count_layers(message, ONE_TO_ONE).layers:
         totals[layer] = totals.get(layer, 0) + tokens
     return totals
 
@@ -43,17 +43,19 @@ def test_pictures_inside_a_result_are_not_counted_as_its_text() -> None:
     alone = layers_of(Message("user", (picture,)))["images"]
     inside = layers_of(Message("tool", (ToolResult("1", (text, picture)),)))
     assert inside == {"tool_results": 2 + RESULT_TOKENS, "images": alone}
-    assert weigh(Message("tool", (ToolResult("1", (text, picture)),)), ONE_TO_ONE).parts == (sum(inside.values()),)
+    assert count_layers(Message("tool", (ToolResult("1", (text, picture)),)), ONE_TO_ONE).parts == (
+        sum(inside.values()),
+    )
 
 
 def test_framing_holds_the_name() -> None:
-    weight = weigh(Message("user", (Text("hello"),), name="Ann Lee"), ONE_TO_ONE)
+    weight = count_layers(Message("user", (Text("hello"),), name="Ann Lee"), ONE_TO_ONE)
     assert weight.framing == MESSAGE_TOKENS + 2
     assert weight.tokens == weight.framing + 1
 
 
 def test_a_message_without_parts_is_framing_alone() -> None:
-    weight = weigh(Message("user"), ONE_TO_ONE)
+    weight = count_layers(Message("user"), ONE_TO_ONE)
     assert (weight.tokens, weight.parts, weight.layers) == (MESSAGE_TOKENS, (), ())
 
 
@@ -78,7 +80,7 @@ def test_parts_and_framing_add_up_to_what_the_meter_counts(
 ) -> None:
     message = Message(role, tuple(parts))
     meter = Meter(WORDS, multiplier)
-    weight = weigh(message, meter)
+    weight = count_layers(message, meter)
     assert weight.tokens == meter.count_message(message)
     assert weight.tokens == sum(weight.parts) + weight.framing
     assert sum(tokens for _, tokens in weight.layers) == sum(weight.parts)

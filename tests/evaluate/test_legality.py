@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lading.evaluate.legality import Legality, check_requests
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import find_calls
+from lading.evaluate.replay import find_calls
 from lading.messages import Message, Opaque
 from lading.sources import Recording, open_tool
 from tests.evaluate.sessions import asks, gives, recorded, said

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.cli.replay import emit_line
+from lading.cli.replay import encode_line
 from lading.effects import Summarizer, Summary, SummaryRequest
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
+from lading.evaluate.replay import ReplayedCall, ReplayPlan, replay
 from lading.evaluate.tally import Tally, tally
 from tests.evaluate.sessions import recorded
 from tests.histories import tool_loop
@@ -38,7 +38,7 @@ def test_they_are_told_and_charged() -> None:
     billed = sum(call.billed.cost(rates) for call in calls)
     full = sum(call.append_only.cost(rates) for call in calls)
     assert figures.cost_ratio == pytest.approx((billed + figures.own.cost) / full)
-    extra = [jsonbytes.load(emit_line(call, plan))["extra_input_tokens"] for call in calls]
+    extra = [jsonbytes.load(encode_line(call, plan))["extra_input_tokens"] for call in calls]
     assert (sum(extra), set(extra)) == (700 * times, {0, 700})
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lading.evaluate.quoting import Quotes
-from lading.evaluate.value_recall import Places, Texts
+from lading.evaluate.quoting import QuoteFinder
+from lading.evaluate.value_recall import MessageTexts, ValueIndex
 from lading.messages import Message
 from tests.evaluate.sessions import asks, gives, said
 from tests.growth import assert_linear
@@ -19,7 +19,7 @@ LOG = (
 
 
 def unquoted(text: str, log: tuple[Message, ...] = LOG) -> str:
-    return Quotes(Places(log, texts=Texts())).unquoted(text)
+    return QuoteFinder(ValueIndex(log, texts=MessageTexts())).remove_quotes(text)
 
 
 @pytest.mark.parametrize(

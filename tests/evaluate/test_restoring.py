@@ -10,7 +10,7 @@ from lading.audit.restore import SCHEMA
 from lading.economics import Usage
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.prices import Price
-from lading.evaluate.recorded import ReplayedCall, RestoreOffer, replay
+from lading.evaluate.replay import ReplayedCall, RestoreOffer, replay
 from lading.evaluate.tally import tally
 from lading.messages import Message, Tool
 from lading.request.tools import LADDER, reduce_tools, tools_from
@@ -90,11 +90,11 @@ def test_what_it_takes_is_what_a_request_without_it_lacks(detail: str) -> None:
     plan, _ = plan_replay(session(TOOLS), PlanOptions(counter="estimate"))
     meter = plan.settings.meter
     offer = RestoreOffer(meter, is_offered=True)
-    together = offer.beside(TOOLS)
-    part = offer.part(Usage(read_tokens=1, written_tokens=9), detail=detail)  # type: ignore[arg-type]
+    together = offer.add_to(TOOLS)
+    part = offer.bill_schema(Usage(read_tokens=1, written_tokens=9), detail=detail)  # type: ignore[arg-type]
     sizes = [meter.count_tools(reduce_tools(tools, detail)) for tools in (together, TOOLS)]  # type: ignore[arg-type]
     assert part.tokens == sizes[0] - sizes[1] > 0
-    assert offer.part(Usage(fresh_tokens=9), detail="full").fresh_tokens > 0
+    assert offer.bill_schema(Usage(fresh_tokens=9), detail="full").fresh_tokens > 0
 
 
 def test_the_tally_says_what_it_costs() -> None:

@@ -17,8 +17,8 @@ from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA
 from lading.clients import wrap
 from lading.economics import Usage
+from lading.evaluate.monitoring import Costs, SessionMonitor
 from lading.evaluate.prices import find_price
-from lading.evaluate.watching import Costs, SessionWatch
 from lading.models.catalog import find_card
 from lading.report.data import SessionData
 from lading.report.stored import read_session
@@ -37,8 +37,8 @@ def usd(usages: list[Usage]) -> float:
 
 
 def watched(store: MemoryStore, session: str) -> Costs:
-    watch = SessionWatch(store, tenant="default", session=session)
-    assert watch.look()
+    watch = SessionMonitor(store, tenant="default", session=session)
+    assert watch.update()
     return watch.seen.costs
 
 

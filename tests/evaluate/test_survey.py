@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from lading.evaluate.plan import PlanOptions
-from lading.evaluate.survey import PlaceSummary, Surveyed, summarise_place, survey
-from lading.sources.places import Place, find_places
+from lading.evaluate.survey import LogSurvey, PlaceSummary, summarize_place, survey
+from lading.sources.log_locations import ToolLogs, find_logs
 from tests.sources import test_claude_code, test_codex
 from tests.sources.written import write
 
 OPTIONS = PlanOptions(counter="estimate")
 
 
-def place_of(home: Path, tool: str) -> Place:
-    return next(place for place in find_places(home, {}) if place.tool == tool)
+def place_of(home: Path, tool: str) -> ToolLogs:
+    return next(place for place in find_logs(home, {}) if place.tool == tool)
 
 
-def surveyed(home: Path, tool: str) -> tuple[list[Surveyed], PlaceSummary]:
+def surveyed(home: Path, tool: str) -> tuple[list[LogSurvey], PlaceSummary]:
     place = place_of(home, tool)
     found = list(survey(place, OPTIONS))
-    return found, summarise_place(place, found)
+    return found, summarize_place(place, found)
 
 
 @pytest.fixture

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from lading.evaluate.layers import Mass, weigh
+from lading.evaluate.layers import TokenTotal, count_layers
 from lading.evaluate.tooluse import (
     LEAST_REPEAT_TOKENS,
     NO_CALL,
     Location,
     ToolUse,
+    cut_first_words,
     find_largest,
     find_repeats,
     find_tool_use,
-    first_words,
     group_by_content,
     group_by_tool,
 )
@@ -22,7 +22,7 @@ LONG = "word " * LEAST_REPEAT_TOKENS
 
 
 def use_of(recording: Recording, *, carried: int = 0) -> ToolUse:
-    weights = [weigh(message, Meter(WORDS)) for message in recording.messages]
+    weights = [count_layers(message, Meter(WORDS)) for message in recording.messages]
     return find_tool_use(recording, weights, carried=[carried] * len(weights))
 
 
@@ -84,10 +84,10 @@ def test_what_is_read_again() -> None:
     )
     tokens = LEAST_REPEAT_TOKENS + RESULT_TOKENS
     found = find_repeats(use)
-    assert found.same_content == Mass(2, 2 * tokens, 4 * tokens)
+    assert found.same_content == TokenTotal(2, 2 * tokens, 4 * tokens)
     short = 1 + RESULT_TOKENS
-    assert found.same_call == Mass(2, tokens + short, 2 * (tokens + short))
-    assert found.either == Mass(3, 2 * tokens + short, 2 * (2 * tokens + short))
+    assert found.same_call == TokenTotal(2, tokens + short, 2 * (tokens + short))
+    assert found.either == TokenTotal(3, 2 * tokens + short, 2 * (2 * tokens + short))
 
 
 def test_rows_by_tool_count_arguments_too() -> None:
@@ -104,9 +104,9 @@ def test_rows_by_tool_count_arguments_too() -> None:
     )
     read, write, noop = group_by_tool(use)
     assert [row.name for row in (read, write, noop)] == ["read", "write", "noop"]
-    assert (read.calls, read.results) == (Mass(2, 4, 0), Mass(2, 4 + 2 * RESULT_TOKENS, 0))
+    assert (read.calls, read.results) == (TokenTotal(2, 4, 0), TokenTotal(2, 4 + 2 * RESULT_TOKENS, 0))
     assert (read.errors, read.largest_tokens, read.mean_tokens) == (1, 3 + RESULT_TOKENS, 2 + RESULT_TOKENS)
-    assert (noop.results, noop.largest_tokens, noop.mean_tokens) == (Mass(), 0, 0.0)
+    assert (noop.results, noop.largest_tokens, noop.mean_tokens) == (TokenTotal(), 0, 0.0)
     assert sum(row.share for row in (read, write, noop)) == 1.0
 
 
@@ -121,7 +121,7 @@ def test_rows_by_content_count_results_alone() -> None:
     )
     rows = group_by_content(use)
     assert [row.name for row in rows] == ["image", "json", "text"]
-    assert all(row.calls == Mass() for row in rows)
+    assert all(row.calls == TokenTotal() for row in rows)
     assert group_by_content(ToolUse()) == group_by_tool(ToolUse()) == ()
 
 
@@ -143,5 +143,5 @@ def test_tool_uses_add_up() -> None:
 
 
 def test_first_words_are_safe_to_print() -> None:
-    assert first_words("a\n\n  b\t\x1b[31mc\ud83d") == "a b \ufffd[31mc\ufffd"
-    assert len(first_words("word " * 500)) == 80
+    assert cut_first_words("a\n\n  b\t\x1b[31mc\ud83d") == "a b \ufffd[31mc\ufffd"
+    assert len(cut_first_words("word " * 500)) == 80

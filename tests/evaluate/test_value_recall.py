@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 
 from lading.evaluate.value_recall import (
-    Places,
+    MessageTexts,
     RecalledValues,
-    Texts,
     Value,
+    ValueIndex,
     find_values,
     follow_addresses,
-    look_for,
+    measure_recall,
 )
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from tests.evaluate.sessions import asks, said
@@ -28,7 +28,7 @@ def uses(**arguments: Any) -> Message:
 
 
 def values(*before: Message, reply: Message) -> tuple[Value, ...]:
-    (found,) = find_values((*before, reply), [len(before)], texts=Texts())
+    (found,) = find_values((*before, reply), [len(before)], texts=MessageTexts())
     return found
 
 
@@ -38,7 +38,7 @@ def texts_of(*before: Message, reply: Message) -> list[str]:
 
 def found(value: Value, *shown: str) -> tuple[int, int]:
     """Whether it is present and bound where these messages are shown."""
-    counts = look_for([value], [said("user", text) for text in shown], texts=Texts())
+    counts = measure_recall([value], [said("user", text) for text in shown], texts=MessageTexts())
     return counts.present, counts.bound
 
 
@@ -159,19 +159,21 @@ def test_all_messages_that_hold_a_value_are_its_source() -> None:
 def test_what_comes_after_a_call_is_no_source() -> None:
     reply = uses(it="A-417")
     session = (said("user", "order A-417"), reply, said("user", "parcel A-417"), reply)
-    words = [value.source.words for (value,) in find_values(session, [1, 3], texts=Texts())]
+    words = [value.source.words for (value,) in find_values(session, [1, 3], texts=MessageTexts())]
     assert words[0] == {"order"}
     assert words[1] >= {"order", "parcel"}
 
 
 def test_positions_may_be_asked_for_in_any_order() -> None:
-    places = Places([said("user", f"{word} A-417") for word in ("order", "parcel", "client")], texts=Texts())
+    places = ValueIndex(
+        [said("user", f"{word} A-417") for word in ("order", "parcel", "client")], texts=MessageTexts()
+    )
     for before in (3, 1, 2):
-        seen = places.seen("A-417", before=before)
+        seen = places.find_before("A-417", before=before)
         assert seen is not None
         assert (seen.last, len(seen.source.words)) == (before - 1, before)
-    assert places.seen("A-417", before=0) is None
-    assert (places.first("A-417"), places.first("A-418")) == (0, None)
+    assert places.find_before("A-417", before=0) is None
+    assert (places.find_first("A-417"), places.find_first("A-418")) == (0, None)
 
 
 def test_the_header_of_its_column_binds_a_value() -> None:
@@ -210,13 +212,13 @@ def test_far_values_and_steps_are_counted_apart() -> None:
     start = (GO, said("assistant", "ok"), said("user", "order A-417, parcel B-418"), *[said("user", "-")] * 5)
     near = said("user", "client C-419")
     wanted = values(*start, near, reply=uses(it=["A-417", "B-418", "C-419"]))
-    texts = Texts()
-    counts = look_for(wanted, [said("user", "order A-417 B-418"), near], texts=texts)
+    texts = MessageTexts()
+    counts = measure_recall(wanted, [said("user", "order A-417 B-418"), near], texts=texts)
     assert counts == RecalledValues(3, 3, 3, 3, 2, 2, 2, 2, far_steps=1, far_bound_steps=1)
-    counts = look_for(wanted, [said("user", "order A-417")], texts=texts)
+    counts = measure_recall(wanted, [said("user", "order A-417")], texts=texts)
     assert counts == RecalledValues(3, 1, 1, 1, 2, 1, 1, 1, far_steps=1, far_bound_steps=0)
-    assert look_for(wanted[2:], [near], texts=texts) == RecalledValues(1, 1, 1, 1)
-    assert look_for([], [], texts=texts) == RecalledValues()
+    assert measure_recall(wanted[2:], [near], texts=texts) == RecalledValues(1, 1, 1, 1)
+    assert measure_recall([], [], texts=texts) == RecalledValues()
 
 
 def test_found_adds_up() -> None:
@@ -231,11 +233,11 @@ def test_a_value_behind_an_address_is_available() -> None:
         "user",
         "gone: artifact://t/s/log/1-2, artifact://log/2 and artifact://log/4.0, artifact://log/9, artifact://t/other/log/5",
     )
-    texts = Texts()
+    texts = MessageTexts()
     reachable = follow_addresses([gone, GO], log, texts=texts, place=PLACE)
     assert reachable == [log[1], log[2], log[4]]
     wanted = values(*log, reply=uses(it=[f"AB-{number}" for number in range(6)]))
-    counts = [look_for([value], [gone], texts=texts, reachable=reachable) for value in wanted]
+    counts = [measure_recall([value], [gone], texts=texts, reachable=reachable) for value in wanted]
     assert [(count.present, count.available) for count in counts] == [
         (0, number in (1, 2, 4)) for number in range(6)
     ]
@@ -244,9 +246,9 @@ def test_a_value_behind_an_address_is_available() -> None:
 @given(histories())
 def test_all_values_are_bound_where_everything_is_shown(history: list[Message]) -> None:
     calls = [at for at, message in enumerate(history) if message.role == "assistant"]
-    texts = Texts()
+    texts = MessageTexts()
     for call, wanted in zip(calls, find_values(history, calls, texts=texts), strict=True):
-        counts = look_for(wanted, history[:call], texts=texts)
+        counts = measure_recall(wanted, history[:call], texts=texts)
         assert counts.values == counts.bound == counts.present
         assert counts.far_values == counts.far_bound <= counts.values
-        assert look_for(wanted, [], texts=texts).present == 0
+        assert measure_recall(wanted, [], texts=texts).present == 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise
@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.compaction import DEFAULT
-from lading.errors import StoreError
+from lading.errors import LadingError, StoreError
 from lading.events import (
     CompactionApplied,
     Event,
@@ -25,9 +26,10 @@ from lading.events import (
     UsageMissing,
 )
 from lading.exchange.conversations import Conversations
-from lading.exchange.exchange import Chunk, Deliver, Effect, Exchange, Read, Response, Send, exchange
-from lading.exchange.wrapping import Wrapping
+from lading.exchange.exchange import Chunk, Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
+from lading.exchange.wrapping import WrapOptions
 from lading.session.options import SessionOptions
+from lading.stores.leases import Lease
 from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
@@ -40,18 +42,36 @@ class Cut(Exception):
     """The connection broke."""
 
 
+class Store(MemoryStore):
+    """A store that can fail: no session can be held, or no request is stored."""
+
+    fails = ""
+
+    def lease(self, *given: Any, **named: Any) -> Lease:
+        """Hold a session."""
+        if self.fails == "lease":
+            raise StoreError("no")
+        return super().lease(*given, **named)
+
+    def append(self, *given: Any, **named: Any) -> None:
+        """Store a request."""
+        if self.fails == "append" and named.get("manifest"):
+            raise RuntimeError("no")
+        super().append(*given, **named)
+
+
 class Side:
     """Conversations, and what they report."""
 
-    def __init__(self, *, fail_open: bool = True) -> None:
+    def __init__(self, *, fail_open: bool = True, store: Store | None = None) -> None:
         self.events: list[Event] = []
-        self.store = MemoryStore()
-        wrapping = Wrapping(None, DEFAULT, None, SessionOptions(), fail_open)
+        self.store = store or Store()
+        wrapping = WrapOptions(None, DEFAULT, None, SessionOptions(), fail_open)
         self.conversations = Conversations(self.store, wrapping, clock=lambda: 0.0, on_event=self.events.append)
 
-    def begin(self, messages: Sequence[dict[str, Any]] = ()) -> Exchange:
-        body = request_body(stream=False, messages=messages)
-        return exchange(self.conversations, body, wire=find_wire("openai_chat"), name="work")
+    def begin(self, messages: Sequence[dict[str, Any]] = (), *, name: str = "work", **fields: Any) -> ExchangeSteps:
+        body = jsonbytes.dump(jsonbytes.load(request_body(stream=False, messages=messages)) | fields)
+        return exchange(self.conversations, body, wire=find_wire("openai_chat"), name=name)
 
     @property
     def log(self) -> list[str]:
@@ -67,7 +87,7 @@ class Side:
         return not any(one.busy for one in self.conversations._open.values())
 
 
-def effects_of(steps: Exchange, answers: Sequence[Answer]) -> Iterator[Effect]:
+def effects_of(steps: ExchangeSteps, answers: Sequence[Answer]) -> Iterator[Effect]:
     """Perform the effects with these answers; yields each effect before it is performed."""
     coming, pieces, answer = iter(answers), iter(tuple[bytes]()), Answer(0, ())
     effect = next(steps, None)
@@ -88,7 +108,7 @@ def effects_of(steps: Exchange, answers: Sequence[Answer]) -> Iterator[Effect]:
     assert next(coming, None) is None
 
 
-def play(steps: Exchange, answers: Sequence[Answer]) -> list[Effect]:
+def play(steps: ExchangeSteps, answers: Sequence[Answer]) -> list[Effect]:
     """The effects of an exchange that is given these answers."""
     return list(effects_of(steps, answers))
 
@@ -122,13 +142,17 @@ def test_a_stream_is_delivered_piece_by_piece(size: int) -> None:
     assert (side.log, side.lost, side.is_free()) == (["user", "assistant"], 0, True)
 
 
-def test_a_request_that_is_too_long_is_sent_smaller_once() -> None:
-    side = Side()
-    effects = play(side.begin(long_history()), [refused(), whole("plum")])
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_request_that_is_too_long_is_sent_smaller_once(status: int) -> None:
+    side, too_long = Side(), refused(status)
+    effects = play(side.begin(long_history()), [too_long, whole("plum")])
     assert kinds(effects) == "SRSRD"
     first, second = sent(effects)
     assert len(second) < 0.7 * len(first)
     assert delivered(effects) == whole("plum").content
+    # The provider named its window: another conversation keeps to it from the start.
+    (learned,) = sent(play(side.begin(long_history(), name="other"), [whole("plum")]))
+    assert len(learned) <= len(second)
     effects = play(Side().begin(long_history()), [refused(), refused()])
     assert (kinds(effects), delivered(effects)) == ("SRSRD", refused().content)
 
@@ -210,15 +234,17 @@ WHOLE = [refused(), whole(calls=[RESTORE]), whole("plum")]
 STREAMED = [refused(), streamed("Wait. ", calls=[RESTORE]), streamed("plum")]
 
 
-def thrown(steps: Exchange) -> None:
+def thrown(steps: ExchangeSteps) -> None:
     with suppress(Cut):
         steps.throw(Cut())
 
 
-@pytest.mark.parametrize("end", [Exchange.close, thrown, lambda _: None], ids=["closed", "thrown", "forgotten"])
+@pytest.mark.parametrize(
+    "end", [ExchangeSteps.close, thrown, lambda _: None], ids=["closed", "thrown", "forgotten"]
+)
 @pytest.mark.parametrize("answers", [WHOLE, STREAMED], ids=["whole", "streamed"])
 def test_a_call_that_ends_at_any_effect_frees_its_conversation(
-    answers: Sequence[Answer], end: Callable[[Exchange], object]
+    answers: Sequence[Answer], end: Callable[[ExchangeSteps], object]
 ) -> None:
     effects = play(Side().begin(long_history()), answers)
     for at, expected in enumerate(effects):
@@ -229,10 +255,75 @@ def test_a_call_that_ends_at_any_effect_frees_its_conversation(
         assert not side.is_free()
         end(steps)
         del steps, passing
-        gc.collect()
         assert side.is_free()
         # A stream of which something is missing is reported once, a whole answer that was left is not.
         assert side.lost <= any(isinstance(effect, Chunk) for effect in effects[: at + 1])
+
+
+HELLO = {"role": "user", "content": "the secret is plum"}
+REPLIED = [HELLO, {"role": "assistant", "content": "plum"}, {"role": "user", "content": "again"}]
+
+
+def unheld(side: Side) -> ExchangeSteps:
+    """A call that cannot hold its session."""
+    play(side.begin(), [whole("plum")])
+    side.store.fails = "lease"
+    return side.begin(REPLIED)
+
+
+def unpackable(side: Side) -> ExchangeSteps:
+    """A call whose newest message no window holds."""
+    return side.begin([HELLO | {"content": "word " * 200_000}])
+
+
+def unreadable(side: Side) -> ExchangeSteps:
+    """A call whose tools cannot be read."""
+    return side.begin(tools=[1])
+
+
+def cut(steps: ExchangeSteps) -> None:
+    """Break the connection at the first effect."""
+    next(steps)
+    steps.throw(Cut())
+
+
+@pytest.mark.parametrize("begun", [Side.begin, unreadable, unheld, unpackable])
+def test_an_error_that_is_kept_keeps_no_conversation(begun: Callable[[Side], ExchangeSteps]) -> None:
+    """Whoever logs or stores an error refers by its traceback to the call that failed."""
+    side = Side(fail_open=False)
+    steps = begun(side)
+    with pytest.raises((Cut, LadingError)) as caught:
+        cut(steps)
+    assert caught.value.__traceback__
+    assert side.is_free()
+
+
+def test_a_call_that_is_over_lets_other_processes_go_on_with_the_conversation() -> None:
+    side = Side()
+    other = Side(store=side.store)
+    play(side.begin(), [whole("plum")])
+    play(other.begin(REPLIED), [whole("plum")])
+    assert [session.name for session in other.conversations.sessions] == ["work"]
+    assert other.log == ["user", "assistant", "user", "assistant"]
+
+
+def test_a_history_that_goes_beyond_a_stream_ends_the_call_that_reads_it() -> None:
+    side, answer = Side(), streamed("pl", "um")
+    left = effects_of(side.begin(), [answer])
+    for _ in islice(left, 2 * len(answer.pieces) - 1):
+        pass
+    play(side.begin(REPLIED), [whole("plum")])
+    assert [session.name for session in side.conversations.sessions] == ["work"]
+    assert (side.log, side.lost) == (["user", "assistant", "user", "assistant"], 0)
+
+
+def test_a_session_that_an_unknown_error_left_half_changed_is_opened_anew() -> None:
+    side = Side()
+    passing = effects_of(side.begin(), [whole(calls=[RESTORE])])
+    next(passing)
+    side.store.fails = "append"
+    deque(passing, maxlen=0)
+    assert (side.lost, side.conversations.sessions) == (1, ())
 
 
 def test_a_stream_that_is_left_once_its_reply_was_whole_is_recorded() -> None:

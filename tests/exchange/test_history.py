@@ -1,54 +1,36 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import jsonbytes
-from lading.exchange.history import GivenMessages, History, read_body
+from lading.exchange.bodies import read_body
+from lading.exchange.history import RequestHistory
 from lading.wire import find_wire
+
+WIRE = find_wire("anthropic")
 
 SAID = [
     {"role": "user", "content": "Find the key."},
     {"role": "assistant", "content": "I look."},
     {"role": "user", "content": "Go on."},
 ]
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters()),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
 
 
 def bodied(messages: list[Any]) -> bytes:
     return jsonbytes.dump({"model": "claude-sonnet-5", "messages": messages})
 
 
-def history(messages: list[Any]) -> History:
-    return History(read_body(bodied(messages)), find_wire("anthropic"))
-
-
-@given(VALUES | st.fixed_dictionaries({"messages": VALUES | st.lists(VALUES)}, optional={"model": VALUES}))
-def test_a_body_is_read_as_its_json_is(value: Any) -> None:
-    data = json.dumps(value).encode()
-    body, whole = read_body(data), jsonbytes.load(data)
-    if isinstance(body, dict) and isinstance(body.get("messages"), GivenMessages):
-        body |= {"messages": list(body["messages"])}
-    assert body == whole
-
-
-def test_messages_with_numbers_and_characters_that_json_has_not_are_read_too() -> None:
-    body = read_body(b'{"messages": [{"content": "\\ud83d"}, {"at": NaN}]}')
-    assert body["messages"][0] == {"content": "\ud83d"}
-    assert str(body["messages"][1]) == "{'at': nan}"
+def history(messages: list[Any]) -> RequestHistory:
+    return RequestHistory(read_body(bodied(messages), WIRE.layout), WIRE)
 
 
 def test_messages_that_are_known_are_not_decoded() -> None:
     # The first messages name the conversation; what is in the third is no JSON, and nobody asks for it.
     data = bodied([*SAID[:2], {"role": "user", "content": "?"}, SAID[1], SAID[2]])
-    told = History(read_body(data), find_wire("anthropic"))
+    told = RequestHistory(read_body(data, WIRE.layout), WIRE)
     told._given.raws[2] = b"no JSON"
     assert [message.text for message, _ in told.read(3)] == ["I look.", "Go on."]
 
@@ -57,10 +39,12 @@ def test_messages_that_are_known_are_not_decoded() -> None:
 def test_an_opening_that_is_known_is_the_one_that_is_decoded(roles: list[str], data: st.DataObject) -> None:
     wire = find_wire("openai_chat")
     messages = [{"role": role, "content": f"{at}"} for at, role in enumerate(roles)]
-    earlier = History(read_body(bodied(messages[: data.draw(st.integers(1, len(messages)))])), wire)
+    earlier = RequestHistory(
+        read_body(bodied(messages[: data.draw(st.integers(1, len(messages)))]), wire.layout), wire
+    )
     messages[data.draw(st.integers(0, len(messages) - 1))]["content"] = data.draw(st.sampled_from("0123456"))
-    plain = History(read_body(bodied(messages)), wire)
-    found = History(read_body(bodied(messages)), wire, openings=[earlier.opening])
+    plain = RequestHistory(read_body(bodied(messages), wire.layout), wire)
+    found = RequestHistory(read_body(bodied(messages), wire.layout), wire, openings=[earlier.opening])
     assert found.opening == plain.opening
     for position in range(len(plain.opening.leading), len(plain) + 1):
         assert found.read(position) == plain.read(position)
@@ -72,7 +56,7 @@ def test_another_model_or_system_text_is_another_opening() -> None:
     assert first.digests
     for other in ({"model": "claude-opus-4-5"}, {"system": "Be brief."}):
         body = {"model": "claude-sonnet-5", "messages": SAID} | other
-        found = History(read_body(jsonbytes.dump(body)), find_wire("anthropic"), openings=[first])
+        found = RequestHistory(read_body(jsonbytes.dump(body), WIRE.layout), WIRE, openings=[first])
         assert found.opening is not first
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from lading.history.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Needs, Sanitizer
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.examples import share_of_examples
+from tests.growth import assert_linear
 from tests.histories import answered, called, histories, said
 
 
@@ -15,7 +16,7 @@ def shown(history: list[Message], needs: Needs | None = None) -> tuple[list[Mess
     """The history as the sanitizer shows it, closed for a request, and the rules that were applied."""
     sanitizer = Sanitizer(needs)
     admitted = [sanitizer.admit(message) for message in history]
-    admitted.append(sanitizer.closing())
+    admitted.append(sanitizer.find_closing())
     messages = [message for item in admitted for message in item.messages]
     return messages, [repair.rule for item in admitted for repair in item.repairs]
 
@@ -50,7 +51,7 @@ def test_one_of_two_parallel_calls_without_a_result() -> None:
 def test_a_late_result_is_shown_as_text_and_the_earlier_request_stays() -> None:
     sanitizer = Sanitizer()
     first = [message for raw in [user_text("hi"), called("a")] for message in sanitizer.admit(raw).messages]
-    closing = sanitizer.closing()
+    closing = sanitizer.find_closing()
     sanitizer.close(closing)
     first += closing.messages
     late = sanitizer.admit(answered("a", "the real result"))
@@ -88,7 +89,7 @@ def test_an_orphan_that_waits_for_a_result_which_never_comes_is_shown() -> None:
 def test_closing_changes_nothing_until_it_is_closed() -> None:
     sanitizer = Sanitizer()
     sanitizer.admit(called("a"))
-    assert [repair.rule for repair in sanitizer.closing().repairs] == ["unanswered_call"]
+    assert [repair.rule for repair in sanitizer.find_closing().repairs] == ["unanswered_call"]
     assert sanitizer.admit(answered("a")).messages == (answered("a"),)
 
 
@@ -225,3 +226,17 @@ def test_calls_without_an_id_are_paired_with_results_without_one() -> None:
     assert all(ids)
     assert len(set(ids)) == 3
     assert [result.call_id for message in messages for result in message.results] == [ids[0], restore.id, look.id]
+
+
+def _unnamed() -> Message:
+    return Message("tool", (ToolResult("c", (Text("ok"),)),))
+
+
+def _parallel(number: int) -> list[Message]:
+    """One message with so many calls that share an id, and their results."""
+    calls = tuple(ToolCall("c", "read", "{}") for _ in range(number))
+    return [user_text("Go."), Message("assistant", calls), *(_unnamed() for _ in range(number))]
+
+
+def test_parallel_calls_of_one_id_are_answered_in_linear_time() -> None:
+    assert_linear(shown, *map(_parallel, (500, 4_500)))

@@ -45,7 +45,7 @@ def assert_alike(one: View, other: View) -> None:
     assert (one.rounds, one.newest_request) == (other.rounds, other.newest_request)
     assert list(one.raw_between(0, len(one) + 99)) == list(other.raw_between(0, len(other) + 99))
     for tail in range(-1, one.tokens + 9, 7):
-        assert one.position_with_tail(tail) == other.position_with_tail(tail)
+        assert one.find_tail(tail) == other.find_tail(tail)
     most = max((item.entry for item in one.items), default=0) + 2
     for first in range(most):
         for last in range(first, most):
@@ -100,7 +100,7 @@ def test_running_sums_agree_with_counting_again(
         holding = (here for here in range(position, len(view)) if clearable[here])
         assert view.first_clearable(position) == next(holding, len(view))
     fitting = (here for here in range(len(view)) if sum(tokens[here:]) <= tail_tokens)
-    assert view.position_with_tail(tail_tokens) == next(fitting, len(view))
+    assert view.find_tail(tail_tokens) == next(fitting, len(view))
 
 
 @given(logs())
@@ -124,7 +124,7 @@ def test_the_head_stands_when_the_first_assistant_message_is_cut() -> None:
 
 def test_a_tail_of_nothing_starts_at_the_end() -> None:
     view = grown(entries_of([user_text("task"), said("done")]))
-    assert [view.position_with_tail(tail) for tail in (-5, 0, view.items[1].tokens, 10**9)] == [2, 2, 1, 0]
+    assert [view.find_tail(tail) for tail in (-5, 0, view.items[1].tokens, 10**9)] == [2, 2, 1, 0]
 
 
 def test_without_an_assistant_message_everything_is_head() -> None:

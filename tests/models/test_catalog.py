@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lading.errors import ModelError
 from lading.events import UnknownModel
 from lading.models.card import Card
-from lading.models.catalog import cards, find_card, load_cards, unknown_card
+from lading.models.catalog import build_unknown_card, find_card, list_cards, load_cards
 from lading.tokens import COUNTERS
 
 ROW = """
@@ -28,7 +28,7 @@ as_of = "2026-01-31"
 """
 
 
-@pytest.mark.parametrize("card", cards(), ids=lambda card: card.name)
+@pytest.mark.parametrize("card", list_cards(), ids=lambda card: card.name)
 def test_every_row_is_dated_sourced_priced_and_found_by_its_own_name(card: Card) -> None:
     assert date(2023, 1, 1) <= date.fromisoformat(card.as_of) <= date(2030, 1, 1)
     assert card.source.strip()
@@ -45,12 +45,12 @@ def test_every_row_is_dated_sourced_priced_and_found_by_its_own_name(card: Card)
 
 
 def test_no_two_rows_share_a_name_or_pattern() -> None:
-    names = [name.replace(".", "-") for card in cards() for name in {card.name, *card.patterns}]
+    names = [name.replace(".", "-") for card in list_cards() for name in {card.name, *card.patterns}]
     assert len(names) == len(set(names))
 
 
 def test_local_rows_have_no_cache_price() -> None:
-    local = [card for card in cards() if card.tier == "local"]
+    local = [card for card in list_cards() if card.tier == "local"]
     assert local
     assert all(card.prices.read == 1.0 and not card.prices.write for card in local)
 
@@ -194,13 +194,13 @@ def test_a_missing_or_unreadable_file_of_cards_is_said(tmp_path: Path) -> None:
 
 
 def test_the_unknown_card_is_sourced_too() -> None:
-    card = unknown_card("x")
+    card = build_unknown_card("x")
     assert card.source
     assert date.fromisoformat(card.as_of) > date(2025, 1, 1)
 
 
 def test_cards_are_not_read_at_import() -> None:
-    code = "import tomllib, lading.models.catalog as c; print(c._shelves.cache_info().currsize)"
+    code = "import tomllib, lading.models.catalog as c; print(c._load_shipped.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_env())
     assert done.stdout.strip() == "0"
 

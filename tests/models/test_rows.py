@@ -4,7 +4,7 @@ import pytest
 
 from lading.errors import ModelError
 from lading.models.card import Card
-from lading.models.rows import read_shelf
+from lading.models.rows import read_cards
 
 ROW = """[[card]]
 name = "m-1"
@@ -19,11 +19,11 @@ as_of = "2026-01-31"
 
 
 def card() -> Card:
-    return read_shelf(ROW, name="cards.toml").cards[0]
+    return read_cards(ROW, name="cards.toml").cards[0]
 
 
 def test_a_row_becomes_a_card_and_takes_the_provider_of_its_file() -> None:
-    shelf = read_shelf(
+    shelf = read_cards(
         'provider = "p"\nwords = ["m"]\n' + ROW + ROW.replace('"m-1"', '"m-2"\nprovider = "q"'), name="f"
     )
     assert [found.provider for found in shelf.cards] == ["p", "q"]
@@ -66,9 +66,9 @@ def test_a_row_becomes_a_card_and_takes_the_provider_of_its_file() -> None:
 )
 def test_a_wrong_row_is_named_with_its_field(old: str, new: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        read_shelf(ROW.replace(old, new, 1), name="cards.toml")
+        read_cards(ROW.replace(old, new, 1), name="cards.toml")
 
 
 def test_a_row_that_is_no_table_is_named() -> None:
     with pytest.raises(ModelError, match="row 1 is not a table"):
-        read_shelf("card = [1]", name="cards.toml")
+        read_cards("card = [1]", name="cards.toml")

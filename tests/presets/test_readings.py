@@ -14,7 +14,10 @@ from tests.histories import tool_loop
 
 
 @pytest.mark.parametrize("withdrawn", [1, 2, 5])
-@pytest.mark.parametrize("strategy", ["priced", "progressive", "scored", "synthesis-fast"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["priced", "reactive_agents/progressive", "reactive_agents/scored", "reactive_agents/synthesis_fast"],
+)
 def test_after_a_withdrawal_a_session_packs_as_reopened(strategy: str, withdrawn: int, tmp_path: Path) -> None:
     messages, chosen = tool_loop(24, result_words=120), settings(4_000, strategy=strategy)
     with open_sqlite(tmp_path / "live", durability="off") as store:
@@ -25,7 +28,7 @@ def test_after_a_withdrawal_a_session_packs_as_reopened(strategy: str, withdrawn
                 engine.pack()
         assert any(edit.kind != "repaired" for edit in engine.history.edits)
         start = len(messages) - withdrawn
-        while engine.history.splits(start):
+        while engine.history.is_replaced_with_earlier(start):
             start += 1
         engine.withdraw(start)
         engine.append(tool_loop(28, result_words=90)[start:])

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayedCall, replay
+from lading.evaluate.replay import ReplayedCall, replay
 from lading.history.log import Reported
 from lading.messages import Message, Text, user_text
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import render_page
 from lading.report.replayed import read_replay
-from lading.sources import Recording, Usage
+from lading.sources import RecordedUsage, Recording
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, run, settings
 from tests.histories import answered, called, said
@@ -58,7 +58,7 @@ def session_of(
     store = MemoryStore()
     calls: list[ReplayedCall] = list(replay(recording, plan, session=name, store=store))
     sizes = [(call.upto, round(call.append_only.tokens * billed)) for call in calls if billed]
-    usage = tuple(Usage(upto, input_tokens=size, output_tokens=10) for upto, size in sizes)
+    usage = tuple(RecordedUsage(upto, input_tokens=size, output_tokens=10) for upto, size in sizes)
     recording = msgspec.structs.replace(recording, usage=usage)
     [session] = read_replay(store, calls, recording=recording, plan=plan, session=name)
     return session

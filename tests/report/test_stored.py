@@ -12,7 +12,7 @@ from lading.economics import OwnCalls
 from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayedCall, replay
+from lading.evaluate.replay import ReplayedCall, replay
 from lading.messages import Message
 from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal

@@ -10,7 +10,7 @@ from lading.history.history import History
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, Text, Tool, ToolCall, user_text
-from lading.request.builder import Request
+from lading.request.builder import RequestBuilder
 from lading.wire import WIRES, find_wire
 from tests.engines import TOOLS, card, template
 from tests.histories import answered, called, said, tool_loop
@@ -21,28 +21,30 @@ TOOLS_TOKENS = 50
 every_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 
 
-def brought_up(request: Request, view: View, *, wire: str, tools: tuple[Tool, ...] = TOOLS) -> Request:
+def brought_up(
+    request: RequestBuilder, view: View, *, wire: str, tools: tuple[Tool, ...] = TOOLS
+) -> RequestBuilder:
     """The request, showing all of the view."""
     request.open(view, tools=tools, tools_tokens=TOOLS_TOKENS, template=template(wire))
     request.show(view)
     return request
 
 
-def made(view: View, *, wire: str) -> Request:
+def made(view: View, *, wire: str) -> RequestBuilder:
     """The request of a view, made at once."""
-    return brought_up(Request(find_wire(wire), card(), strict=True), view, wire=wire)
+    return brought_up(RequestBuilder(find_wire(wire), card(), strict=True), view, wire=wire)
 
 
-def grown(messages: list[Message], *, wire: str) -> tuple[Request, History]:
+def grown(messages: list[Message], *, wire: str) -> tuple[RequestBuilder, History]:
     """A request brought up after each message, and the history."""
-    history, request = admitted([]), Request(find_wire(wire), card(), strict=True)
+    history, request = admitted([]), RequestBuilder(find_wire(wire), card(), strict=True)
     for message in messages:
         history.append(message, call=1)
         brought_up(request, history.view, wire=wire).violations()
     return request, history
 
 
-def state(request: Request) -> tuple[object, ...]:
+def state(request: RequestBuilder) -> tuple[object, ...]:
     return request.body(), request.chain, request.ends, request.violations()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.messages import Message, Text, ToolCall, user_text
-from lading.request.counting import counter_on
+from lading.request.counting import counter_for
 from lading.tokens.meter import Meter
 from lading.wire import WIRES, find_wire
 from tests.engines import Quarter, card
@@ -24,13 +24,13 @@ SOUND = Message("assistant", (ToolCall("a", "read", '{"a": 1}'),))
     ids=["tags", "wrapper", "as it is"],
 )
 def test_what_the_wire_adds_is_counted(message: Message, written: Message) -> None:
-    count = counter_on(find_wire("anthropic"), card=card(), meter=METER)
+    count = counter_for(find_wire("anthropic"), card=card(), meter=METER)
     assert count(message) == METER.count_message(written)
 
 
 @pytest.mark.parametrize("message", [SYSTEM, BROKEN, SOUND], ids=["system", "broken", "sound"])
 def test_what_the_wire_writes_as_it_is_counts_as_it_is(message: Message) -> None:
-    count = counter_on(find_wire("openai_chat"), card=card(), meter=METER)
+    count = counter_for(find_wire("openai_chat"), card=card(), meter=METER)
     assert count(message) == METER.count_message(message)
 
 
@@ -42,7 +42,7 @@ def test_each_text_is_counted_once() -> None:
             counted.append(text)
             return super().count(text)
 
-    count = counter_on(find_wire("openai_chat"), card=card(), meter=Meter(Counting()))
+    count = counter_for(find_wire("openai_chat"), card=card(), meter=Meter(Counting()))
     assert count(Message("user", (Text("Be brief."),))) == METER.count_message(SYSTEM)
     assert counted == ["Be brief."]
 
@@ -52,5 +52,5 @@ def test_each_text_is_counted_once() -> None:
 def test_a_text_of_the_user_counts_what_is_written_in_its_place(wire: str, text: str) -> None:
     found, message = find_wire(wire), user_text(text)
     written = found.decode({"messages": found.encode_group([message], card())}).messages
-    counted = counter_on(found, card=card(), meter=METER)(message)
+    counted = counter_for(found, card=card(), meter=METER)(message)
     assert counted >= sum(map(METER.count_message, written))

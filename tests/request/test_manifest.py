@@ -24,10 +24,10 @@ from lading.request.manifest import (
     FORMAT,
     Decision,
     Frame,
+    LogExtent,
     Manifest,
-    Place,
     Prefix,
-    Seen,
+    RequestPlace,
     Sent,
     decision,
     seal,
@@ -56,9 +56,9 @@ FRAME = Frame(
 DECISION = Decision(3, "c" * 64, "dropped", "the window is full", 9_000, 60, 200, ("artifact://t/s/log/2-9",))
 MANIFEST = Manifest(
     format=FORMAT,
-    place=Place("t", "s", 7, 1_700_000_000.5),
+    place=RequestPlace("t", "s", 7, 1_700_000_000.5),
     parent="d" * 64,
-    seen=Seen(31, 4, "e" * 64),
+    seen=LogExtent(31, 4, "e" * 64),
     counts=COUNTS,
     prefix=Prefix(2, 352, "messages.1", "the window is full", 123.5),
     sent=Sent("f" * 64, 23_456),
@@ -67,7 +67,9 @@ MANIFEST = Manifest(
     account=0.125,
     frame=FRAME,
 )
-DELTA = replace(MANIFEST, place=Place("t", "s", 8), frame=None, decisions=(), account=0.0, tool_detail="full")
+DELTA = replace(
+    MANIFEST, place=RequestPlace("t", "s", 8), frame=None, decisions=(), account=0.0, tool_detail="full"
+)
 SEALED, STORED = seal(MANIFEST)
 
 
@@ -87,7 +89,7 @@ def test_whole_numbers_and_odd_text_survive_as_well(
     account: float, at_s: float | None, price: float, why: str, call: int
 ) -> None:
     prefix = replace(MANIFEST.prefix, price=price, why=why)
-    place = Place("t", "s", call, at_s)
+    place = RequestPlace("t", "s", call, at_s)
     sealed, stored = seal(replace(MANIFEST, place=place, account=account, prefix=prefix))
     assert unseal(stored) == sealed
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading import Session, UsageDoubted, UsageMissing
+from lading import Session
+from lading.events import UsageDoubted, UsageMissing
 from lading.tokens.exact import O200K
 from tests.examples import share_of_examples
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import InputError, Session
-from lading.addresses import check_name, is_numbered, numbered
+from lading.addresses import check_name, fork_name, is_fork_name
 from lading.errors import StoreError
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
@@ -101,7 +101,7 @@ def test_a_long_name_gives_way_to_the_number() -> None:
     with session(store=store, name=name) as line:
         line.add(HEAD)
         forks = [line.fork(OTHER) for _ in range(9)]
-        assert [fork.name for fork in forks] == [numbered(name, number) for number in range(2, 11)]
+        assert [fork.name for fork in forks] == [fork_name(name, number) for number in range(2, 11)]
         assert {len(fork.name) for fork in forks} == {128}
         for fork in forks:
             fork.close()
@@ -109,10 +109,10 @@ def test_a_long_name_gives_way_to_the_number() -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", fullmatch=True), st.integers(1, 10**6))
 def test_every_name_has_numbered_ones_that_are_told_as_its_own(name: str, number: int) -> None:
-    fork = check_name(numbered(name, number), what="session")
-    assert is_numbered(fork, name)
-    assert is_numbered(name, name)
-    assert len(name) > 120 or not is_numbered(f"{fork}x", name)
+    fork = check_name(fork_name(name, number), what="session")
+    assert is_fork_name(fork, name)
+    assert is_fork_name(name, name)
+    assert len(name) > 120 or not is_fork_name(f"{fork}x", name)
 
 
 def test_a_name_that_another_holds_is_passed_over() -> None:

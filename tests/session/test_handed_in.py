@@ -27,7 +27,7 @@ from tests.clients.agents import openai_client
 WRONG: Any = {"type": "sliding-window", "maxTurns": 2}
 
 
-def summarise(_request: lading.SummaryRequest) -> str:
+def summarize(_request: lading.SummaryRequest) -> str:
     return "Goal: none"
 
 
@@ -36,7 +36,7 @@ OPENINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a configuration": ({"strategy": agent_config({"compressToolResults": True})}, r"strategy_for\(config\)"),
     "a tail": ({"strategy": Tail()}, r"strategy\(options\)"),
     "no strategy": ({"strategy": None}, "a strategy is a name"),
-    "a function": ({"strategy": summarise}, "a strategy is a name"),
+    "a function": ({"strategy": summarize}, "a strategy is a name"),
     "window in words": ({"window": "16k"}, "window is '16k'"),
     "window of nothing": ({"window": 0}, "from 1 on"),
     "window of true": ({"window": True}, "window is True"),
@@ -72,7 +72,11 @@ def test_a_session_and_wrap_refuse_alike_what_no_session_can_be_opened_with(
 
 
 def test_an_unknown_strategy_is_refused_with_the_nearest_name_also_by_wrap() -> None:
-    for name, meant in (("sliding_window", "sliding-window"), ("compressToolResults", "compress-tool-results")):
+    for name, meant in (
+        ("sliding_window", "open_multi_agent/sliding_window"),
+        ("compact-tool-results", "agentrail/tool_results"),
+        ("compressToolResults", "open_multi_agent/compress_tool_results"),
+    ):
         with pytest.raises(UnknownName, match=f"Did you mean '{meant}'"):
             lading.Session("gpt-4o", strategy=name)
     with StrictProvider(lambda _seen: Say("hi")) as provider, pytest.raises(UnknownName, match="no strategy named"):
@@ -82,7 +86,7 @@ def test_an_unknown_strategy_is_refused_with_the_nearest_name_also_by_wrap() -> 
 @pytest.mark.parametrize(
     ("make", "fault"),
     [
-        (lambda: lading.SessionOptions(summarizer=cast(Any, summarise)), r"Summarizer\(function\)"),
+        (lambda: lading.SessionOptions(summarizer=cast(Any, summarize)), r"Summarizer\(function\)"),
         (lambda: lading.SessionOptions(profile=cast(Any, {"tier": "mid"})), "context_profile"),
         (lambda: lading.SessionOptions(loop_detection=WRONG), "LoopDetection"),
         (lambda: progressive(cast(Any, "mid")), "CONTEXT_PROFILES"),

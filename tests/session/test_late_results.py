@@ -42,7 +42,7 @@ def went_on(strategy: str, late: list[int], *, together: bool = False, rounds: i
     return bodies
 
 
-@pytest.mark.parametrize("strategy", ["priced", "basic", "scored"])
+@pytest.mark.parametrize("strategy", ["priced", "basic", "reactive_agents/scored"])
 @pytest.mark.parametrize("late", [[40_000], [40_000, 3, 40_000]])
 def test_a_large_late_result_is_clipped_and_the_session_goes_on(strategy: str, late: list[int]) -> None:
     first, *_ = went_on(strategy, late)

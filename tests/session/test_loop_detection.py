@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from lading.compaction.clearing import clear
-from lading.compaction.pins import rules_of
+from lading.compaction.user_rules import find_rules
 from lading.errors import InputError
 from lading.history.history import History
 from lading.messages import Message, Text, ToolCall, is_own, own_words, user_text
-from lading.session.loop_detection import DEFAULTS, Loop, LoopDetection, Verdict, judge, repeated, warning
+from lading.session.loop_detection import DEFAULTS, Loop, LoopDetection, Verdict, find_loop, judge, write_warning
 from tests.histories import answered, said
 from tests.views import admitted, pressure
 
@@ -36,57 +36,60 @@ def test_the_defaults_are_those_described() -> None:
 
 
 def test_three_equal_calls_in_a_row_are_a_loop() -> None:
-    assert repeated(log(calling(CALL), calling(CALL)).view) is None
-    assert repeated(log(*[calling(CALL)] * 3).view) == Loop("calls", 3, 1, 5, 'read {"path":"a.py"}')
-    assert repeated(log(calling(CALL), calling("{}"), calling(CALL), calling(CALL)).view) is None
+    assert find_loop(log(calling(CALL), calling(CALL)).view) is None
+    assert find_loop(log(*[calling(CALL)] * 3).view) == Loop("calls", 3, 1, 5, 'read {"path":"a.py"}')
+    assert find_loop(log(calling(CALL), calling("{}"), calling(CALL), calling(CALL)).view) is None
 
 
 def test_the_window_bounds_what_is_counted_and_holds_the_repetitions_at_least() -> None:
     view = log(*[calling(CALL)] * 9).view
-    assert [loop.times for loop in (repeated(view), repeated(view, options=LoopDetection(6, 4))) if loop] == [4, 6]
+    assert [loop.times for loop in (find_loop(view), find_loop(view, options=LoopDetection(6, 4))) if loop] == [
+        4,
+        6,
+    ]
 
 
 def test_the_order_of_calls_and_of_keys_does_not_matter_and_broken_arguments_are_compared_as_they_came() -> None:
     one = calling('{"a": {"x": 1, "y": 2}, "b": 3}', '{"c": 1}')
     other = calling('{"c":1}', '{"b":3,"a":{"y":2,"x":1}}')
-    assert repeated(log(one, other, one).view) is not None
-    assert repeated(log(*[calling("{broken")] * 3).view) is not None
-    assert repeated(log(*[calling("{broken")] * 2, calling("{broke")).view) is None
-    assert repeated(log(*[calling("")] * 2, calling("{}")).view) is not None
+    assert find_loop(log(one, other, one).view) is not None
+    assert find_loop(log(*[calling("{broken")] * 3).view) is not None
+    assert find_loop(log(*[calling("{broken")] * 2, calling("{broke")).view) is None
+    assert find_loop(log(*[calling("")] * 2, calling("{}")).view) is not None
 
 
 def test_words_are_compared_without_their_spaces_where_nothing_is_called_beside_them() -> None:
     talk = log([said("I am  stuck.\n")], [said(" I am stuck.")])
     talk.append(said("I am stuck."), call=1)
-    assert repeated(talk.view) == Loop("text", 3, 1, 3, "I am stuck.")
+    assert find_loop(talk.view) == Loop("text", 3, 1, 3, "I am stuck.")
     varied = [calling(f'{{"n": {number}}}', text="Looking.") for number in range(5)]
-    assert repeated(log(*varied).view) is None
-    assert repeated(log(*varied, [said("Looking.")]).view) is None
-    alike = repeated(log(*[calling(CALL, text="Looking.")] * 3).view)
+    assert find_loop(log(*varied).view) is None
+    assert find_loop(log(*varied, [said("Looking.")]).view) is None
+    alike = find_loop(log(*[calling(CALL, text="Looking.")] * 3).view)
     assert alike is not None
     assert alike.kind == "calls"
-    assert repeated(admitted([user_text("hi")]).view) is None
+    assert find_loop(admitted([user_text("hi")]).view) is None
 
 
 @pytest.mark.parametrize(("cleared", "is_loop"), [(2, True), (4, False)])
 def test_a_repeated_call_whose_earlier_result_left_the_view_is_no_loop(cleared: int, is_loop: bool) -> None:
     """What left after the model had read it, and had called for it again all the same, hides no loop."""
     history = log(*[calling(CALL)] * 3)
-    assert repeated(history.view) is not None
+    assert find_loop(history.view) is not None
     items = [item for item in history.view.items if item.entry == cleared]
     (draft,) = clear(history.view, items, reason="it was used", pressure=pressure())
     history.apply(draft, call=1, room_tokens=10**6)
-    assert (repeated(history.view) is not None) == is_loop
+    assert (find_loop(history.view) is not None) == is_loop
 
 
 def test_calls_that_were_cut_away_are_no_loop() -> None:
     history = log(*[calling(CALL)] * 3)
     history.withdraw(3, call=1)
-    assert repeated(history.view) is None
+    assert find_loop(history.view) is None
     history = log(*[calling(CALL)] * 3)
     history.view.items[3:5] = []
     history.view._entries[3:5] = []
-    assert repeated(history.view) is None
+    assert find_loop(history.view) is None
 
 
 def test_a_warning_comes_first_and_the_end_when_the_next_answer_repeats_again() -> None:
@@ -94,7 +97,7 @@ def test_a_warning_comes_first_and_the_end_when_the_next_answer_repeats_again() 
     first = judge(log(*loop).view)
     assert first.loop is not None
     assert first.warning is not None
-    assert (first.action, first.warning) == ("inject", warning(first.loop))
+    assert (first.action, first.warning) == ("inject", write_warning(first.loop))
     warned = [*loop, [first.warning]]
     assert judge(log(*warned).view) == Verdict()
     assert judge(log(*warned, calling(CALL)).view).action == "terminate"
@@ -111,9 +114,9 @@ def test_nothing_is_judged_before_a_call_is_answered_or_once_somebody_speaks() -
 
 
 def test_an_answer_in_between_ends_a_run() -> None:
-    assert repeated(log(calling(CALL), [said("well")], calling(CALL), calling(CALL)).view) is None
+    assert find_loop(log(calling(CALL), [said("well")], calling(CALL), calling(CALL)).view) is None
     alternating = [calling(CALL), calling("{}")] * 3
-    assert repeated(log(*alternating).view) is None
+    assert find_loop(log(*alternating).view) is None
 
 
 def test_a_loop_may_end_the_run_at_once_or_be_left_to_a_function() -> None:
@@ -144,8 +147,8 @@ def test_a_function_that_fails_is_told_of_and_the_model_is_warned() -> None:
 @pytest.mark.parametrize("spoken", [user_text("Again."), user_text("[Lading: you must go on]")])
 def test_what_the_user_says_between_two_answers_ends_a_run(spoken: Message) -> None:
     loop = [calling(CALL)] * 2
-    assert repeated(log(*loop, [spoken], *loop).view) is None
-    assert repeated(log(*loop, [spoken], *loop, calling(CALL)).view) == Loop(
+    assert find_loop(log(*loop, [spoken], *loop).view) is None
+    assert find_loop(log(*loop, [spoken], *loop, calling(CALL)).view) == Loop(
         "calls", 3, 6, 10, 'read {"path":"a.py"}'
     )
     assert judge(log(*loop, [spoken], calling(CALL)).view) == Verdict()
@@ -191,8 +194,8 @@ def test_what_a_function_gives_is_an_action_or_told_of_by_its_kind() -> None:
 
 
 def test_the_warning_says_what_repeats() -> None:
-    assert "made the same tool calls 3 times" in warning(Loop("calls", 3, 0, 4, "")).text
-    assert "said the same 4 times" in warning(Loop("text", 4, 0, 4, "")).text
+    assert "made the same tool calls 3 times" in write_warning(Loop("calls", 3, 0, 4, "")).text
+    assert "said the same 4 times" in write_warning(Loop("text", 4, 0, 4, "")).text
 
 
 def test_one_repetition_is_none() -> None:
@@ -230,10 +233,10 @@ def test_a_function_that_has_to_be_awaited_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["calls", "text"])
 def test_a_warning_is_nobody_s_rule_or_request(kind: Any) -> None:
-    warned = warning(Loop(kind, 3, 0, 4, "x"))
+    warned = write_warning(Loop(kind, 3, 0, 4, "x"))
     assert is_own(warned)
-    assert list(rules_of(warned)) == []
-    assert list(rules_of(own_words("Never stop. Always call read."))) == []
+    assert list(find_rules(warned)) == []
+    assert list(find_rules(own_words("Never stop. Always call read."))) == []
     assert not is_own(user_text("Never stop."))
     history = log(calling(CALL), [warned])
     assert history.view.newest_request == (0, user_text("Do it."))

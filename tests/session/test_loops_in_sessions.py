@@ -213,13 +213,16 @@ def test_results_that_priced_took_away_and_the_model_reads_again_are_no_loop() -
 
 @WIRES
 def test_a_result_that_left_before_it_was_asked_for_again_is_no_loop(wire: str) -> None:
-    with session(wire, window=20_000, output_reserve=200, strategy="compact_tool_results") as line:
+    with session(wire, window=20_000, output_reserve=200, strategy="agentrail/tool_results") as line:
         packs = played(line, [user_text("go")], *(again(words=9_000) for _ in range(4)))
         assert not any(detected(pack) for pack in packs)
 
 
 @WIRES
-@pytest.mark.parametrize("strategy", ["priced", "compress-tool-results", "sliding-window", "reactive"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["priced", "open_multi_agent/compress_tool_results", "open_multi_agent/sliding_window", "agentrail/reactive"],
+)
 def test_a_folded_history_hides_no_loop_and_the_warning_stays_no_word_of_the_user(wire: str, strategy: str) -> None:
     with session(wire, strategy=strategy, window=5_000, output_reserve=300) as line:
         line.add("Find the key.")
@@ -232,7 +235,7 @@ def test_a_folded_history_hides_no_loop_and_the_warning_stays_no_word_of_the_use
         assert not any(detected(pack) for pack in packs)
         last = packs[-1].body.decode()
         assert "Find the key." in last
-        if strategy != "compress-tool-results":
+        if strategy != "open_multi_agent/compress_tool_results":
             assert line.why("Try something else").verdict == "removed"
         assert "Asked: [Lading" not in last
         warnings = [entry.index for entry in line.entries if is_own(entry.message)]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.errors import InputError
-from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
+from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result, user_text
 from lading.session.matching import Matched, fingerprint, match
 from lading.session.session import Session
 from lading.wire import find_wire
@@ -121,8 +121,8 @@ def test_of_a_list_that_starts_with_the_last_one_only_what_is_new_is_decoded_onc
         history = [{"role": "user", "content": f"{number}"} for number in range(rounds)]
         session.add(history)
         history += [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "go on"}]
-        counted = count_calls(lambda: session.add(history), fingerprint, decoding._message)
-        assert counted == {"fingerprint": 2, "_message": 2}
+        counted = count_calls(lambda: session.add(history), fingerprint, decoding._read_message)
+        assert counted == {"fingerprint": 2, "_read_message": 2}
         assert len(session.entries) == rounds + 2
 
 
@@ -146,3 +146,16 @@ def test_a_part_of_a_kind_of_its_own_is_known_by_its_meaning() -> None:
     other = {"type": "ran", "caller": {"type": "program"}, "content": [{"b": 1, "from": "x"}]}
     known, again, else_ = (fingerprint(Message("assistant", (Opaque(value),))) for value in (issued, kept, other))
     assert known == again != else_
+
+
+def test_new_results_and_a_text_said_before_are_no_history() -> None:
+    session = Session("gpt-4o").add("Find the fault.")
+    for number in range(3):
+        call = ToolCall(f"call_{number}", "read", "{}")
+        session.add([Message("assistant", (call,))])
+        session.add([tool_result(f"call_{number}", f"{number}"), user_text("Continue.")])
+    assert [entry.message.role for entry in session.entries] == ["user", *["assistant", "tool", "user"] * 3]
+    calls = tuple(ToolCall(f"call_{number}", "read", "{}") for number in (7, 8))
+    session.add([Message("assistant", calls)])
+    session.add([tool_result("call_7", "7"), tool_result("call_8", "8"), user_text("x"), user_text("Continue.")])
+    assert len(session.entries) == 15

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import InputError, Session, WindowExceeded
-from lading.session.options import card_for
+from lading.session.options import find_session_card
 from tests.examples import share_of_examples
 from tests.replies import chat_reply, chat_result
 
@@ -90,7 +90,7 @@ def test_an_unknown_model_is_logged_once_with_what_is_assumed_and_what_to_give(
     (record,) = (record for record in caplog.records if "knows-this-7b-opening" in record.getMessage())
     assert record.name == "lading"
     assert "a window of 128000 tokens, answers of 8192" in record.getMessage()
-    assert "lading.load_cards" in record.getMessage()
+    assert "lading.models.catalog.load_cards" in record.getMessage()
 
 
 def test_a_known_model_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -104,7 +104,7 @@ def test_a_known_model_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_log_names_the_model_that_may_be_meant(
     caplog: pytest.LogCaptureFixture, model: str, meant: str
 ) -> None:
-    card_for.cache_clear()
+    find_session_card.cache_clear()
     Session(model).close()
     assert [record.getMessage().partition(" Assumed: ")[0] for record in caplog.records] == [
         f"No card names the model '{model}'.{meant}"

@@ -11,8 +11,10 @@ import lading
 from lading import AsyncSession, Session, SessionOptions
 from lading.audit.replay import verify
 from lading.clients import wrap
+from lading.compaction import Strategy
 from lading.compaction.priced import configured
 from lading.request.manifest import unseal
+from lading.stores import SessionStore
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, StrictProvider
 from tests.clients.agents import openai_client
@@ -36,7 +38,7 @@ def played(line: Session, calls: range) -> list[int]:
     return tokens
 
 
-def recorded(store: lading.SessionStore) -> list[str]:
+def recorded(store: SessionStore) -> list[str]:
     """The strategies that the manifests of the only session name, in order."""
     ((tenant, name),) = store.sessions()
     frames = [unseal(data).frame for data in store.manifests(tenant, name)]
@@ -97,7 +99,7 @@ def test_wrap_hands_it_to_each_session() -> None:
     assert recorded(store) == ["priced(when=0.8, verbatim=0.3)"]
 
 
-@pytest.mark.parametrize("given", [{"strategy": "basic"}, {"strategy": lading.Strategy("mine", NotImplemented)}])
+@pytest.mark.parametrize("given", [{"strategy": "basic"}, {"strategy": Strategy("mine", NotImplemented)}])
 def test_another_strategy_takes_no_such_option(given: dict[str, Any]) -> None:
     with pytest.raises(lading.InputError, match="has no options when and verbatim"):
         session(**given, when="pays")

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.blobs import SHRINKER, describe_file
 from lading.tokens.estimate import ESTIMATE
 
@@ -21,7 +21,7 @@ JPEG = (
 
 
 def reduced(text: str, most_tokens: int = 300, *terms: str) -> str:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
     assert shrunk is not None
     assert shrunk.form == "blob.notes"
     return shrunk.text
@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_become_a_note_but_for_lines_with_terms() -> None
 def test_rulers_and_digests_are_no_blobs() -> None:
     digests = "\n".join(hashlib.sha256(bytes([number])).hexdigest() for number in range(40))
     for text in ("=" * 2000, "-" * 2000, "01101" * 400 + "bitsdone", digests):
-        assert SHRINKER.reduce(text, Wish(100), ESTIMATE.count) is None
+        assert SHRINKER.reduce(text, Target(100), ESTIMATE.count) is None
 
 
 def test_nothing_is_lossless() -> None:

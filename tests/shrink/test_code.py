@@ -6,15 +6,15 @@ from textwrap import dedent
 
 import pytest
 
-from lading.shrink import Shrunk, Wish
+from lading.shrink import Shrunk, Target
 from lading.shrink.code import SHRINKER
 from lading.tokens.estimate import ESTIMATE
 from tests.shrink.sources import GO, JAVA, PYTHON, RUST, SHELL, TSX, C
 
 
 def reduced(text: str, most_tokens: int, *terms: str, whole: str = "") -> Shrunk:
-    wish = Wish(min(most_tokens, ESTIMATE.count(text) - 1), terms, whole)
-    shrunk = SHRINKER.reduce(text, wish, ESTIMATE.count)
+    target = Target(min(most_tokens, ESTIMATE.count(text) - 1), terms, whole)
+    shrunk = SHRINKER.reduce(text, target, ESTIMATE.count)
     assert shrunk is not None
     return shrunk
 
@@ -201,12 +201,12 @@ def test_what_would_not_come_back_is_not_reshaped(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["Ships wait. They leave at noon. Nobody knows why.", "a\nb\nc", "{}"])
 def test_what_is_no_code_gives_none(text: str) -> None:
-    assert SHRINKER.reduce(text * 20, Wish(40), ESTIMATE.count) is None
+    assert SHRINKER.reduce(text * 20, Target(40), ESTIMATE.count) is None
 
 
 def test_nothing_fits_gives_none() -> None:
-    assert SHRINKER.reduce(PYTHON, Wish(5), ESTIMATE.count) is None
-    assert SHRINKER.reduce(PYTHON, Wish(0), ESTIMATE.count) is None
+    assert SHRINKER.reduce(PYTHON, Target(5), ESTIMATE.count) is None
+    assert SHRINKER.reduce(PYTHON, Target(0), ESTIMATE.count) is None
 
 
 def test_odd_escapes_and_numbers_warn_of_nothing() -> None:

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink import SHRINKERS, Wish, shrinker
-from lading.shrink.contenttypes import content_type
-from lading.shrink.shrinking import decode, reduce, shrink
+from lading.shrink import SHRINKERS, Target, find_shrinker
+from lading.shrink.shrinking import decode, detect_content_type, reduce, shrink
 from tests.shrink.samples import PLANTED, SAMPLES, sample
 
 WHOLE = "artifact://acme/s1/log/17"
@@ -57,19 +56,19 @@ def as_told(text: str) -> Any:
 
 
 def test_each_sample_is_of_its_kind() -> None:
-    assert {kind: content_type(sample(kind, 60)) for kind in SAMPLES} == {kind: kind for kind in SAMPLES}
+    assert {kind: detect_content_type(sample(kind, 60)) for kind in SAMPLES} == {kind: kind for kind in SAMPLES}
 
 
 def test_a_shrinker_has_the_name_of_its_row() -> None:
-    assert {kind: shrinker(kind).name for kind in SHRINKERS} == {kind: kind for kind in SHRINKERS}
+    assert {kind: find_shrinker(kind).name for kind in SHRINKERS} == {kind: kind for kind in SHRINKERS}
 
 
 @pytest.mark.parametrize("rows", [1, 3, 60])
 @pytest.mark.parametrize("kind", KINDS)
 def test_lossless_forms_decode_to_the_content(kind: str, rows: int) -> None:
     text = sample(kind, rows)
-    candidates = list(shrinker(kind).reshape(text))
-    assert candidates == list(shrinker(kind).reshape(text))
+    candidates = list(find_shrinker(kind).reshape(text))
+    assert candidates == list(find_shrinker(kind).reshape(text))
     for candidate in candidates:
         assert candidate.lossless
         assert candidate.form.partition(".")[0] == kind
@@ -87,9 +86,9 @@ def test_what_is_shrunk_is_smaller_and_lossless(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_what_is_reduced_keeps_to_the_wish_and_says_where_the_whole_is(kind: str, most_tokens: int) -> None:
     text = sample(kind, 200)
-    wish = Wish(most_tokens, (), WHOLE)
-    found = reduce(text, wish, count=count)
-    assert found == reduce(text, wish, count=count, kind=kind)
+    target = Target(most_tokens, (), WHOLE)
+    found = reduce(text, target, count=count)
+    assert found == reduce(text, target, count=count, kind=kind)
     if found is None:
         assert most_tokens in (40, 10_000_000)
     else:
@@ -99,7 +98,7 @@ def test_what_is_reduced_keeps_to_the_wish_and_says_where_the_whole_is(kind: str
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_lossy_form_keeps_to_the_wish_by_itself(kind: str) -> None:
-    found = shrinker(kind).reduce(sample(kind, 200), Wish(150, (), WHOLE), count)
+    found = find_shrinker(kind).reduce(sample(kind, 200), Target(150, (), WHOLE), count)
     assert found is not None
     assert found.form.partition(".")[0] == kind
     assert not found.lossless
@@ -111,14 +110,14 @@ def test_the_lossy_form_keeps_to_the_wish_by_itself(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {"blob"}))
 def test_what_is_asked_for_stays(kind: str, rows: int) -> None:
     text = sample(kind, rows, planted=True)
-    found = reduce(text, Wish(150, (PLANTED,), WHOLE), count=count)
+    found = reduce(text, Target(150, (PLANTED,), WHOLE), count=count)
     assert found is not None or count(text) <= 150
     assert found is None or PLANTED in found.text
 
 
 @pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {"blob"}))
 def test_what_is_asked_for_stays_beside_words_that_are_everywhere(kind: str) -> None:
-    found = reduce(sample(kind, 200, planted=True), Wish(200, ("e", PLANTED, "r"), WHOLE), count=count)
+    found = reduce(sample(kind, 200, planted=True), Target(200, ("e", PLANTED, "r"), WHOLE), count=count)
     assert found is not None
     assert PLANTED in found.text
 
@@ -126,7 +125,7 @@ def test_what_is_asked_for_stays_beside_words_that_are_everywhere(kind: str) -> 
 @pytest.mark.parametrize("kind", LINED)
 def test_a_line_that_tells_of_an_error_stays(kind: str) -> None:
     text = sample(kind, 300, planted=True).replace(PLANTED, "ERROR disk is full")
-    found = reduce(text, Wish(250, (), WHOLE), count=count)
+    found = reduce(text, Target(250, (), WHOLE), count=count)
     assert found is not None
     assert "ERROR disk is full" in found.text
 
@@ -134,28 +133,30 @@ def test_a_line_that_tells_of_an_error_stays(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=texts, most_tokens=st.integers(0, 200), terms=st.lists(st.text(max_size=3), max_size=2))
 def test_no_text_is_too_odd(kind: str, text: str, most_tokens: int, terms: list[str]) -> None:
-    for candidate in shrinker(kind).reshape(text):
+    for candidate in find_shrinker(kind).reshape(text):
         assert same_content(kind, decode(candidate.text, candidate.form), text)
-    wish = Wish(most_tokens, tuple(term.casefold() for term in terms), WHOLE)
-    lossy = shrinker(kind).reduce(text, wish, count)
+    target = Target(most_tokens, tuple(term.casefold() for term in terms), WHOLE)
+    lossy = find_shrinker(kind).reduce(text, target, count)
     assert lossy is None or count(lossy.text) <= most_tokens
     assert shrink(text, count=count, kind=kind) == shrink(text, count=count, kind=kind)
-    found = reduce(text, wish, count=count, kind=kind)
+    found = reduce(text, target, count=count, kind=kind)
     assert found is None or count(found.text) <= min(most_tokens, count(text) - 1)
     assert found is None or found.lossless or WHOLE in found.text
 
 
 KEPT = """
 import hashlib
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.shrinking import reduce, shrink
 from tests.shrink.samples import PLANTED, SAMPLES, sample
 from tests.shrink.test_contract import count
 
 for kind in sorted(SAMPLES):
     text = sample(kind, 90, planted=True)
-    wishes = [Wish(most_tokens, terms) for most_tokens in range(80, 1200, 70) for terms in ((), (PLANTED, "amber"))]
-    found = [shrink(text, count=count), *(reduce(text, wish, count=count) for wish in wishes)]
+    targets = [
+        Target(most_tokens, terms) for most_tokens in range(80, 1200, 70) for terms in ((), (PLANTED, "amber"))
+    ]
+    found = [shrink(text, count=count), *(reduce(text, target, count=count) for target in targets)]
     print(kind, hashlib.sha256(repr(found).encode()).hexdigest())
 """
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.diffs import SHRINKER
 from lading.tokens.estimate import ESTIMATE
 
@@ -15,7 +15,7 @@ def changed(name: str, hunks: int, *, word: str = "cup") -> str:
 
 
 def reduced(text: str, most_tokens: int, *terms: str) -> list[str]:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
     assert shrunk is not None
     assert shrunk.form == "diff.changes"
     return shrunk.text.split("\n")
@@ -71,7 +71,7 @@ def test_of_very_many_files_changes_are_shown_too() -> None:
 
 
 def test_what_is_no_diff_is_refused() -> None:
-    assert SHRINKER.reduce("tea\n" * 500 + "@@ -1 +1 @@\n", Wish(20), ESTIMATE.count) is None
+    assert SHRINKER.reduce("tea\n" * 500 + "@@ -1 +1 @@\n", Target(20), ESTIMATE.count) is None
 
 
 def test_names_that_repeat_those_above_them_are_left_out_without_loss() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.fitting import Kept, Units, clip, fit_units, is_within
 from lading.tokens.estimate import ESTIMATE
 
@@ -20,7 +20,7 @@ def draw(kept: Kept) -> str:
 
 
 def kept(units: Units, most_tokens: int) -> list[int] | None:
-    found = fit_units(" ".join(units.texts), units, draw=draw, wish=Wish(most_tokens), count=count)
+    found = fit_units(" ".join(units.texts), units, draw=draw, target=Target(most_tokens), count=count)
     assert found is None or (count(found.text) == found.tokens <= most_tokens and found.text == draw(found.kept))
     return list(found.kept) if found else None
 
@@ -39,10 +39,10 @@ def test_what_is_not_in_the_order_stays_only_below_others_or_as_a_short_gap() ->
 
 def test_what_fits_is_left_alone() -> None:
     assert kept(Units(["one two", "three"], [0, 1]), 3) is None
-    assert is_within("one two three", Wish(3), count=count)
-    assert not is_within("one two three", Wish(2), count=count)
-    assert not is_within("one " * 500, Wish(2), count=count)
-    assert is_within("x" * 500, Wish(2), count=count)
+    assert is_within("one two three", Target(3), count=count)
+    assert not is_within("one two three", Target(2), count=count)
+    assert not is_within("one " * 500, Target(2), count=count)
+    assert is_within("x" * 500, Target(2), count=count)
 
 
 @pytest.mark.parametrize("most_tokens", [-1, 0, 1])
@@ -53,7 +53,7 @@ def test_nothing_that_fits_is_none(most_tokens: int) -> None:
 
 def test_units_are_clipped_shorter_where_not_one_fits() -> None:
     text = "mark ".ljust(400, "-") * 30
-    found = fit_units(text, Units([text], [0]), draw=draw, wish=Wish(20), count=ESTIMATE.count)
+    found = fit_units(text, Units([text], [0]), draw=draw, target=Target(20), count=ESTIMATE.count)
     assert found is not None
     assert "characters left out]" in found.text
 
@@ -74,7 +74,7 @@ def test_never_more_than_wished_and_little_is_counted(
         return count(text)
 
     units = Units(texts, order[: len(texts) // 2 + 1])
-    found = fit_units(" ".join(texts), units, draw=draw, wish=Wish(most_tokens), count=watched)
+    found = fit_units(" ".join(texts), units, draw=draw, target=Target(most_tokens), count=watched)
     assert len(counted) <= 60
     if found:
         assert count(found.text) <= most_tokens

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lading.shrink import Shrunk, Wish
+from lading.shrink import Shrunk, Target
 from lading.shrink.json_sampling import SHRINKER
 from lading.shrink.shrinking import reduce, shrink
 
@@ -19,7 +19,7 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 
 def sampled(value: Any, most_tokens: int, *terms: str) -> str:
-    found = SHRINKER.reduce(json.dumps(value), Wish(most_tokens, terms, WHOLE), len)
+    found = SHRINKER.reduce(json.dumps(value), Target(most_tokens, terms, WHOLE), len)
     assert found is not None
     assert len(found.text) <= most_tokens
     return found.text
@@ -55,7 +55,7 @@ def test_json_lines_come_back_as_lines() -> None:
 )  # fmt: skip
 def test_what_is_no_json_for_us_has_no_form(text: str) -> None:
     assert list(SHRINKER.reshape(text)) == []
-    assert SHRINKER.reduce(text, Wish(100), len) is None
+    assert SHRINKER.reduce(text, Target(100), len) is None
     assert shrink(text, count=len, kind="json") is None
 
 
@@ -120,7 +120,7 @@ def test_a_long_string_is_cut_around_what_is_asked_for() -> None:
 
 def test_a_value_cut_short_is_treated_as_lines() -> None:
     text = json.dumps(rows(100), indent=1)[:-30]
-    found = reduce(text, Wish(400, (), WHOLE), count=len, kind="json")
+    found = reduce(text, Target(400, (), WHOLE), count=len, kind="json")
     assert found is not None
     assert found.form == "text.lines"
     assert WHOLE in found.text
@@ -128,6 +128,6 @@ def test_a_value_cut_short_is_treated_as_lines() -> None:
 
 def test_the_lossless_form_is_taken_where_it_fits() -> None:
     text = json.dumps(rows(20), indent=1)
-    found = reduce(text, Wish(1_000, (), WHOLE), count=len)
+    found = reduce(text, Target(1_000, (), WHOLE), count=len)
     assert found == shrink(text, count=len)
     assert found == Shrunk(forms(text)["json.rows"], "json.rows", True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink import Shrinker, Wish
+from lading.shrink import Shrinker, Target
 from lading.shrink.blobs import SHRINKER as BLOBS
 from lading.shrink.diffs import SHRINKER as DIFFS
 from lading.shrink.listings import SHRINKER as LISTINGS
@@ -130,9 +130,9 @@ def test_a_lossy_form_keeps_to_its_tokens_and_says_where_the_whole_is(
     shrinker: Shrinker, data: st.DataObject, most_tokens: int
 ) -> None:
     text = data.draw(texts(shrinker.name))
-    wish = Wish(most_tokens, ("total", "tea"), "artifact://t/s/log/7")
-    shrunk = shrinker.reduce(text, wish, ESTIMATE.count)
-    assert shrunk == shrinker.reduce(text, wish, ESTIMATE.count)
+    target = Target(most_tokens, ("total", "tea"), "artifact://t/s/log/7")
+    shrunk = shrinker.reduce(text, target, ESTIMATE.count)
+    assert shrunk == shrinker.reduce(text, target, ESTIMATE.count)
     if shrunk is not None:
         assert not shrunk.lossless
         assert ESTIMATE.count(shrunk.text) <= most_tokens < ESTIMATE.count(text)
@@ -146,7 +146,7 @@ def test_a_line_with_a_term_survives(shrinker: Shrinker, data: st.DataObject) ->
     before = [*sample, *data.draw(st.lists(st.sampled_from(LINES[shrinker.name]), min_size=100, max_size=140))]
     place = data.draw(st.integers(5, len(before)))
     before.insert(place, "the Straße of zebra 4711")
-    shrunk = shrinker.reduce("\n".join(before), Wish(160, ("strasse of zebra",)), ESTIMATE.count)
+    shrunk = shrinker.reduce("\n".join(before), Target(160, ("strasse of zebra",)), ESTIMATE.count)
     assert shrunk is not None
     assert "Straße of zebra 4711" in shrunk.text
 
@@ -154,7 +154,7 @@ def test_a_line_with_a_term_survives(shrinker: Shrinker, data: st.DataObject) ->
 @each_shrinker
 def test_no_text_is_left_as_it_is(shrinker: Shrinker) -> None:
     assert list(shrinker.reshape("")) == []
-    assert shrinker.reduce("", Wish(10), ESTIMATE.count) is None
+    assert shrinker.reduce("", Target(10), ESTIMATE.count) is None
 
 
 @each_shrinker
@@ -162,5 +162,5 @@ def test_no_text_is_left_as_it_is(shrinker: Shrinker) -> None:
 def test_hostile_texts_keep_to_the_promises(shrinker: Shrinker, piece: str) -> None:
     text = piece * (6_000 if len(piece) < 10 else 30)
     assert all(shrinker.decode(found.text, found.form) == text for found in shrinker.reshape(text))
-    shrunk = shrinker.reduce(text, Wish(100), ESTIMATE.count)
+    shrunk = shrinker.reduce(text, Target(100), ESTIMATE.count)
     assert shrunk is None or ESTIMATE.count(shrunk.text) <= 100

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from lading.shrink import Wish, lines
+from lading.shrink import Target, lines
 
 WHOLE = "artifact://acme/s1/log/9"
 
 
 def reduced(text: str, most_tokens: int, *terms: str) -> str:
-    found = lines.SHRINKER.reduce(text, Wish(most_tokens, terms, WHOLE), len)
+    found = lines.SHRINKER.reduce(text, Target(most_tokens, terms, WHOLE), len)
     assert found is not None
     assert len(found.text) <= most_tokens
     return found.text
@@ -58,7 +58,7 @@ def test_of_one_line_alone_much_is_shown(most_tokens: int) -> None:
 
 
 def test_nothing_fits_a_wish_smaller_than_the_note() -> None:
-    assert lines.SHRINKER.reduce("line\n" * 100, Wish(20, (), WHOLE), len) is None
+    assert lines.SHRINKER.reduce("line\n" * 100, Target(20, (), WHOLE), len) is None
 
 
 def test_there_is_no_lossless_form_of_any_text() -> None:

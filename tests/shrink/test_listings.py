@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.shrink import Shrunk, Wish
+from lading.shrink import Shrunk, Target
 from lading.shrink.listings import FOLDED, GROUPED, SHRINKER
 from lading.tokens.estimate import ESTIMATE
 
@@ -27,7 +27,7 @@ def reshaped(text: str, form: str) -> Shrunk:
 
 
 def reduced(text: str, most_tokens: int, *terms: str) -> list[str]:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
     assert shrunk is not None
     assert shrunk.form == "listing.folders"
     return shrunk.text.split("\n")
@@ -121,4 +121,4 @@ def test_what_is_asked_for_in_a_tree_stays_below_its_folders() -> None:
 
 
 def test_blank_lines_are_no_listing_to_reduce() -> None:
-    assert SHRINKER.reduce("\n" * 300, Wish(5), ESTIMATE.count) is None
+    assert SHRINKER.reduce("\n" * 300, Target(5), ESTIMATE.count) is None

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.logs import SHRINKER
 from lading.tokens.estimate import ESTIMATE
 
 
 def reduced(text: str, most_tokens: int, *terms: str) -> str:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
     assert shrunk is not None
     assert shrunk.form == "log.kinds"
     return shrunk.text

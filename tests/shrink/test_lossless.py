@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.shrink import SHRINKERS, shrinker
+from lading.shrink import SHRINKERS, find_shrinker
 from lading.shrink.listings import TREES
 from lading.shrink.shrinking import decode
 from tests.shrink.samples import sample
@@ -36,7 +36,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_lossless_form_decodes_to_the_text_that_it_was_made_of(form: str) -> None:
     kind, text = form.partition(".")[0], FORMS[form]
-    candidates = {candidate.form: candidate for candidate in shrinker(kind).reshape(text)}
+    candidates = {candidate.form: candidate for candidate in find_shrinker(kind).reshape(text)}
     assert candidates[form].lossless
     assert candidates[form].text != text
     assert same_content(kind, decode(candidates[form].text, form), text)
@@ -47,14 +47,14 @@ def test_a_decoder_refuses_a_form_that_it_does_not_make(kind: str) -> None:
     others = [form for form in FORMS if form.partition(".")[0] != kind]
     for form in ("", kind, f"{kind}.", f"{kind}.unknown", *others):
         with pytest.raises(ValueError, match="form"):
-            shrinker(kind).decode("a: b\nc", form)
+            find_shrinker(kind).decode("a: b\nc", form)
 
 
 @pytest.mark.parametrize("kind", sorted(set(SHRINKERS) - {"empty"}))
 def test_no_text_here_yields_a_form_that_is_not_in_the_list(kind: str) -> None:
     texts = [*FORMS.values(), *(sample(kind, rows) for rows in (1, 3, 60))]
-    assert {candidate.form for text in texts for candidate in shrinker(kind).reshape(text)} <= set(FORMS)
+    assert {candidate.form for text in texts for candidate in find_shrinker(kind).reshape(text)} <= set(FORMS)
 
 
 def test_the_forms_with_a_decoder_are_those_of_the_list() -> None:
-    assert {form for kind in SHRINKERS for form in shrinker(kind).decoders} == set(FORMS)
+    assert {form for kind in SHRINKERS for form in find_shrinker(kind).decoders} == set(FORMS)

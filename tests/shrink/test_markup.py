@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.shrink import Shrunk, Wish
+from lading.shrink import Shrunk, Target
 from lading.shrink.markup import SHRINKER
 from lading.tokens.estimate import ESTIMATE
 
@@ -50,8 +50,8 @@ FEED = """<?xml version="1.0" encoding="utf-8"?>
 
 
 def reduced(text: str, most_tokens: int, *terms: str, whole: str = "") -> Shrunk:
-    wish = Wish(min(most_tokens, ESTIMATE.count(text) - 1), terms, whole)
-    shrunk = SHRINKER.reduce(text, wish, ESTIMATE.count)
+    target = Target(min(most_tokens, ESTIMATE.count(text) - 1), terms, whole)
+    shrunk = SHRINKER.reduce(text, target, ESTIMATE.count)
     assert shrunk is not None
     return shrunk
 
@@ -212,12 +212,12 @@ def test_deep_nesting_is_no_matter() -> None:
 
 @pytest.mark.parametrize("text", ["", "Ships wait.", "a < b, c > d " * 20, "<a>", "<!-- <p> <p> <p> -->"])
 def test_what_has_no_elements_gives_none(text: str) -> None:
-    assert SHRINKER.reduce(text, Wish(30), ESTIMATE.count) is None
+    assert SHRINKER.reduce(text, Target(30), ESTIMATE.count) is None
 
 
 def test_nothing_fits_gives_none() -> None:
-    assert SHRINKER.reduce(PAGE, Wish(6), ESTIMATE.count) is None
-    assert SHRINKER.reduce(FEED, Wish(6), ESTIMATE.count) is None
+    assert SHRINKER.reduce(PAGE, Target(6), ESTIMATE.count) is None
+    assert SHRINKER.reduce(FEED, Target(6), ESTIMATE.count) is None
     assert list(SHRINKER.reshape(PAGE)) == []
     with pytest.raises(ValueError, match=r"html\.text"):
         SHRINKER.decode(PAGE, "html.text")

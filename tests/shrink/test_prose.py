@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.shrink import Shrunk, Wish
+from lading.shrink import Shrunk, Target
 from lading.shrink.prose import SHRINKER, read_units
 from lading.tokens.estimate import ESTIMATE
 
@@ -26,7 +26,7 @@ pay --ship "$SHIP" --fee 12
 
 
 def reduced(text: str, most_tokens: int, *terms: str, whole: str = "") -> Shrunk:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, whole), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, whole), ESTIMATE.count)
     assert shrunk is not None
     return shrunk
 
@@ -148,11 +148,11 @@ def test_of_a_huge_text_start_end_and_matching_lines_are_read() -> None:
 
 @pytest.mark.parametrize("text", ["", "One sentence alone, and no other.", "Two. Only."])
 def test_what_has_hardly_any_sentences_gives_none(text: str) -> None:
-    assert SHRINKER.reduce(text, Wish(50), ESTIMATE.count) is None
+    assert SHRINKER.reduce(text, Target(50), ESTIMATE.count) is None
 
 
 def test_nothing_fits_gives_none() -> None:
-    assert SHRINKER.reduce(STORY, Wish(8), ESTIMATE.count) is None
+    assert SHRINKER.reduce(STORY, Target(8), ESTIMATE.count) is None
     assert list(SHRINKER.reshape(STORY)) == []
     with pytest.raises(ValueError, match=r"prose\.extract"):
         SHRINKER.decode(STORY, "prose.extract")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink.sentences import units
+from lading.shrink.sentences import split_units
 from tests.compaction.hostile import HOSTILE
 from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
@@ -32,7 +32,7 @@ MORE_HOSTILE = {
 
 def split(text: str) -> list[str]:
     """The units of a text."""
-    return [unit.text for unit in units(text)]
+    return [unit.text for unit in split_units(text)]
 
 
 def groups() -> list[tuple[str, str, list[str]]]:
@@ -76,7 +76,7 @@ def test_paragraphs_of_one_heading_are_split_as_one_text() -> None:
 
 def test_units_have_kinds_and_places() -> None:
     text = "## Fix\r\n\r\nIt works. Really.\r\n- one\r\n| a |\r\n|---|\r\n```\r\nx. y\r\n```\r\n"
-    assert [(unit.text, unit.kind) for unit in units(text)] == [
+    assert [(unit.text, unit.kind) for unit in split_units(text)] == [
         ("## Fix", "heading"),
         ("It works.", "sentence"),
         ("Really.", "sentence"),
@@ -85,7 +85,7 @@ def test_units_have_kinds_and_places() -> None:
         ("|---|", "rule"),
         ("```\r\nx. y\r\n```", "code"),
     ]
-    assert all(text[unit.start : unit.end] == unit.text for unit in units(text))
+    assert all(text[unit.start : unit.end] == unit.text for unit in split_units(text))
 
 
 def test_a_fence_that_is_never_closed_runs_to_the_end() -> None:
@@ -110,7 +110,7 @@ def test_a_long_quotation_is_split() -> None:
 def test_text_without_words_is_one_unit() -> None:
     assert split(" \n\t") == []
     assert split("!?  ...") == ["!?  ..."]
-    assert [unit.kind for unit in units("***")] == ["rule"]
+    assert [unit.kind for unit in split_units("***")] == ["rule"]
 
 
 PIECES = st.sampled_from(
@@ -142,7 +142,7 @@ PIECES = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join)))
 def test_units_joined_are_the_text_up_to_white_space(text: str) -> None:
-    found = list(units(text))
+    found = list(split_units(text))
     assert "".join("".join(unit.text for unit in found).split()) == "".join(text.split())
     assert all(text[unit.start : unit.end] == unit.text == unit.text.strip() != "" for unit in found)
     assert all(one.end <= two.start for one, two in pairwise(found))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lading.errors import UnknownName
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.shrinking import MOST_CHARS, decode, reduce, shrink
 
 
@@ -27,7 +27,7 @@ def test_what_cannot_be_smaller_is_left(text: str) -> None:
 @pytest.mark.parametrize("kind", ["search", "empty", "text"])
 def test_a_kind_without_a_form_of_its_own_is_treated_as_lines(kind: str) -> None:
     assert shrink("a\n\nb", count=len, kind=kind) is None
-    found = reduce("word\n" * 500, Wish(100), count=len, kind=kind)
+    found = reduce("word\n" * 500, Target(100), count=len, kind=kind)
     assert found is not None
     assert found.form == "text.lines"
 
@@ -47,7 +47,7 @@ def test_a_form_in_a_text_is_no_reason_to_import_a_module(monkeypatch: pytest.Mo
 def test_what_is_enormous_is_not_parsed() -> None:
     text = "[" + "1," * (MOST_CHARS // 2) + "1]"
     assert shrink(text, count=len, kind="json") is None
-    found = reduce(text, Wish(300, (), "w"), count=len, kind="json")
+    found = reduce(text, Target(300, (), "w"), count=len, kind="json")
     assert found is not None
     assert found.form == "text.lines"
     assert len(found.text) <= 300

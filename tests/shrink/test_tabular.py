@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.padding import pad, unpad
 from lading.shrink.tabular import SHRINKER
 
@@ -23,7 +23,7 @@ def only(text: str) -> tuple[str, str]:
 
 
 def sampled(text: str, most_tokens: int, *terms: str) -> list[str]:
-    found = SHRINKER.reduce(text, Wish(most_tokens, terms, "w"), len)
+    found = SHRINKER.reduce(text, Target(most_tokens, terms, "w"), len)
     assert found is not None
     assert len(found.text) <= most_tokens
     return found.text.splitlines()
@@ -139,4 +139,4 @@ def test_a_sample_tells_what_stands_before_the_header() -> None:
 
 @pytest.mark.parametrize("text", ["|||\n" * 50, "a | b\n" + "---+---\n" * 4, "some words\n" * 50, ""])
 def test_what_has_no_rows_is_not_sampled(text: str) -> None:
-    assert SHRINKER.reduce(text, Wish(60), len) is None
+    assert SHRINKER.reduce(text, Target(60), len) is None

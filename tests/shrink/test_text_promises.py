@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.shrink import Shrinker, Wish, code, markup, prose
+from lading.shrink import Shrinker, Target, code, markup, prose
 from lading.tokens.estimate import ESTIMATE
 
 SHRINKERS = [code.SHRINKER, markup.SHRINKER, prose.SHRINKER]
@@ -72,16 +72,16 @@ def test_a_form_keeps_to_the_wish_and_is_smaller_than_the_text(shrinker: Shrinke
     text = data.draw(texts(data.draw(st.sampled_from(sorted(PIECES)))))
     most = data.draw(st.integers(0, 400))
     terms = tuple(data.draw(st.lists(st.sampled_from(TERMS), max_size=3)))
-    wish = Wish(most, terms, whole=data.draw(st.sampled_from(["", "artifact://t/s/log/7"])))
+    target = Target(most, terms, whole=data.draw(st.sampled_from(["", "artifact://t/s/log/7"])))
 
-    shrunk = shrinker.reduce(text, wish, ESTIMATE.count)
+    shrunk = shrinker.reduce(text, target, ESTIMATE.count)
 
-    assert shrunk == shrinker.reduce(text, wish, ESTIMATE.count)
+    assert shrunk == shrinker.reduce(text, target, ESTIMATE.count)
     if shrunk is not None:
         assert not shrunk.lossless
         assert 0 < ESTIMATE.count(shrunk.text) <= most
         assert ESTIMATE.count(shrunk.text) < ESTIMATE.count(text)
-        assert wish.whole in shrunk.text.split("\n", 1)[0]
+        assert target.whole in shrunk.text.split("\n", 1)[0]
         assert shrunk.text.startswith("[")
 
 
@@ -94,7 +94,7 @@ def test_a_word_of_the_request_survives(shrinker: Shrinker, data: st.DataObject)
     at = data.draw(st.integers(0, len(pieces)))
     text = "".join([*pieces[:at], MARKS[shrinker.name], *pieces[at:]])
 
-    shrunk = shrinker.reduce(text, Wish(data.draw(st.integers(90, 300)), (PLANTED,)), ESTIMATE.count)
+    shrunk = shrinker.reduce(text, Target(data.draw(st.integers(90, 300)), (PLANTED,)), ESTIMATE.count)
 
     assert shrunk is not None
     assert PLANTED in shrunk.text
@@ -116,6 +116,6 @@ def test_a_lossless_form_decodes_to_the_same_text(shrinker: Shrinker, text: str)
     ids=lambda text: text[:8].encode("ascii", "backslashreplace").decode(),
 )
 def test_what_is_no_content_or_hostile_raises_nothing(shrinker: Shrinker, text: str) -> None:
-    shrunk = shrinker.reduce(text, Wish(50), ESTIMATE.count)
+    shrunk = shrinker.reduce(text, Target(50), ESTIMATE.count)
 
     assert shrunk is None or ESTIMATE.count(shrunk.text) <= 50

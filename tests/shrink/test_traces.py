@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.traces import SHRINKER
 from lading.tokens.estimate import ESTIMATE
 
@@ -90,7 +90,7 @@ UNITTEST = (
 
 
 def reduced(text: str, most_tokens: int, *terms: str) -> str:
-    shrunk = SHRINKER.reduce(text, Wish(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
+    shrunk = SHRINKER.reduce(text, Target(most_tokens, terms, "artifact://t/s/log/7"), ESTIMATE.count)
     assert shrunk is not None
     assert shrunk.form == "trace.failures"
     return shrunk.text

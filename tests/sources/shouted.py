@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lading.messages import user_text
-from lading.sources.recording import Line, Recording, Report, Source
+from lading.sources.recording import JsonLine, Recording, Report, Source
 
 
 def recognises(values: Sequence[Any]) -> bool:
@@ -14,7 +14,7 @@ def recognises(values: Sequence[Any]) -> bool:
     return any(isinstance(value, dict) and "SAY" in value for value in values)
 
 
-def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
+def read(lines: Iterable[JsonLine], report: Report) -> Iterator[Recording]:
     """One recording for each line."""
     for line in lines:
         if isinstance(line.value, dict) and "SAY" in line.value:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lading.sources import Usage, source
+from lading.sources import RecordedUsage, source
 from tests.sources.written import read_all, read_one, write
 
 BODY: dict[str, Any] = {
@@ -63,7 +63,7 @@ def test_the_reply_becomes_the_last_message(tmp_path: Path) -> None:
     last = recording.messages[-1]
     assert (last.role, last.text) == ("assistant", "Done.")
     assert recording.raw_indices[-1] == 3
-    assert recording.usage == (Usage(3, "claude-sonnet-4-5", 5, 2, cache_read_tokens=50),)
+    assert recording.usage == (RecordedUsage(3, "claude-sonnet-4-5", 5, 2, cache_read_tokens=50),)
 
 
 def test_a_bare_list(tmp_path: Path) -> None:

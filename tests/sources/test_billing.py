@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lading.sources import Usage
+from lading.sources import RecordedUsage
 from lading.sources.billing import read_usage
 
 
@@ -17,7 +17,7 @@ def test_anthropic() -> None:
         "output_tokens": 8,
         "service_tier": "standard",
     }
-    assert read_usage(bill, message_index=4, model="claude", at_s=9.0) == Usage(
+    assert read_usage(bill, message_index=4, model="claude", at_s=9.0) == RecordedUsage(
         4, "claude", 3, 8, cache_read_tokens=2000, cache_write_tokens=100, at_s=9.0
     )
 
@@ -28,8 +28,10 @@ def test_openai_counts_the_cached_into_the_prompt() -> None:
         "completion_tokens": 7,
         "prompt_tokens_details": {"cached_tokens": 100},
     }
-    assert read_usage(bill, message_index=1) == Usage(1, input_tokens=20, output_tokens=7, cache_read_tokens=100)
-    assert read_usage({"prompt_tokens": 120}, message_index=1) == Usage(1, input_tokens=120)
+    assert read_usage(bill, message_index=1) == RecordedUsage(
+        1, input_tokens=20, output_tokens=7, cache_read_tokens=100
+    )
+    assert read_usage({"prompt_tokens": 120}, message_index=1) == RecordedUsage(1, input_tokens=120)
 
 
 def test_short_names_with_cost_time_and_model_of_their_own() -> None:
@@ -42,7 +44,7 @@ def test_short_names_with_cost_time_and_model_of_their_own() -> None:
         "cacheWrite": 4,
         "cost_total": 0.25,
     }
-    assert read_usage(bill, message_index=0, model="other", at_s=5.0) == Usage(
+    assert read_usage(bill, message_index=0, model="other", at_s=5.0) == RecordedUsage(
         0, "own", 1, 2, 3, 4, cost_usd=0.25, at_s=1763681630.793
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading.messages import Text, ToolCall
-from lading.sources import Usage, tools_at
+from lading.sources import RecordedUsage, tools_at
 from tests.sources.written import read_all, read_one, write
 
 
@@ -81,7 +81,7 @@ def test_a_reply_over_several_lines_is_one_message_billed_once(tmp_path: Path) -
     assert [part.id for part in asked.parts if isinstance(part, ToolCall)] == ["t1", "t2"]
     assert [part.text for part in asked.parts if isinstance(part, Text)] == ["Looking."]
     first, second = recording.usage
-    assert first == Usage(
+    assert first == RecordedUsage(
         4, "claude-sonnet-4-5", 4, 30, cache_read_tokens=90, cost_usd=0.5, at_s=recording.times_s[2]
     )
     assert (second.message_index, second.output_tokens) == (12, 7)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading.messages import Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from lading.sources import Usage, tools_at
+from lading.sources import RecordedUsage, tools_at
 from tests.sources.written import read_all, read_one, write
 
 
@@ -102,8 +102,8 @@ def test_a_log(tmp_path: Path) -> None:
 
 def test_each_call_is_billed_once_without_what_was_cached(tmp_path: Path) -> None:
     assert read_one(write(tmp_path, LOG)).usage == (
-        Usage(6, "gpt-5.2-codex", 1_000, 50, at_s=1772359205.0),
-        Usage(15, "gpt-5.2-codex", 100, 9, cache_read_tokens=1_000, at_s=1772359209.0),
+        RecordedUsage(6, "gpt-5.2-codex", 1_000, 50, at_s=1772359205.0),
+        RecordedUsage(15, "gpt-5.2-codex", 100, 9, cache_read_tokens=1_000, at_s=1772359209.0),
     )
 
 

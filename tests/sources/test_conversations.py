@@ -10,7 +10,7 @@ import pytest
 
 from lading.messages import Message
 from lading.sources import Recording, ToolsSoFar, restated
-from lading.sources.conversations import MOST_OPEN
+from lading.sources.conversations import MAX_OPEN
 from tests.cli.commands import lading, long_session
 from tests.sources.written import read_all, read_one, write
 
@@ -261,7 +261,7 @@ def test_a_request_sent_again_is_a_call_of_its_own(tmp_path: Path) -> None:
 
 
 def test_many_conversations_are_not_all_kept_open(tmp_path: Path) -> None:
-    others = [body(user(f"Other {number}.")) for number in range(MOST_OPEN)]
+    others = [body(user(f"Other {number}.")) for number in range(MAX_OPEN)]
     recordings, _ = read_all(write(tmp_path, [GROWING[0], *others, GROWING[1]]))
     assert [len(item.messages) for item in recordings if item.messages[0].text == "Go."] == [1, 3]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.sources.jsonvalues import mend, read_values
+from lading.sources.jsonvalues import read_values, repair_json
 
 MESSAGES = [{"role": "user", "content": 'a ] } " b'}, {"role": "assistant", "content": [{"type": "text"}]}]
 
@@ -103,8 +103,8 @@ def test_lines_left_out_do_not_shift_the_numbers_of_a_document() -> None:
 
 def test_mend_needs_a_whole_object_in_a_list() -> None:
     for text in ("", "[", '{"a": [1, 2', '{"a": {"b": [{"c": 1}', "]", '[{"a": "b}', "{]}"):
-        assert mend(text) is None
-    assert mend('[{"a": "\\"}]"}, {"b"') == [{"a": '"}]'}]
+        assert repair_json(text) is None
+    assert repair_json('[{"a": "\\"}]"}, {"b"') == [{"a": '"}]'}]
 
 
 JSON = st.recursive(
@@ -118,7 +118,7 @@ JSON = st.recursive(
 def test_mending_a_cut_list_gives_its_beginning(objects: list[Any], data: st.DataObject) -> None:
     text = json.dumps(objects)
     cut = data.draw(st.integers(0, len(text) - 1))
-    mended = mend(text[:cut]) or []
+    mended = repair_json(text[:cut]) or []
     assert mended == objects[: len(mended)]
     whole = sum(len(json.dumps(objects[: count + 1])) - 1 <= cut for count in range(len(objects)))
     assert len(mended) == whole

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.sources import Usage
+from lading.sources import RecordedUsage
 from tests.sources.written import read_all, read_one, write
 
 BODY: dict[str, Any] = {
@@ -85,7 +85,7 @@ def test_a_record_may_have_an_id(tmp_path: Path) -> None:
 def test_the_model_of_the_reply_when_the_request_names_none(tmp_path: Path) -> None:
     recording = read_one(write(tmp_path, [{"messages": BODY["messages"], "response": REPLY}]))
     assert recording.model == "gpt-4.1-2025"
-    assert recording.usage == (Usage(2, "gpt-4.1-2025", 12, 2, at_s=1763681630.0),)
+    assert recording.usage == (RecordedUsage(2, "gpt-4.1-2025", 12, 2, at_s=1763681630.0),)
 
 
 def test_tools_of_the_body_are_recorded(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lading.messages import Message, Tool, ToolCall
 from lading.sources import Recording, ToolsSoFar, open_tool, tools_at
-from lading.sources.opentools import observed_tools
+from lading.sources.opentools import make_open_tools
 
 
 def calling(*names: str) -> Message:
@@ -44,7 +44,7 @@ def test_an_open_tool_names_its_arguments_and_allows_others() -> None:
     ],
 )
 def test_observed_tools(observed: Any, expected: tuple[Tool, ...]) -> None:
-    assert observed_tools(observed) == expected
+    assert make_open_tools(observed) == expected
 
 
 def test_the_array_grows_by_first_use() -> None:

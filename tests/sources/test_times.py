@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lading.sources.times import seconds
+from lading.sources.times import parse_time
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from lading.sources.times import seconds
     ],
 )
 def test_points_in_time(value: Any, expected: float) -> None:
-    assert seconds(value) == expected
+    assert parse_time(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_points_in_time(value: Any, expected: float) -> None:
     [None, True, 0, -5, math.nan, math.inf, 10**400, "yesterday", "", [], {}, "0001-01-01T00:00:00+23:59"],
 )
 def test_anything_else_is_no_time(value: Any) -> None:
-    found = seconds(value)
+    found = parse_time(value)
     assert found is None or math.isfinite(found)
     assert not isinstance(value, int | float) or found is None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading.messages import Reasoning, Text, ToolCall, ToolResult, user_text
-from lading.sources import Usage, open_tool
+from lading.sources import RecordedUsage, open_tool
 from tests.sources.written import read_all, read_one, write
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -103,8 +103,8 @@ def test_usage_in_both_shapes(tmp_path: Path) -> None:
     ]
     recording = read_one(write(tmp_path, [{**SESSION, "usage": usage}]))
     assert recording.usage == (
-        Usage(2, "m", 3, 9, cache_read_tokens=5, at_s=1763681640.0),
-        Usage(4, input_tokens=4, cache_write_tokens=6),
+        RecordedUsage(2, "m", 3, 9, cache_read_tokens=5, at_s=1763681640.0),
+        RecordedUsage(4, input_tokens=4, cache_write_tokens=6),
     )
     assert recording.times_s == (None, 1763681630.0, 1763681640.0, None, None)
 

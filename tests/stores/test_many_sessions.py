@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import Session
-from lading.addresses import Names, free_names, numbered
+from lading.addresses import Names, fork_name, free_names
 from lading.clients import wrap
 from lading.errors import InputError
 from lading.stores import STORES, open_store
@@ -96,7 +96,7 @@ def test_sqlite_reads_as_much_of_10_000_sessions_as_of_100(tmp_path: Path) -> No
 
 
 def test_a_fork_asks_about_few_names() -> None:
-    store = Counting([numbered("session", number) for number in range(2, MANY)])
+    store = Counting([fork_name("session", number) for number in range(2, MANY)])
     with Session("gpt-4o", store=store) as line:
         line.add("Go.")
         store.read = 0
@@ -120,7 +120,7 @@ def test_a_wrapped_call_reads_few_names(name: str) -> None:
 
 
 def test_conversations_that_start_alike_are_read_up_to_a_number() -> None:
-    store = Counting(["work", *(numbered("work", number) for number in range(2, MANY))])
+    store = Counting(["work", *(fork_name("work", number) for number in range(2, MANY))])
     with StrictProvider(stepping) as provider:
         client = wrap(openai_client(provider), store=store)
         store.read = 0
@@ -132,7 +132,7 @@ def test_conversations_that_start_alike_are_read_up_to_a_number() -> None:
 
 @given(st.sets(st.integers(2, 40)), st.booleans())
 def test_a_free_name_is_found(taken: set[int], own: bool) -> None:
-    names = {*(numbered("a", number) for number in taken), *(["a"] if own else [])}
+    names = {*(fork_name("a", number) for number in taken), *(["a"] if own else [])}
     asked = free_names("a", names.__contains__)
     first, second = next(asked), next(asked)
     assert not names & {first, second}
@@ -144,5 +144,5 @@ def test_a_store_that_lacks_a_method_is_refused() -> None:
     class Old:
         def append(self) -> None: ...
 
-    with pytest.raises(InputError, match=r"The store Old has no blob, .*exists.*; see lading\.SessionStore"):
+    with pytest.raises(InputError, match=r"Old has no blob, .*exists.*; see lading\.stores\.SessionStore"):
         Session("gpt-4o", store=Old())  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lading import Session, SessionOptions, open_store, rebuild_body, verify
+from lading import Session, SessionOptions, open_store, verify
+from lading.audit.replay import rebuild_body
 from lading.audit.why import why
 
 HERE = Path(__file__).parent / "written_before"

@@ -106,8 +106,8 @@ def test_a_stream_comes_in_small_pieces_and_slowly() -> None:
     pauses = Pauses()
     slow = Fault(chunk_bytes=700, delay_s=0.02)
     with provider(call_1=slow, call_2=Fault(chunk_bytes=7)) as running, openai_client(running) as chat:
-        assert running._listener is not None
-        running._listener.closing = pauses
+        assert running._server is not None
+        running._server.closing = pauses
         with chat.chat.completions.stream(**CHAT) as stream:
             first = stream.get_final_completion().choices[0].message
         with chat.chat.completions.stream(**CHAT) as stream:

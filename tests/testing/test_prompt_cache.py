@@ -8,7 +8,7 @@ import pytest
 
 from lading.jsonbytes import dump, load
 from lading.testing import FakeModel, Request, Say, Scale, StrictProvider
-from lading.testing.prompt_cache import words
+from lading.testing.prompt_cache import list_texts
 from tests.testing.tool_loops import CLAUDE, GPT
 
 MARK = {"type": "ephemeral"}
@@ -119,8 +119,14 @@ def test_marks_on_tools_and_inside_results_count(till: Till) -> None:
 
 def test_what_a_model_reads_is_counted() -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"a": "b"}'}}
-    assert list(words({"role": "assistant", "content": "x", "tool_calls": [call]})) == ["x", "read", '{"a": "b"}']
+    assert list(list_texts({"role": "assistant", "content": "x", "tool_calls": [call]})) == [
+        "x",
+        "read",
+        '{"a": "b"}',
+    ]
     use = {"type": "tool_use", "id": "t", "name": "read", "input": {"id": "b"}}
     signed = {"type": "thinking", "thinking": "Hm.", "signature": "EqRk"}
-    assert list(words({"role": "assistant", "of": [signed, use]})) == ["Hm.", "read", '{"id":"b"}']
-    assert list(words({"type": "image", "source": {"type": "base64", "media_type": "", "data": "AAAA"}})) == [""]
+    assert list(list_texts({"role": "assistant", "of": [signed, use]})) == ["Hm.", "read", '{"id":"b"}']
+    assert list(list_texts({"type": "image", "source": {"type": "base64", "media_type": "", "data": "AAAA"}})) == [
+        ""
+    ]

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.tokens.estimate import ESTIMATE, LEADS, LETTERS, SHAPES, WITHIN_MEDIAN, WITHIN_P95, codes
+from lading.tokens.estimate import (
+    ESTIMATE,
+    LEADS,
+    LETTERS,
+    SHAPES,
+    UNITS_PER_TOKEN,
+    WITHIN_MEDIAN,
+    WITHIN_P95,
+    compute_codes,
+    load_weights,
+)
 from lading.tokens.exact import O200K
-from lading.tokens.weights import UNITS_PER_TOKEN, weights
 from scripts.estimator import generated
 from scripts.estimator.corpus import chunks
 from scripts.estimator.logs import logs
@@ -116,7 +125,7 @@ def test_every_byte_has_one_class(classes: tuple[bytes, ...]) -> None:
 def test_what_is_weighed_are_bytes_and_pairs_of_classes(text: str) -> None:
     data = text.encode()
     wide = bytes(byte for byte in data if byte >= 0x80)
-    found = [list(several) for several in codes(data)]
+    found = [list(several) for several in compute_codes(data)]
     expected = [list(data)]
     for numbers, apart in product((_numbers(SHAPES), _numbers(LETTERS)), (1, 2)):
         expected += [[numbers[a] * 16 + numbers[b] for a, b in zip(data, data[apart:], strict=False)]]
@@ -129,8 +138,8 @@ def test_what_is_weighed_are_bytes_and_pairs_of_classes(text: str) -> None:
 
 def test_a_figure_is_the_weights_and_nothing_else() -> None:
     text = "Żółw: [1, 22, 333]\n  漢字 and кот 🎉\n" * 100
-    found = codes(text.encode())
-    units = sum(weights[code] for several, weights in zip(found, weights(), strict=True) for code in several)
+    found = compute_codes(text.encode())
+    units = sum(weights[code] for several, weights in zip(found, load_weights(), strict=True) for code in several)
     assert ESTIMATE.count(text) == -(-units // UNITS_PER_TOKEN)
 
 

@@ -12,9 +12,9 @@ from lading.tokens.images import (
     MAX_IMAGE_TOKENS,
     TOKENS_PER_PAGE,
     UNKNOWN_IMAGE_TOKENS,
-    document_tokens,
-    image_size,
-    image_tokens,
+    count_document_tokens,
+    count_image_tokens,
+    read_image_size,
 )
 
 
@@ -61,16 +61,16 @@ EXTENDED = webp(b"VP8X", b"\x00\x00\x00\x00" + (639).to_bytes(3, "little") + (47
     ids=["png", "gif", "jpeg", "jpeg with metadata", "lossy webp", "lossless webp", "extended webp"],
 )
 def test_the_size_is_read_from_the_header(data: bytes) -> None:
-    assert image_size(text(data)) == (640, 480)
-    assert image_tokens(text(data)) == 410
-    assert image_size("data:image/x;base64," + text(data)) == (640, 480)
-    assert image_size("\n".join(text(data))) == (640, 480)
+    assert read_image_size(text(data)) == (640, 480)
+    assert count_image_tokens(text(data)) == 410
+    assert read_image_size("data:image/x;base64," + text(data)) == (640, 480)
+    assert read_image_size("\n".join(text(data))) == (640, 480)
 
 
 def test_tokens_are_pixels_over_750_up_to_a_cap() -> None:
-    assert image_tokens(text(png(1, 1))) == 1
-    assert image_tokens(text(png(750, 1000))) == 1000
-    assert image_tokens(text(png(4000, 3000))) == MAX_IMAGE_TOKENS
+    assert count_image_tokens(text(png(1, 1))) == 1
+    assert count_image_tokens(text(png(750, 1000))) == 1000
+    assert count_image_tokens(text(png(4000, 3000))) == MAX_IMAGE_TOKENS
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_tokens_are_pixels_over_750_up_to_a_cap() -> None:
     ],
 )
 def test_what_shows_no_size_has_the_assumed_figure(data: bytes) -> None:
-    assert image_size(text(data)) is None
-    assert image_tokens(text(data)) == UNKNOWN_IMAGE_TOKENS
+    assert read_image_size(text(data)) is None
+    assert count_image_tokens(text(data)) == UNKNOWN_IMAGE_TOKENS
 
 
 @given(st.sampled_from(["", text(png(9, 9)), text(jpeg(9, 9)), text(LOSSY)]), st.integers(0, 60), st.text())
 def test_damaged_data_never_raises(start: str, kept: int, rest: str) -> None:
-    assert 1 <= image_tokens(start[:kept] + rest) <= MAX_IMAGE_TOKENS
+    assert 1 <= count_image_tokens(start[:kept] + rest) <= MAX_IMAGE_TOKENS
 
 
 def test_documents_count_by_bytes() -> None:
-    assert document_tokens("") == TOKENS_PER_PAGE
-    assert document_tokens("A" * 4) == TOKENS_PER_PAGE
-    assert document_tokens(text(b"x" * 120_000)) == 3 * TOKENS_PER_PAGE
+    assert count_document_tokens("") == TOKENS_PER_PAGE
+    assert count_document_tokens("A" * 4) == TOKENS_PER_PAGE
+    assert count_document_tokens(text(b"x" * 120_000)) == 3 * TOKENS_PER_PAGE

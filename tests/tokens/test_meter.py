@@ -31,6 +31,7 @@ from lading.tokens.estimate import ESTIMATE
 from lading.tokens.exact import CL100K, O200K
 from lading.tokens.images import TOKENS_PER_PAGE, UNKNOWN_IMAGE_TOKENS
 from lading.tokens.meter import COUNTED_CHARS, MESSAGE_TOKENS, RESULT_TOKENS, Meter, meter
+from tests.examples import quick_first
 from tests.growth import assert_linear, ladder
 
 EXACT = Meter(O200K)
@@ -172,7 +173,7 @@ def test_a_text_above_a_million_characters_is_estimated_closely(counter: Counter
     assert Meter(counter).count_message(user_text(text)) == pytest.approx(counter.count(text), rel=0.02)
 
 
-@pytest.mark.parametrize("letter", ["a", " ", "中", "\ud83d"])
+@pytest.mark.parametrize("letter", quick_first(["a", " ", "中", "\ud83d"], 2))
 def test_a_message_of_one_character_is_counted_in_linear_time(letter: str) -> None:
     assert_linear(lambda text: EXACT.count_message(user_text(text)), *ladder(letter * 8_000_000))
 

@@ -10,8 +10,7 @@ from typing import Any
 import httpx2
 from hypothesis import strategies as st
 
-from lading.wire.replies import ReplyStream, SseEvent
-from lading.wire.sse import SseReader, event_of
+from lading.wire.replies import ReplyStream, SseEvent, SseReader, make_event
 
 Body = dict[str, Any]
 
@@ -93,7 +92,7 @@ def chunk(delta: Body, *, reason: str | None = None, number: int = 1) -> Body:
 def streamed(*deltas: Body, reason: str | None = "stop") -> bytes:
     """A stream of these deltas."""
     values = [chunk(delta) for delta in deltas] + [chunk({}, reason=reason)]
-    return b"".join(event_of(value).raw for value in values) + b"data: [DONE]\n\n"
+    return b"".join(make_event(value).raw for value in values) + b"data: [DONE]\n\n"
 
 
 @st.composite
@@ -125,7 +124,7 @@ def chat_streams(draw: st.DrawFn, body: Body, *, number: int = 1) -> bytes:
     else:
         chunks[-1]["choices"][0]["finish_reason"] = reason
     chunks.append(chunk({}, number=number) | {"choices": [], "usage": body["usage"]})
-    return b"".join(event_of(item).raw for item in chunks) + b"data: [DONE]\n\n"
+    return b"".join(make_event(item).raw for item in chunks) + b"data: [DONE]\n\n"
 
 
 @st.composite
@@ -214,7 +213,7 @@ def messages_streams(draw: st.DrawFn, body: Body) -> bytes:
         {"type": "message_delta", "delta": ending, "usage": {"output_tokens": body["usage"]["output_tokens"]}}
     )
     events.append({"type": "message_stop"})
-    return b"".join(event_of(event, name=event["type"]).raw for event in events)
+    return b"".join(make_event(event, name=event["type"]).raw for event in events)
 
 
 def _block(block: Body, draw: st.DrawFn) -> tuple[Body, list[Body]]:

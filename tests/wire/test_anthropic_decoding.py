@@ -46,8 +46,8 @@ def test_a_system_message_in_the_list_stays_there() -> None:
     assert [item.role for item in conversation.messages] == [
         *("system", "user", "system", "assistant", "user", "system")
     ]
-    assert WIRE.leading(conversation.messages) == 1
-    assert WIRE.leading(WIRE.decode(SYSTEM_FIRST).messages) == 0
+    assert WIRE.layout.leading(conversation.messages) == 1
+    assert WIRE.layout.leading(WIRE.decode(SYSTEM_FIRST).messages) == 0
 
 
 def test_an_assistant_message_reads_as_its_blocks() -> None:

@@ -75,7 +75,7 @@ def edited(source: dict[str, Any], index: int, *parts: Part) -> dict[str, Any]:
     messages = list(conversation.messages)
     messages[index] = messages[index].with_parts(parts)
     made = encode(replace(conversation, messages=tuple(messages)), WIRE, card=PLAIN)["messages"]
-    found: dict[str, Any] = made[index - WIRE.leading(messages)]
+    found: dict[str, Any] = made[index - WIRE.layout.leading(messages)]
     return found
 
 

@@ -18,7 +18,7 @@ from lading.history.log import Reported
 from lading.messages import Conversation, Message, Opaque, Reasoning, Text, ToolCall
 from lading.wire import encode
 from lading.wire.anthropic import WIRE
-from lading.wire.sse import event_of, object_of
+from lading.wire.replies import make_event, read_object
 from tests.replies import released
 from tests.wire.codec_cards import PLAIN
 from tests.wire.made_replies import (
@@ -56,7 +56,7 @@ def heard(data: bytes) -> Body:
 
 def values(data: bytes) -> list[Body]:
     """The events of a stream."""
-    return [value for event in events_of(data) if (value := object_of(event)) is not None]
+    return [value for event in events_of(data) if (value := read_object(event)) is not None]
 
 
 def opened(data: bytes) -> list[int]:
@@ -66,7 +66,7 @@ def opened(data: bytes) -> list[int]:
 
 def event(kind: str, **fields: Any) -> bytes:
     """One event."""
-    return event_of({"type": kind, **fields}, name=kind).raw
+    return make_event({"type": kind, **fields}, name=kind).raw
 
 
 # Whole replies
@@ -168,7 +168,7 @@ def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
     stream = REPLIES.stream("")
     assert feed(stream, raw) == raw
     assert stream.reply() == REPLIES.read(body)
-    assert stream.shown() == stream.reply().message
+    assert stream.shown_message() == stream.reply().message
     assert released(stream) == []
 
 
@@ -177,12 +177,12 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     body = data.draw(messages_bodies())
     stream = REPLIES.stream(RESTORE)
     passed = feed(stream, data.draw(messages_streams(body)))
-    assert REPLIES.read(heard(passed)).message == stream.shown()
+    assert REPLIES.read(heard(passed)).message == stream.shown_message()
     passed += b"".join(released(stream))
     assert f'"{RESTORE}"'.encode() not in passed
     final = heard(passed)
     left = REPLIES.without(body, RESTORE)
-    assert REPLIES.read(final).message == stream.shown() == REPLIES.read(left).message
+    assert REPLIES.read(final).message == stream.shown_message() == REPLIES.read(left).message
     assert final["stop_reason"] == left["stop_reason"]
     assert opened(passed) == list(range(len(left["content"])))
     assert stream.reply() == REPLIES.read(body)
@@ -198,14 +198,14 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
         passed += feed(stream, data.draw(messages_streams(asked)))
         names = [block.get("name") for block in asked["content"]]
         shown += names.index(RESTORE)
-        assert len(stream.shown().parts) == shown
-        stream = stream.again()
+        assert len(stream.shown_message().parts) == shown
+        stream = stream.continue_answer()
     body = data.draw(messages_bodies())
     passed += feed(stream, data.draw(messages_streams(body)))
     passed += b"".join(released(stream))
     final = heard(passed)
     left = REPLIES.without(body, RESTORE)
-    assert REPLIES.read(final).message == stream.shown()
+    assert REPLIES.read(final).message == stream.shown_message()
     assert final["content"][shown:] == AnthropicMessage.model_validate(left).model_dump()["content"]
     assert final["stop_reason"] == left["stop_reason"]
     assert opened(passed) == list(range(shown + len(left["content"])))
@@ -216,9 +216,9 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
 def test_what_an_earlier_stream_showed_stays_what_it_was() -> None:
     stream = REPLIES.stream(RESTORE)
     feed(stream, event("content_block_start", index=0, content_block={"type": "text", "text": "a"}))
-    following = stream.again()
+    following = stream.continue_answer()
     feed(following, event("content_block_start", index=0, content_block={"type": "text", "text": "b"}))
-    assert (stream.shown().text, following.shown().text) == ("a", "a\nb")
+    assert (stream.shown_message().text, following.shown_message().text) == ("a", "a\nb")
 
 
 def test_totals_of_the_end_replace_those_of_the_start() -> None:
@@ -305,11 +305,11 @@ FIELDS = st.sampled_from(["index", "message", "content_block", "delta", "usage"]
 )
 def test_nonsense_passes_by(events: list[tuple[str, Body]], again: bool) -> None:
     stream = REPLIES.stream(RESTORE)
-    stream = stream.again() if again else stream
+    stream = stream.continue_answer() if again else stream
     for kind, fields in events:
         feed(stream, event(kind, **fields))
     released(stream)
     with suppress(WireError):
         stream.reply()
     with suppress(WireError):
-        stream.shown()
+        stream.shown_message()

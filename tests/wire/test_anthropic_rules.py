@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lading.errors import Violation
 from lading.models.card import Card
-from lading.wire.anthropic.rules import RULES, walk
+from lading.wire.anthropic.rules import RULES, start_check
 from lading.wire.checking import Checker, WireMessage
 from tests.wire.anthropic_bodies import (
     BEFORE,
@@ -37,7 +37,7 @@ from tests.wire.anthropic_cases import ILLEGAL, LEGAL
 
 
 def check(request: Mapping[str, Any], row: Card = BEFORE, *, strict: bool = True) -> list[Violation]:
-    checker = Checker(RULES, walk(request, row), row, strict=strict)
+    checker = Checker(RULES, start_check(request, row), row, strict=strict)
     messages = request.get("messages")
     for message in messages if isinstance(messages, list) else ():
         checker.feed(message)
@@ -169,7 +169,7 @@ CARDS = st.sampled_from([BEFORE, CURRENT])
 def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
 ) -> None:
-    growing = Checker(RULES, walk(fields, row), row, strict=True)
+    growing = Checker(RULES, start_check(fields, row), row, strict=True)
     for end in range(len(messages) + 1):
         assert growing.violations() == check({**fields, "messages": messages[:end]}, row)
         if end < len(messages):

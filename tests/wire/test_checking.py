@@ -12,7 +12,8 @@ from lading.errors import Violation
 from lading.models.card import Card, Conduct, Dialect, Limits, Prices, TokenFacts
 from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
-from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, counts, shown
+from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, is_counted, quote_value
+from lading.wire.layout import Items, Layout
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
 from lading.wire.replies import Replies
 
@@ -79,15 +80,15 @@ def test_a_checker_reports_what_its_rules_find_and_looks_at_the_end_anew_each_ti
 @pytest.mark.parametrize("strict", [True, False])
 def test_which_rules_count(dialect: Dialect, strict: bool) -> None:
     row = card(dialect)
-    assert counts(E_RULE, row, strict=strict)
-    assert counts(UNVERIFIED, row, strict=strict) is strict
-    assert not counts(LINT, row, strict=strict)
-    assert counts(P_RULE, row, strict=strict) is (dialect in ("bedrock", "strict"))
+    assert is_counted(E_RULE, row, strict=strict)
+    assert is_counted(UNVERIFIED, row, strict=strict) is strict
+    assert not is_counted(LINT, row, strict=strict)
+    assert is_counted(P_RULE, row, strict=strict) is (dialect in ("bedrock", "strict"))
 
 
 @pytest.mark.parametrize("value", ["short", "x" * 1000, "\ud83d", None, 5, [[]], {"a": 1}])
 def test_a_quoted_value_is_short_and_printable(value: object) -> None:
-    text = shown(value)
+    text = quote_value(value)
     assert 0 < len(text) < 80
     text.encode()
 
@@ -96,7 +97,7 @@ def test_a_value_nested_too_deep_to_print_can_be_quoted() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert shown(deep) == "list"
+    assert quote_value(deep) == "list"
 
 
 def not_asked(*arguments: Any, **named: Any) -> Any:
@@ -107,10 +108,10 @@ COUNTING = Wire(
     name="counting",
     decode=not_asked,
     envelope=not_asked,
-    leading=not_asked,
+    layout=Layout(not_asked, Items("messages", not_asked, not_asked), not_asked, not_asked, frozenset(), ()),
     joins=not_asked,
     encode_group=not_asked,
-    walk=lambda *_: Count(),
+    start_check=lambda *_: Count(),
     rules=(UNVERIFIED, P_RULE),
     invariants=not_asked,
     replies=Replies(not_asked, not_asked, not_asked),
@@ -153,8 +154,10 @@ def test_the_page_lists_the_rules_that_have_no_check() -> None:
 
 def test_each_rule_looks_somewhere_and_says_what_it_is_about() -> None:
     for rule in (*ANTHROPIC_RULES, *CHAT_RULES):
-        assert rule.at_start or rule.at_message or rule.at_end, rule.id
-        assert rule.summary, rule.id
+        looks = [look for look in (rule.at_start, rule.at_message, rule.at_end) if look]
+        assert looks, rule.id
+        for look in looks:
+            assert re.match(rf"{rule.id}\b", look.__doc__ or ""), rule.id
 
 
 def test_every_portability_rule_belongs_to_a_dialect() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from lading.history.repair import Sanitizer
 from lading.messages import Image, Message, Opaque, Text, ToolResult
 from lading.wire import WIRES, find_wire
-from lading.wire.fitting import needs_on
+from lading.wire.fitting import find_needs
 from tests.wire.codec_cards import PLAIN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "parts.md"
@@ -16,7 +16,7 @@ IMAGE_URL = {"type": "image_url", "image_url": {"url": "https://a.b/c.png", "det
 
 def fitted(message: Message, wire: str = "anthropic") -> tuple[Message, list[str]]:
     """The message as the wire's border shows it, and the rules that were applied."""
-    admitted = Sanitizer(needs_on(find_wire(wire), PLAIN)).admit(message, pointer="artifact://t/s/log/0")
+    admitted = Sanitizer(find_needs(find_wire(wire), PLAIN)).admit(message, pointer="artifact://t/s/log/0")
     (shown,) = admitted.messages
     return shown, [repair.rule for repair in admitted.repairs]
 
@@ -55,7 +55,7 @@ def test_what_looks_like_another_wires_part_and_is_none_goes_out_as_it_came() ->
 
 
 def test_a_part_of_a_result_is_fitted_too() -> None:
-    border = Sanitizer(needs_on(find_wire("anthropic"), PLAIN))
+    border = Sanitizer(find_needs(find_wire("anthropic"), PLAIN))
     asked = find_wire("openai_chat").decode(
         {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]}
     )

@@ -297,4 +297,4 @@ def test_parameters_of_a_request_made_by_hand_are_written() -> None:
 
 def test_no_further_invariants_and_no_leading_messages() -> None:
     assert WIRE.invariants(ECHO) == ()
-    assert WIRE.leading([Message("system")]) == 0
+    assert WIRE.layout.leading([Message("system")]) == 0

@@ -12,7 +12,7 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.models.card import Card, Conduct, Limits, Prices, TokenFacts
 from lading.wire.checking import Checker, WireMessage
-from lading.wire.openai_chat.rules import RULES, walk
+from lading.wire.openai_chat.rules import RULES, ChatState
 
 
 def card(**conduct: Any) -> Card:
@@ -61,7 +61,7 @@ def body(*messages: Any, **fields: Any) -> dict[str, Any]:
 
 
 def check(request: Mapping[str, Any], row: Card = PLAIN, *, strict: bool = True) -> list[Violation]:
-    checker = Checker(RULES, walk(request, row), row, strict=strict)
+    checker = Checker(RULES, ChatState(request, row), row, strict=strict)
     messages = request.get("messages")
     for message in messages if isinstance(messages, list) else ():
         checker.feed(message)
@@ -327,7 +327,7 @@ CARDS = st.sampled_from([PLAIN, ECHO])
 def test_a_check_that_grows_says_at_every_point_what_a_whole_check_says(
     fields: dict[str, Any], messages: list[WireMessage], row: Card
 ) -> None:
-    growing = Checker(RULES, walk(fields, row), row, strict=True)
+    growing = Checker(RULES, ChatState(fields, row), row, strict=True)
     for end in range(len(messages) + 1):
         assert growing.violations() == check({**fields, "messages": messages[:end]}, row)
         if end < len(messages):

@@ -14,8 +14,7 @@ from lading.addresses import RESTORE
 from lading.errors import WireError
 from lading.messages import Message, ToolCall
 from lading.wire.openai_chat import WIRE
-from lading.wire.replies import Reply
-from lading.wire.sse import event_of, object_of
+from lading.wire.replies import Reply, make_event, read_object
 from tests.replies import released
 from tests.wire.made_replies import (
     CHAT_USAGE,
@@ -46,7 +45,7 @@ def heard(data: bytes) -> Body:
 
 def chunks(data: bytes) -> list[Body]:
     """The chunks of a stream."""
-    return [value for event in events_of(data) if (value := object_of(event)) is not None]
+    return [value for event in events_of(data) if (value := read_object(event)) is not None]
 
 
 def piece(index: int | None, arguments: str = "", *, name: str = "", call_id: str = "") -> Body:
@@ -63,7 +62,7 @@ def test_a_streamed_reply_reads_as_the_whole_one(data: st.DataObject) -> None:
     stream = REPLIES.stream("")
     assert feed(stream, raw) == raw
     assert stream.reply() == REPLIES.read(body)
-    assert stream.shown() == stream.reply().message
+    assert stream.shown_message() == stream.reply().message
     assert released(stream) == []
 
 
@@ -83,14 +82,14 @@ def test_the_caller_hears_the_reply_without_the_held_tool(data: st.DataObject) -
     body = data.draw(chat_bodies())
     stream = REPLIES.stream(RESTORE)
     passed = feed(stream, data.draw(chat_streams(body)))
-    before = stream.shown()
+    before = stream.shown_message()
     assert REPLIES.read(heard_chunks(passed)).message == before
     passed += b"".join(released(stream))
     assert f'"{RESTORE}"'.encode() not in passed
     completion = heard(passed)
-    assert REPLIES.read(completion).message == stream.shown()
+    assert REPLIES.read(completion).message == stream.shown_message()
     expected = REPLIES.read(REPLIES.without(body, RESTORE))
-    assert stream.shown().parts == expected.message.parts
+    assert stream.shown_message().parts == expected.message.parts
     assert completion["choices"][0]["finish_reason"] == ("tool_calls" if expected.message.calls else "stop")
     assert completion["usage"]["prompt_tokens"] == 50
     assert stream.reply() == REPLIES.read(body)
@@ -108,13 +107,13 @@ def test_another_stream_goes_on_with_the_same_answer(data: st.DataObject) -> Non
     stream = REPLIES.stream(RESTORE)
     passed = feed(stream, data.draw(chat_streams(asked)))
     body = data.draw(chat_bodies())
-    following = stream.again()
+    following = stream.continue_answer()
     passed += feed(following, data.draw(chat_streams(body, number=2)))
     passed += b"".join(released(following))
     completion = heard(passed)
-    assert REPLIES.read(completion).message == following.shown()
+    assert REPLIES.read(completion).message == following.shown_message()
     first, second = asked["choices"][0]["message"], body["choices"][0]["message"]
-    assert following.shown().text == (first["content"] or "") + (second["content"] or "")
+    assert following.shown_message().text == (first["content"] or "") + (second["content"] or "")
     assert completion["choices"][0]["message"]["role"] == "assistant"
     assert len({(value["id"], value["created"]) for value in chunks(passed)}) == 1
     assert following.reply() == replace(REPLIES.read(body), id="chatcmpl-2")
@@ -126,7 +125,7 @@ def test_a_chunk_with_words_and_a_held_call_is_split() -> None:
     both["tool_calls"] += piece(2, "{}", name="cat", call_id="c")["tool_calls"]
     stream = REPLIES.stream(RESTORE)
     value = chunk({"role": "assistant", **both}, reason="tool_calls") | {"usage": CHAT_USAGE}
-    (passed,) = stream.feed(event_of(value))
+    (passed,) = stream.feed(make_event(value))
     assert chunks(passed)[0]["choices"][0]["delta"] == {
         "role": "assistant",
         "content": "Let me see.",
@@ -202,10 +201,10 @@ def test_servers_that_number_calls_otherwise_are_understood(quirk: str) -> None:
     stream = REPLIES.stream(RESTORE)
     assert feed(stream, raw) == raw
     calls = (ToolCall("a", "ls", '{"b":1}'), ToolCall("b", "cat", "{}"))
-    assert stream.reply().message.calls == stream.shown().calls == calls
+    assert stream.reply().message.calls == stream.shown_message().calls == calls
     held = REPLIES.stream("cat")
     assert b"cat" not in feed(held, raw) + b"".join(released(held))
-    assert held.shown().calls == calls[:1]
+    assert held.shown_message().calls == calls[:1]
     assert held.reply().message.calls == calls
 
 
@@ -225,7 +224,7 @@ def test_several_choices_are_kept_apart() -> None:
     one, two = (chunk({"content": word}) for word in ("one", "two"))
     two["choices"][0]["index"] = 1
     stream = REPLIES.stream(RESTORE)
-    raw = event_of(one).raw + event_of(two).raw + event_of(chunk({}, reason="stop")).raw
+    raw = make_event(one).raw + make_event(two).raw + make_event(chunk({}, reason="stop")).raw
     assert feed(stream, raw) == raw
     reply = stream.reply()
     assert (reply.message.text, reply.choices, reply.complete) == ("one", 2, False)
@@ -245,7 +244,7 @@ def test_a_stream_cut_in_the_middle_is_incomplete() -> None:
 
 def test_an_error_in_the_stream_passes_and_leaves_the_reply_incomplete() -> None:
     error = b'data: {"error":{"message":"overloaded","code":502}}\n\n'
-    raw = event_of(chunk({"content": "a"})).raw + error + b"data: [DONE]\n\n"
+    raw = make_event(chunk({"content": "a"})).raw + error + b"data: [DONE]\n\n"
     stream = REPLIES.stream(RESTORE)
     assert feed(stream, raw) == raw
     assert not stream.reply().complete
@@ -253,7 +252,7 @@ def test_an_error_in_the_stream_passes_and_leaves_the_reply_incomplete() -> None
 
 def test_a_server_that_gives_no_reason_is_done_when_it_says_so() -> None:
     stream = REPLIES.stream(RESTORE)
-    feed(stream, event_of(chunk({"content": "a"})).raw + b": ping\n\ndata: [DONE]\n\n")
+    feed(stream, make_event(chunk({"content": "a"})).raw + b": ping\n\ndata: [DONE]\n\n")
     assert stream.reply().complete
 
 
@@ -275,18 +274,18 @@ ANYTHING = st.recursive(
 @pytest.mark.parametrize("held", ["", RESTORE])
 def test_a_chunk_that_nothing_is_taken_from_passes_byte_for_byte(delta: Body, held: str) -> None:
     offsets = {"index": 0, "finish_reason": None, "content_filter_offsets": {"check_offset": 44}}
-    raw = event_of({"id": "x", "choices": [offsets | delta]}).raw
+    raw = make_event({"id": "x", "choices": [offsets | delta]}).raw
     assert feed(REPLIES.stream(held), raw) == raw
 
 
 @given(st.lists(st.builds(lambda *items: {"choices": list(items)}, ANYTHING, ANYTHING), max_size=4), st.booleans())
 def test_nonsense_passes_by(values: list[Body], again: bool) -> None:
     stream = REPLIES.stream(RESTORE)
-    stream = stream.again() if again else stream
+    stream = stream.continue_answer() if again else stream
     for value in values:
-        stream.feed(event_of(value))
+        stream.feed(make_event(value))
     released(stream)
     with suppress(WireError):
         stream.reply()
     with suppress(WireError):
-        stream.shown()
+        stream.shown_message()

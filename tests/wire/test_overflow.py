@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.wire.overflow import HEAD_CHARS, MOST_CHARS, Overflow, overflow
+from lading.wire.overflow import HEAD_CHARS, MOST_CHARS, Overflow, read_overflow
 
 TEXTS = [
     ("prompt is too long: 213462 tokens > 200000 maximum", 213_462, 200_000),
@@ -110,6 +110,9 @@ TEXTS = [
         32_768,
     ),
     ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 5000, 4096),
+    ("Prompt length of 5016 is longer than the maximum model length of 4096.", 5016, 4096),
+    ("The prompt (total length 25938) is too long to fit into the model (context length 4096).", 25_938, 4096),
+    ("The engine prompt length 4222 exceeds the max_model_len 4000. Please reduce prompt.", 4222, 4000),
     (
         "Requested token count exceeds the model's maximum context length of 64000 tokens. You requested a total of"
         " 71897 tokens: 67897 tokens from the input messages and 4000 tokens for the completion.",
@@ -217,12 +220,14 @@ TEXTS = [
 @pytest.mark.parametrize(("text", "tokens", "limit"), TEXTS)
 def test_every_provider_is_understood(text: str, tokens: int | None, limit: int | None) -> None:
     expected = Overflow(tokens, limit)
-    assert overflow(text) == expected
-    assert overflow({"error": {"message": text, "type": "invalid_request_error"}}) == expected
-    assert overflow({"message": text}) == expected
-    assert overflow({"error": text}) == expected
-    assert overflow("BadRequestError: " + json.dumps({"type": "error", "error": {"message": text}})) == expected
-    assert overflow(f"Error code: 400 - { ({'error': {'message': text, 'code': None}})!r}") == expected
+    assert read_overflow(text) == expected
+    assert read_overflow({"error": {"message": text, "type": "invalid_request_error"}}) == expected
+    assert read_overflow({"message": text}) == expected
+    assert read_overflow({"error": text}) == expected
+    assert (
+        read_overflow("BadRequestError: " + json.dumps({"type": "error", "error": {"message": text}})) == expected
+    )
+    assert read_overflow(f"Error code: 400 - { ({'error': {'message': text, 'code': None}})!r}") == expected
 
 
 @pytest.mark.parametrize(
@@ -236,14 +241,14 @@ def test_every_provider_is_understood(text: str, tokens: int | None, limit: int 
     ],
 )
 def test_a_code_says_it_without_words(body: dict[str, object] | str) -> None:
-    assert overflow(body) == Overflow()
+    assert read_overflow(body) == Overflow()
 
 
 def test_an_error_may_stand_in_another_one() -> None:
     raw = json.dumps({"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}})
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
-    assert overflow(body) == Overflow(9, 8)
-    assert overflow(f"litellm.ContextWindowExceededError: AnthropicException - b'{raw}'") == Overflow(9, 8)
+    assert read_overflow(body) == Overflow(9, 8)
+    assert read_overflow(f"litellm.ContextWindowExceededError: AnthropicException - b'{raw}'") == Overflow(9, 8)
 
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1")
@@ -256,12 +261,12 @@ def test_the_errors_that_the_sdks_raise_are_understood() -> None:
     chat = openai.OpenAI(api_key="x")._make_status_error_from_response(answer)
     assert isinstance(chat, openai.BadRequestError)
     assert isinstance(chat.body, dict)
-    assert overflow(str(chat)) == overflow(chat.body) == Overflow(12, 10)
+    assert read_overflow(str(chat)) == read_overflow(chat.body) == Overflow(12, 10)
     error = {"type": "invalid_request_error", "message": TEXTS[0][0]}
     answer = httpx2.Response(400, json={"type": "error", "error": error}, request=REQUEST)
     messages = anthropic.Anthropic(api_key="x")._make_status_error_from_response(answer)
     assert isinstance(messages.body, dict)
-    assert overflow(str(messages)) == overflow(messages.body) == Overflow(213_462, 200_000)
+    assert read_overflow(str(messages)) == read_overflow(messages.body) == Overflow(213_462, 200_000)
 
 
 @pytest.mark.parametrize(
@@ -291,14 +296,14 @@ def test_the_errors_that_the_sdks_raise_are_understood() -> None:
     ],
 )
 def test_what_only_resembles_it_is_something_else(text: str) -> None:
-    assert overflow(text) is None
-    assert overflow({"error": {"message": text, "code": "invalid_request_error"}}) is None
-    assert overflow(f"Error code: 400 - { ({'error': {'message': text, 'code': None}})!r}") is None
+    assert read_overflow(text) is None
+    assert read_overflow({"error": {"message": text, "code": "invalid_request_error"}}) is None
+    assert read_overflow(f"Error code: 400 - { ({'error': {'message': text, 'code': None}})!r}") is None
 
 
 def test_what_a_validator_quotes_is_not_read() -> None:
     detail = [{"msg": "Input should be a list", "input": "prompt is too long: 9 tokens > 8 maximum"}]
-    assert overflow({"detail": detail}) is None
+    assert read_overflow({"detail": detail}) is None
 
 
 @pytest.mark.parametrize(
@@ -317,12 +322,12 @@ def test_what_a_validator_quotes_is_not_read() -> None:
     ],
 )
 def test_a_hostile_text_is_read_to_its_end_or_not_at_all(text: str) -> None:
-    assert overflow(text) is None
-    assert overflow({"error": {"message": text, "code": text}}) is None
+    assert read_overflow(text) is None
+    assert read_overflow({"error": {"message": text, "code": text}}) is None
 
 
 def test_a_text_beyond_what_is_read_does_not_count() -> None:
-    assert overflow("{" + " " * MOST_CHARS + '"message": "prompt is too long"}') is None
+    assert read_overflow("{" + " " * MOST_CHARS + '"message": "prompt is too long"}') is None
 
 
 NESTED = st.recursive(
@@ -333,4 +338,4 @@ NESTED = st.recursive(
 
 @given(st.text() | st.dictionaries(st.sampled_from(["error", "message"]), NESTED))
 def test_any_error_is_read_without_one(error: str | dict[str, object]) -> None:
-    assert overflow(error) is None
+    assert read_overflow(error) is None

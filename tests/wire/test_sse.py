@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.wire.replies import SseEvent
-from lading.wire.sse import SseReader, event_of, object_of
+from lading.wire.replies import SseEvent, SseReader, make_event, read_object
 from tests.wire.made_replies import cut, events_of
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
@@ -70,7 +69,7 @@ def test_events_come_when_their_blank_line_is_there(end: bytes) -> None:
 
 def test_a_line_separator_within_a_string_is_no_line_end() -> None:
     (event,) = events_of('data: {"a":"x\u2028\u0085y"}\n\n'.encode())
-    assert object_of(event) == {"a": "x\u2028\u0085y"}
+    assert read_object(event) == {"a": "x\u2028\u0085y"}
 
 
 def test_an_event_cut_short_has_bytes_and_no_meaning() -> None:
@@ -87,12 +86,12 @@ def test_bytes_that_are_no_text_do_not_stop_the_stream() -> None:
     st.dictionaries(st.text(), st.text() | st.floats() | st.just("\ud83d")), st.sampled_from(["", "message_stop"])
 )
 def test_a_made_event_reads_back(value: dict[str, object], name: str) -> None:
-    made = event_of(value, name=name)
+    made = make_event(value, name=name)
     (read,) = events_of(made.raw)
     assert read == made
-    assert json.dumps(object_of(read)) == json.dumps(value)
+    assert json.dumps(read_object(read)) == json.dumps(value)
 
 
 @pytest.mark.parametrize("data", ["", "[DONE]", "[1]", "1", "{", "[" * 100_000])
 def test_data_that_is_no_object_has_none(data: str) -> None:
-    assert object_of(SseEvent(b"", "", data)) is None
+    assert read_object(SseEvent(b"", "", data)) is None

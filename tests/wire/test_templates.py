@@ -10,15 +10,15 @@ from lading.errors import WireError
 from lading.messages import Text
 from lading.wire.templates import (
     ABSENT,
-    code_of,
-    empty,
     fill,
-    merged,
+    find_code,
+    make_template,
+    merge,
     read_content,
     read_list,
-    template_of,
     write_content,
-    written,
+    write_empty,
+    write_text,
 )
 
 
@@ -28,7 +28,7 @@ def read_text(value: Any, path: str) -> Text:
 
 def test_a_template_has_codes_for_what_is_known_and_copies_of_the_rest() -> None:
     source: dict[str, Any] = {"b": {"x": []}, "a": "known"}
-    template = template_of(source, {"a": "str", "c": "str"}, path="here")
+    template = make_template(source, {"a": "str", "c": "str"}, path="here")
     source["b"]["x"].append(1)
     assert list(template.items()) == [("b", {"x": []}), ("a", "str")]
 
@@ -42,20 +42,20 @@ def test_filling_keeps_the_order_and_adds_what_is_new_at_the_end() -> None:
 
 
 def test_the_first_template_stands_where_two_share_a_field() -> None:
-    assert merged([{"a": 1}, {}, {"b": 2, "a": 3}]) == {"a": 1, "b": 2}
+    assert merge([{"a": 1}, {}, {"b": 2, "a": 3}]) == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize(("value", "code"), [(None, "null"), ("", "empty"), ("x", "str")])
 def test_an_optional_text_comes_back_as_it_stood(value: str | None, code: str) -> None:
-    assert code_of(value, "here") == code
-    assert written(value or "", code) == value
-    assert written("new", code) == "new"
+    assert find_code(value, "here") == code
+    assert write_text(value or "", code) == value
+    assert write_text("new", code) == "new"
 
 
 def test_a_text_that_was_taken_away_is_not_written() -> None:
-    assert written("", "str") is ABSENT
-    assert written("", None) is ABSENT
-    assert empty({"not": "a code"}, otherwise=1) == 1
+    assert write_text("", "str") is ABSENT
+    assert write_text("", None) is ABSENT
+    assert write_empty({"not": "a code"}, otherwise=1) == 1
 
 
 @pytest.mark.parametrize("value", [None, "", "x", [], ["a"], ["a", "b"]])

@@ -1,4 +1,4 @@
-"""Reading what happened: requests rebuilt byte for byte, pointers resolved, texts found, absences explained.
+"""Audit of stored sessions: rebuild requests byte for byte, resolve pointers, find texts, explain their absence.
 
-Decides nothing and runs no strategy. Start with ``replay.py``, then ``why.py``; ``restore.py`` answers the model.
+No strategy runs here. Start with ``replay.py``, then ``why.py``; ``restore.py`` answers the model's calls.
 """

@@ -1,4 +1,4 @@
-"""What an address points to: the raw entries of a log, read back from a store."""
+"""Resolve addresses to the raw log entries in a store."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from lading.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
 
 _MOST_ENCODED_CHARS = 1_000
-"""A longer text without a space, in a part that is known by its JSON alone, is encoded data."""
+"""A longer string without a space, in an ``Opaque`` part, is treated as encoded data."""
 
 
 def resolve(
     store: SessionStore, address: str | Address, *, within: tuple[str, str] | None = None
 ) -> tuple[Entry, ...]:
-    """Read the entries that a ``log`` address names, checked against their digests; of one part, its entry with
-    that part alone.
+    """Return the entries that a ``log`` address names, checked against their digests.
 
-    ``within``: tenant and session of a relative address, as a request shows it.
+    For the address of a part, return its entry with that part alone. ``within`` is the tenant and session of a
+    relative address, as a request shows it.
 
     Raises AddressError for a malformed address or one that points past the log or the entry, StoreError when the
     store has no such session, TamperedError when an entry differs from what was written.
@@ -42,8 +42,8 @@ def resolve(
     return (replace(entries[first], message=message.with_parts((message.parts[part],))),)
 
 
-def as_text(message: Message) -> str:
-    """A message as a person reads it: its texts, calls and results, nothing shortened."""
+def render_text(message: Message) -> str:
+    """Render a message for people: its texts, calls and results, unshortened."""
     pieces: list[str] = []
     for part in message.parts:
         match part:
@@ -52,24 +52,24 @@ def as_text(message: Message) -> str:
             case ToolCall():
                 pieces.append(f"{part.name}({part.arguments})")
             case ToolResult():
-                pieces += [inner.text if isinstance(inner, Text) else _marked(inner) for inner in part.parts]
+                pieces += [inner.text if isinstance(inner, Text) else _render_part(inner) for inner in part.parts]
             case _:
-                pieces.append(_marked(part))
+                pieces.append(_render_part(part))
     return "\n".join(pieces)
 
 
-def _marked(part: Part) -> str:
-    """The JSON of a part of a kind of its own; else the mark that stands for a part without words."""
+def _render_part(part: Part) -> str:
+    """Render an ``Opaque`` part as JSON, and any other part without text as a placeholder."""
     if isinstance(part, Opaque):
-        return jsonbytes.dump(_readable(part.value)).decode()
+        return jsonbytes.dump(_elide_data(part.value)).decode()
     return f"[{type(part).__name__.lower()}]"
 
 
-def _readable(value: Any) -> Any:
-    """The value with the length of encoded data in its place."""
+def _elide_data(value: Any) -> Any:
+    """Replace encoded data in a JSON value by its length."""
     if isinstance(value, dict):
-        return {key: _readable(inner) for key, inner in value.items()}
+        return {key: _elide_data(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_readable(inner) for inner in value]
+        return [_elide_data(inner) for inner in value]
     is_data = isinstance(value, str) and len(value) > _MOST_ENCODED_CHARS and len(value.split(maxsplit=1)) == 1
     return f"[{len(value):,} characters]" if is_data else value

@@ -1,7 +1,7 @@
-"""Building a request again from manifest, log and edits, and comparing it with what was sent.
+"""Rebuild requests from manifest, log and edits, and compare them with the bytes that were sent.
 
-Decisions are replayed, never code: no strategy runs here, no token is counted. The log and the edits give
-the view, the frame gives tools, other fields and the wire, the encoder gives the bytes.
+No strategy runs and no token is counted. The view is built from the log and the edits; the frame holds the tools,
+the body's other fields and the provider format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry, log_chain
 from lading.history.view import View
 from lading.messages import Template, Tool
-from lading.request.builder import Request
+from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
@@ -26,7 +26,7 @@ from lading.wire import Wire, find_wire
 
 
 class Outcome(Struct, frozen=True):
-    """The result of comparing one manifest with its rebuilt request."""
+    """Result of comparing one manifest with its rebuilt request."""
 
     tenant: str
     session: str
@@ -36,7 +36,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Rebuilder:
-    """Builds the requests of one stored session again, in call order, at the cost of what is new in each."""
+    """Rebuilds the requests of one stored session in call order, encoding only the new messages of each."""
 
     def __init__(self, store: SessionStore, tenant: str, session: str) -> None:
         self._store, self._tenant, self._session = store, tenant, session
@@ -50,12 +50,12 @@ class Rebuilder:
         self._frame: Frame | None = None
         self._tools: tuple[Tool, ...] = ()
         self._template: Template | None = None
-        self._request: Request | None = None
+        self._request: RequestBuilder | None = None
 
-    def step(self, data: bytes) -> tuple[Manifest, Request]:
-        """The next manifest, from its stored bytes, and its request as rebuilt.
+    def step(self, data: bytes) -> tuple[Manifest, RequestBuilder]:
+        """Decode the next manifest from its stored bytes and rebuild its request.
 
-        Raises TamperedError when anything that leads to the request is not what the manifest says.
+        Raises TamperedError when log, edits, tools or the rebuilt bytes differ from the manifest.
         """
         manifest = unseal(data)
         place = manifest.place
@@ -68,8 +68,8 @@ class Rebuilder:
         self._checksum, self._call = manifest.checksum, place.call
         if "tools" not in manifest.counts:
             raise TamperedError("The manifest lacks the token count of the tools.")
-        request = self._framed(manifest)
-        self._grow(manifest, request)
+        request = self._apply_frame(manifest)
+        self._extend_view(manifest, request)
         tools = reduce_tools(self._tools, manifest.tool_detail)
         request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
         request.show(self._view)
@@ -77,23 +77,22 @@ class Rebuilder:
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
         return manifest, request
 
-    def _framed(self, manifest: Manifest) -> Request:
+    def _apply_frame(self, manifest: Manifest) -> RequestBuilder:
         if manifest.frame is not None and manifest.frame != self._frame:
             frame = manifest.frame
             if frame.encoder != ENCODER:
                 raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
             self._frame = frame
-            self._tools, self._template = offered(frame, self._blob)
-            self._request = Request(loaded_wire(frame.wire), frame.card)
+            self._tools, self._template = load_frame(
+                frame, lambda digest: self._store.blob(self._tenant, self._session, digest=digest)
+            )
+            self._request = RequestBuilder(find_loaded_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
         return self._request
 
-    def _blob(self, digest: str) -> bytes:
-        return self._store.blob(self._tenant, self._session, digest=digest)
-
-    def _grow(self, manifest: Manifest, request: Request) -> None:
-        """Show what the manifest saw and the one before did not; check it against the manifest."""
+    def _extend_view(self, manifest: Manifest, request: RequestBuilder) -> None:
+        """Add the entries and edits since the previous manifest to the view, checked against this manifest."""
         seen = manifest.seen
         if seen.entries > len(self._entries) or seen.edits > len(self._edits):
             raise TamperedError("The log has fewer entries than the manifest lists.")
@@ -126,24 +125,24 @@ class Rebuilder:
 
 
 def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcome]:
-    """Compare every manifest of a session with its rebuilt request; stops after the first that differs.
+    """Compare every manifest of a session with its rebuilt request, and stop after the first that differs.
 
     Raises StoreError when there is no such session.
     """
     call = 0
     try:
         rebuilder = Rebuilder(store, tenant, session)
-        for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - the error names it
+        for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - used by the handler
             manifest, _ = rebuilder.step(data)
             yield Outcome(tenant, session, manifest.place.call)
     except (TamperedError, StoreFormatError, PackError, InputError) as error:
         yield Outcome(tenant, session, call, str(error))
 
 
-def offered(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...], Template | None]:
-    """The tools of a frame, in full, and the body's other fields; ``blob`` gives what has a digest.
+def load_frame(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...], Template | None]:
+    """Load the tools of a frame at full detail, and the body's other fields; ``blob`` returns a blob by digest.
 
-    Raises TamperedError when they cannot be read.
+    Raises TamperedError when they cannot be decoded.
     """
     try:
         template = msgspec.convert(jsonbytes.load(blob(frame.template)), Template | None)
@@ -162,10 +161,10 @@ def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
 
 
-def loaded_wire(name: str) -> Wire:
-    """The wire that a stored frame names. Raises StoreFormatError when that would import a module.
+def find_loaded_wire(name: str) -> Wire:
+    """Return the provider format that a stored frame names.
 
-    A store is data: what it names must not be a reason to run code.
+    Raises StoreFormatError when that would import a module: a name in a store must not cause code to run.
     """
     module, separator, _ = name.partition(":")
     if separator and module not in sys.modules:

@@ -1,7 +1,7 @@
-"""One request as it was: what the model saw, where each message stood in the body, and the body's bytes.
+"""Snapshots of single requests: what the model saw, the place of each message in the body, and the body's bytes.
 
-A ``Record`` is a session as a store holds it. ``snapshot`` builds one of its requests at the cost of that
-request alone: no earlier one is rebuilt, and the digest in the manifest proves the bytes.
+An ``AuditTrail`` is a session as stored. ``build_snapshot`` rebuilds one of its requests without the earlier ones;
+the digest in the manifest proves the bytes.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from lading.audit.replay import loaded_wire, offered
+from lading.audit.replay import find_loaded_wire, load_frame
 from lading.errors import InputError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.history.view import View, rebuild
 from lading.messages import Message, Template, Tool
-from lading.request.builder import Request
+from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, unseal
 from lading.request.tools import reduce_tools
 from lading.stores import SessionStore
+from lading.wire.layout import Layout
 
 Layer: TypeAlias = Literal["system", "tools", "conversation", "fields"]
-"""Where in a request something stands; ``fields`` are those of the body besides system, tools, messages."""
+"""Part of a request; ``fields`` are the body's fields other than system, tools and messages."""
 
 
-class Record(Struct, frozen=True):
-    """A session's log, edits and receipts, as values."""
+class AuditTrail(Struct, frozen=True):
+    """Log, edits and manifests of a session."""
 
     tenant: str
     session: str
@@ -38,37 +39,34 @@ class Record(Struct, frozen=True):
     """Tools and other fields of the frames, by digest."""
 
     def frame(self, call: int) -> Frame:
-        """The frame that stands at a call. Raises TamperedError when none was written by then."""
+        """Return the frame in force at a call. Raises TamperedError when none was written by then."""
         for manifest in reversed(self.manifests[:call]):
             if manifest.frame is not None:
                 return manifest.frame
         raise TamperedError("The session's first manifest is not a keyframe.")
 
     def first_call(self, entry: int) -> int | None:
-        """The first call whose request was made with the entry in the log; None when none was."""
+        """Return the first call made with the entry in the log; None when there is none."""
         seen = (manifest.place.call for manifest in self.manifests if manifest.seen.entries > entry)
         return next(seen, None)
 
 
-class Shown(Struct, frozen=True):
+class SentMessage(Struct, frozen=True):
     """A message as the model saw it."""
 
     message: Message
     tokens: int
     layer: Layer
     entry: int
-    """The log entry it stands for; the first one when it stands for a span."""
+    """Index of the log entry it shows; the first one when it replaces a span."""
     edit: int
-    """The edit that made it so; -1: it is shown as it came."""
+    """Index of the edit that wrote it; -1: the raw message."""
     start: int
-    """The body's message in which it begins; -1: it stands in the body's ``system``."""
+    """Index of the body's item in which it begins; -1: it is outside the items."""
     end: int
-    """The body's message before which it ends."""
-
-    @property
-    def path(self) -> str:
-        """Where it begins in the body: ``messages.N`` or ``system``."""
-        return "system" if self.start < 0 else f"messages.{self.start}"
+    """Index after the body's item in which it ends."""
+    path: str
+    """Path of its beginning in the body, such as ``messages.N`` or ``system``."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -79,25 +77,28 @@ class Snapshot(Struct, frozen=True):
     entries: Sequence[Entry]
     """The log up to this request."""
     edits: Sequence[Edit]
-    shown: tuple[Shown, ...]
+    shown: tuple[SentMessage, ...]
     tools: tuple[Tool, ...]
-    """At the level of detail that was sent."""
+    """At the detail that was sent."""
     template: Template | None
-    """The body's fields besides messages, system and tools, as they were handed in."""
+    """The body's fields other than items, system and tools, as the caller gave them."""
     envelope: Mapping[str, Any]
-    """The body but its messages."""
+    """The body without its items."""
     messages: tuple[dict[str, Any], ...]
-    """The body's messages."""
+    """The body's items."""
+
     body: bytes
+    layout: Layout
+    """Where things stand in it."""
 
     @property
     def call(self) -> int:
-        """Which call it was, from 1."""
+        """Number of the call, from 1."""
         return self.manifest.place.call
 
 
-def recorded(store: SessionStore, *, tenant: str, session: str) -> Record:
-    """A stored session. Raises StoreError when there is none, TamperedError when it is not as written."""
+def load_trail(store: SessionStore, *, tenant: str, session: str) -> AuditTrail:
+    """Load a stored session. Raises StoreError when there is none, TamperedError when it was changed."""
     stored = store.load(tenant, session, verify=True)
     manifests, parent = [], ""
     for data in store.manifests(tenant, session):
@@ -110,25 +111,26 @@ def recorded(store: SessionStore, *, tenant: str, session: str) -> Record:
     frames = (manifest.frame for manifest in manifests if manifest.frame is not None)
     digests = dict.fromkeys(digest for frame in frames for digest in (frame.tools, frame.template))
     blobs = {digest: store.blob(tenant, session, digest=digest) for digest in digests}
-    return Record(tenant, session, stored.entries, stored.edits, manifests, blobs)
+    return AuditTrail(tenant, session, stored.entries, stored.edits, manifests, blobs)
 
 
-def snapshot(record: Record, call: int | None = None) -> Snapshot:
-    """The request of a call (None: the newest).
+def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
+    """Rebuild the request of a call (None: the newest).
 
     Raises InputError when the session has no such call, StoreFormatError for another version's request,
     TamperedError when the rebuilt bytes are not those that were sent.
     """
-    manifest = _manifest(record, call)
-    frame = record.frame(manifest.place.call)
+    manifest = _find_manifest(trail, call)
+    frame = trail.frame(manifest.place.call)
     if frame.encoder != ENCODER:
         raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
     seen = manifest.seen
-    entries, edits = record.entries[: seen.entries], record.edits[: seen.edits]
-    tools, template = offered(frame, record.blobs.__getitem__)
+    entries, edits = trail.entries[: seen.entries], trail.edits[: seen.edits]
+    tools, template = load_frame(frame, trail.blobs.__getitem__)
     tools = reduce_tools(tools, manifest.tool_detail)
     view = rebuild(entries, edits)
-    request = Request(loaded_wire(frame.wire), frame.card)
+    wire = find_loaded_wire(frame.wire)
+    request = RequestBuilder(wire, frame.card)
     request.open(view, tools=tools, tools_tokens=manifest.counts.get("tools", 0), template=template)
     request.show(view)
     if request.chain[-1] != manifest.sent.digest:
@@ -138,25 +140,26 @@ def snapshot(record: Record, call: int | None = None) -> Snapshot:
         frame,
         entries,
         edits,
-        tuple(_shown(view, request)),
+        tuple(_locate_messages(view, request, wire.layout)),
         tools,
         template,
         request.envelope,
         tuple(item for _, wire_messages in request.runs() for item in wire_messages),
         request.body(),
+        wire.layout,
     )
 
 
-def _manifest(record: Record, call: int | None) -> Manifest:
-    calls = len(record.manifests)
+def _find_manifest(trail: AuditTrail, call: int | None) -> Manifest:
+    calls = len(trail.manifests)
     if not calls:
-        raise InputError(f"The session {record.session!r} has no request yet; pack one first.")
+        raise InputError(f"The session {trail.session!r} has no request yet; pack one first.")
     if call is not None and not 1 <= call <= calls:
-        raise InputError(f"The session {record.session!r} has no call {call}; it has calls 1 to {calls}.")
-    return record.manifests[(call or calls) - 1]
+        raise InputError(f"The session {trail.session!r} has no call {call}; it has calls 1 to {calls}.")
+    return trail.manifests[(call or calls) - 1]
 
 
-def _shown(view: View, request: Request) -> Iterator[Shown]:
+def _locate_messages(view: View, request: RequestBuilder, layout: Layout) -> Iterator[SentMessage]:
     items = iter(view.items)
     runs = [(len(messages), len(wire_messages)) for messages, wire_messages in request.runs()]
     leading = len(view) - sum(messages for messages, _ in runs)
@@ -167,6 +170,7 @@ def _shown(view: View, request: Request) -> Iterator[Shown]:
             item = next(items)
             in_front = in_front and item.message.role == "system"
             layer: Layer = "system" if in_front else "conversation"
-            place = (-1, -1) if outside else (start, start + wire_messages)
-            yield Shown(item.message, item.tokens, layer, item.entry, item.edit, *place)
+            path = layout.system if outside else f"{layout.items.field}.{start}"
+            place = (-1, -1, path) if outside else (start, start + wire_messages, path)
+            yield SentMessage(item.message, item.tokens, layer, item.entry, item.edit, *place)
         start += 0 if outside else wire_messages

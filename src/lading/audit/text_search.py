@@ -1,7 +1,7 @@
-"""A text that is looked for, the spellings in which it counts as found, and where a message holds strings.
+"""Text search in messages: exact and loose matches, near misses, and searches by words for ``restore``.
 
-Exact: as it is, as JSON escapes it inside a string (a path in the arguments of a call), or as it reads once
-its own JSON escapes are undone (a passage copied out of a body). Loose: without regard to case and spacing.
+An exact match is the text itself, the text as JSON escapes it inside a string (a path in the arguments of a call),
+or the text with its JSON escapes decoded (a passage copied from a body). A loose match ignores case and spacing.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from lading.addresses import RESTORE
 from lading.errors import InputError
 from lading.messages import File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
-Find: TypeAlias = Callable[[str], "tuple[int, int] | None"]
-"""Where in a string the text stands (characters, end not included); None when it does not."""
+Matcher: TypeAlias = Callable[[str], "tuple[int, int] | None"]
+"""Returns the span of the text in a string (characters, end excluded); None where it is not found."""
 
 EXCERPT_CHARS = 40
-"""Shown on either side of what was found."""
+"""Context on either side of a match."""
 _MOST_LOOSE_CHARS = 4_000
 _SPACE = r"(?:\s|\\[nrt])+"
 
 
-def exactly(text: str) -> Find:
-    """Finds the text as it is, as JSON escapes it once or twice, and as its own JSON escapes read.
+def make_exact_matcher(text: str) -> Matcher:
+    """Make a matcher of the text itself, as JSON escapes it once or twice, and with its own JSON escapes decoded.
 
     Raises InputError when it is blank.
     """
     if not text.strip():
         raise InputError("The text to search for is blank. Give some text.")
-    spellings = [spelling for spelling in dict.fromkeys((text, *_escaped(text), _unescaped(text))) if spelling]
+    spellings = [spelling for spelling in dict.fromkeys((text, *_escape(text), _unescape(text))) if spelling]
 
     def find(string: str) -> tuple[int, int] | None:
         for spelling in spellings:
@@ -46,8 +46,8 @@ def exactly(text: str) -> Find:
     return find
 
 
-def loosely(text: str) -> Find:
-    """Finds the text in any case and spacing. One of more than 4,000 characters is not looked for like this."""
+def make_loose_matcher(text: str) -> Matcher:
+    """Make a matcher that ignores case and spacing. It finds no text of more than 4,000 characters."""
     words = text.split() if len(text) <= _MOST_LOOSE_CHARS else []
     pattern = re.compile(_SPACE.join(map(re.escape, words)), re.IGNORECASE) if words else None
 
@@ -58,8 +58,8 @@ def loosely(text: str) -> Find:
     return find
 
 
-def excerpt(string: str, span: tuple[int, int]) -> str:
-    """What was found with a little of what stands around it; long finds are cut in the middle."""
+def cut_excerpt(string: str, span: tuple[int, int]) -> str:
+    """Cut a match with a little context out of a string; long matches are cut in the middle."""
     start, end = span
     found = string[start:end]
     if len(found) > 4 * EXCERPT_CHARS:
@@ -67,47 +67,47 @@ def excerpt(string: str, span: tuple[int, int]) -> str:
     return string[max(start - EXCERPT_CHARS, 0) : start] + found + string[end : end + EXCERPT_CHARS]
 
 
-def message_strings(message: Message) -> Iterator[tuple[str, str]]:
-    """Every string a message says, with the kind of its part: text, call, arguments, result, ...; ``query``, the
-    arguments of a call of a tool named ``restore``, after the other parts."""
+def iter_message_strings(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield every string of a message with the kind of its part: text, call, arguments, result, ... The arguments
+    of a call of a tool named ``restore`` are of the kind ``query`` and come last."""
     if message.name:
         yield "name", message.name
     for part in sorted(message.parts, key=_is_query):
-        yield from _part_strings(part)
+        yield from _iter_part_strings(part)
     if len(message.parts) > 1:
         yield "text", message.text
 
 
-def strings(value: Any) -> Iterator[str]:
-    """Every string of a JSON value, keys included; also those of JSON that stands escaped in a string."""
+def iter_strings(value: Any) -> Iterator[str]:
+    """Yield every string of a JSON value, keys included, and the strings of JSON inside strings."""
     if isinstance(value, str):
         yield value
-        yield from _inner(value)
+        yield from _iter_json_strings(value)
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
-            yield from strings(inner)
+            yield from iter_strings(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from strings(inner)
+            yield from iter_strings(inner)
 
 
 def _is_query(part: Part) -> bool:
     return isinstance(part, ToolCall) and part.name == RESTORE
 
 
-def _part_strings(part: Part) -> Iterator[tuple[str, str]]:
+def _iter_part_strings(part: Part) -> Iterator[tuple[str, str]]:
     match part:
         case Text():
-            yield from (("text", string) for string in strings(part.text))
+            yield from (("text", string) for string in iter_strings(part.text))
         case ToolCall():
             yield from (("call", string) for string in (part.name, part.id))
             kind = "query" if _is_query(part) else "arguments"
-            yield from ((kind, string) for string in strings(part.arguments))
+            yield from ((kind, string) for string in iter_strings(part.arguments))
         case ToolResult():
             yield from (("result", string) for string in (part.call_id, part.name))
             for inner in part.parts:
-                yield from (("result", string) for _, string in _part_strings(inner))
+                yield from (("result", string) for _, string in _iter_part_strings(inner))
             if len(part.parts) > 1:
                 yield "result", part.text
         case Reasoning():
@@ -118,27 +118,27 @@ def _part_strings(part: Part) -> Iterator[tuple[str, str]]:
             fields = (part.url, part.data, part.file_id, part.media_type, part.name)
             yield from (("file", string) for string in fields)
         case Opaque():
-            yield from (("part", string) for string in strings(part.value))
+            yield from (("part", string) for string in iter_strings(part.value))
 
 
-def _inner(string: str) -> Iterator[str]:
-    """The strings of a JSON text that escapes some of them: only there do they read otherwise."""
+def _iter_json_strings(string: str) -> Iterator[str]:
+    """Yield the strings of a JSON text, if it has escapes; without them, its strings appear in it literally."""
     if "\\" in string and string.lstrip()[:1] in ("{", "["):
         try:
             value = jsonbytes.load(string)
         except ValueError:
             return
-        yield from strings(value)
+        yield from iter_strings(value)
 
 
-def _escaped(text: str) -> Iterator[str]:
+def _escape(text: str) -> Iterator[str]:
     for ascii_only in (False, True):
         once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
         yield once
         yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
     try:
@@ -148,32 +148,30 @@ def _unescaped(text: str) -> str:
 
 
 LEAST_SCORE = 75.0
-"""Of 100: below, two texts have little in common."""
+"""Lowest score of a near miss, of 100."""
 MOST_CHARS = 200
-"""Of a longer text only so much is compared, from its start."""
+"""Of a longer text only the start is compared."""
 _LONGEST_WORD = 40
 INSTALL = "To see what comes closest: pip install 'lading[fuzzy]'."
 
 
 class NearMiss(Struct, frozen=True):
-    """A passage of the log that is almost the text."""
+    """A passage of the log that resembles the text."""
 
     entry: int
     score: float
-    """100: equal but for case."""
+    """100: equal except for case."""
     text: str
 
 
-def available() -> bool:
-    """Whether the package that compares is installed."""
+def is_available() -> bool:
+    """Check whether the package for fuzzy comparison is installed."""
     return importlib.util.find_spec("rapidfuzz") is not None
 
 
-def near_misses(text: str, strings: Iterable[tuple[int, str]], *, most: int = 3) -> tuple[NearMiss, ...]:
-    """The passages closest to the text among strings of entries, best first; of equal ones the first given.
-
-    Case does not count. Raises ModuleNotFoundError where the extra is not installed (``available``).
-    """
+def find_near_misses(text: str, strings: Iterable[tuple[int, str]], *, most: int = 3) -> tuple[NearMiss, ...]:
+    """Find the passages most similar to the text in strings of entries, best first; of equal ones the first given.
+    Case is ignored. Raises ModuleNotFoundError where the extra is not installed (``is_available``)."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - an extra
 
     wanted = text[:MOST_CHARS].lower()
@@ -181,16 +179,16 @@ def near_misses(text: str, strings: Iterable[tuple[int, str]], *, most: int = 3)
     seen: set[str] = set()
     bar = LEAST_SCORE
     for entry, string in strings:
-        # A string much shorter than the text would be looked for in the text, not the other way round.
+        # rapidfuzz would search for a string much shorter than the text in the text, not the other way round.
         if len(string) < 0.7 * len(wanted) or string in seen:
             continue
         seen.add(string)
-        # Where lower case has another length, places found in it mean nothing in the string.
+        # Where lower case has another length, its positions do not apply to the string.
         lowered = low if len(low := string.lower()) == len(string) else string
         place = fuzz.partial_ratio_alignment(wanted, lowered, score_cutoff=bar)
         if place is None:
             continue
-        passage = _whole_words(string, place.dest_start, place.dest_end)
+        passage = _complete_words(string, place.dest_start, place.dest_end)
         found.setdefault(passage, NearMiss(entry, place.score, passage))
         if len(found) > most:
             del found[min(found, key=lambda known: found[known].score)]
@@ -199,8 +197,8 @@ def near_misses(text: str, strings: Iterable[tuple[int, str]], *, most: int = 3)
     return tuple(sorted(found.values(), key=lambda near: (-near.score, -near.entry)))
 
 
-def _whole_words(string: str, start: int, end: int) -> str:
-    """The passage with the words at its ends whole, as far as they are words."""
+def _complete_words(string: str, start: int, end: int) -> str:
+    """Extend a passage to whole words at both ends."""
     before = string[max(start - _LONGEST_WORD, 0) : start]
     after = string[end : end + _LONGEST_WORD]
     left = [] if before[-1:].isspace() else before.split()[-1:]
@@ -209,28 +207,28 @@ def _whole_words(string: str, start: int, end: int) -> str:
 
 
 LINE_CHARS = 200
-"""A longer line is shown as several, so that a page is bounded in characters too."""
+"""A longer line is shown as several, so that pages are bounded in characters too."""
 MOST_LOOKS = 1_000_000
-"""How often one search looks into a line, once for each word that is near: a fraction of a second."""
+"""Limit of comparisons of a line with a word in one search: a fraction of a second."""
 _OVERLAP_CHARS = 80
-"""What is found at the end of such a piece may go on so far in the next."""
+"""A match at the end of a piece of a long line may extend this far into the next piece."""
 _AROUND_LINES = 2
 _BATCH_LINES = 256
 _WORD = re.compile(r"\w+", re.UNICODE)
 _QUERY_WORDS = 16
 
 
-class Found(Struct, frozen=True):
-    """The lines that hold a query or words of it, best first."""
+class LineMatches(Struct, frozen=True):
+    """Lines that hold a query or words of it."""
 
     best: list[int]
     start: int
     end: int
-    """Searched were the lines from ``start`` up to here, not included."""
+    """The searched lines are ``start`` up to here, exclusive."""
 
 
-def split(text: str) -> list[str]:
-    """The text in lines of bounded length; how a text is split does not depend on what is asked of it."""
+def split_lines(text: str) -> list[str]:
+    """Split a text into lines of at most ``LINE_CHARS``, so that line numbers are the same for every query."""
     lines: list[str] = []
     for line in text.splitlines() or [""]:
         if len(line) <= LINE_CHARS:
@@ -240,9 +238,12 @@ def split(text: str) -> list[str]:
     return lines
 
 
-def find(lines: Sequence[str], query: str, *, start: int = 0) -> Found:
-    """The lines from ``start`` on that hold the query, or words of it, in any case; those that hold most words
-    first, and words that few lines hold weigh more. The search ends after about ``MOST_LOOKS``."""
+def search_lines(lines: Sequence[str], query: str, *, start: int = 0) -> LineMatches:
+    """Find the lines from ``start`` on that hold the query, or words of it, ignoring case; best lines first.
+
+    Lines with more words rank higher, and words found in few lines weigh more. The search ends after about
+    ``MOST_LOOKS`` comparisons.
+    """
     whole = query.strip().casefold()
     words = list(dict.fromkeys(_WORD.findall(whole)))[:_QUERY_WORDS]
     holding: dict[str, list[int]] = {needle: [] for needle in (*words, whole)}
@@ -257,30 +258,30 @@ def find(lines: Sequence[str], query: str, *, start: int = 0) -> Found:
         if here := [needle for needle in holding if needle in joined]:
             looks += (last - first) * len(here)
             for at in range(first, last):
-                folded = _folded(lines, at)
+                line = _casefold_line(lines, at)
                 for needle in here:
-                    if needle in folded:
+                    if needle in line:
                         holding[needle].append(at)
     scores = dict.fromkeys(holding[whole], float(len(words)))
     for word in words:
         for at in holding[word]:
             scores[at] = scores.get(at, 0.0) + 1 / len(holding[word])
-    return Found(sorted(scores, key=lambda at: (-scores[at], at)), start, last)
+    return LineMatches(sorted(scores, key=lambda at: (-scores[at], at)), start, last)
 
 
-def chosen(lines: Sequence[str], best: Sequence[int], *, count: Callable[[str], int], room: int) -> list[int]:
-    """As many of these lines as fit the room with a few lines around each, in the text's order; at least one."""
+def choose_lines(lines: Sequence[str], best: Sequence[int], *, count: Callable[[str], int], room: int) -> list[int]:
+    """Choose as many of the ``best`` lines, with context, as fit ``room`` tokens, in text order; at least one."""
     taken: set[int] = set()
     for at in best:
         wider = taken | set(range(max(at - _AROUND_LINES, 0), min(at + _AROUND_LINES + 1, len(lines))))
-        if count(numbered(lines, sorted(wider))) > room:
+        if count(number_lines(lines, sorted(wider))) > room:
             break
         taken = wider
     return sorted(taken or {best[0]})
 
 
-def numbered(lines: Sequence[str], positions: Sequence[int]) -> str:
-    """Lines with their numbers, gaps marked."""
+def number_lines(lines: Sequence[str], positions: Sequence[int]) -> str:
+    """Write lines with their numbers; gaps are marked by ``...``."""
     shown: list[str] = []
     for position, at in enumerate(positions):
         if position and positions[position - 1] != at - 1:
@@ -289,8 +290,8 @@ def numbered(lines: Sequence[str], positions: Sequence[int]) -> str:
     return "\n".join(shown)
 
 
-def _folded(lines: Sequence[str], at: int) -> str:
-    """A line to be searched; a piece of a longer one with what follows it."""
+def _casefold_line(lines: Sequence[str], at: int) -> str:
+    """Return a line in casefold for searching; a piece of a long line with the start of the next piece."""
     line = lines[at]
     if len(line) == LINE_CHARS and at + 1 < len(lines):
         line += lines[at + 1][:_OVERLAP_CHARS]

@@ -1,4 +1,4 @@
-"""What ``why`` answers: a verdict, the places of a text, and what removed it. ``explanations.py`` words it."""
+"""Results of ``why``: a verdict, the occurrences of a text, and its removal. ``cli/explanations.py`` words them."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from lading.audit.text_search import NearMiss
 from lading.history.log import EditKind
 
 Verdict: TypeAlias = Literal["present", "removed", "unsent", "later", "never"]
-"""present: in the request; removed: an edit took it from view; unsent: in the log, but the wire does not
-carry it; later: it came only after that call; never: not in the log."""
+"""present: in the request; removed: an edit removed it from view; unsent: in the log, but the provider format does
+not carry it; later: it came only after that call; never: not in the log."""
 
 Match: TypeAlias = Literal["exact", "loose", ""]
-"""Letter by letter, or in another case or spacing; empty: not found."""
+"""exact: letter by letter; loose: in another case or spacing; empty: not found."""
 
 
 class Removal(Struct, frozen=True):
-    """What took a text from view."""
+    """The change that removed a text from view."""
 
     edit: int
-    """Index of the edit; -1: no edit, the caller changed tools or fields, or the tool schemas gave way."""
+    """Index of the edit; -1: no edit; the caller changed tools or fields, or the tool schemas were reduced."""
     kind: str
     reason: str
     call: int
-    """The first call whose request was without it."""
+    """The first call whose request lacked it."""
     at_s: float | None = None
-    """When that request was made, in seconds since 1970, where it was recorded."""
+    """Time of that request in seconds since 1970, where recorded."""
     tokens_before: int = 0
-    """What stood there before the edit, and after."""
+    """Tokens of the span before the edit; ``tokens_after``: of its replacement."""
     tokens_after: int = 0
     forced_tokens: int = 0
-    """How many of those removed had to go; the rest was voluntary."""
+    """Tokens without whose removal the request would not have fit; the rest was removed voluntarily."""
     price: float = 0.0
-    """What that call paid once because its request diverged, in base input tokens."""
+    """One-time cost of that call's divergence from the cached prefix, in base input tokens."""
     price_usd: float | None = None
     pointers: tuple[str, ...] = ()
-    """What leads to it in the request that was asked about."""
+    """Pointers to it in the examined request."""
     partly: bool = False
-    """Its start or its end still stands at the edge of what was left out."""
+    """Its start or its end is still shown at the edge of the cut."""
 
 
-class Place(Struct, frozen=True):
-    """Where the text stands, or stood."""
+class Occurrence(Struct, frozen=True):
+    """A place where the text is, or was."""
 
     state: Verdict
     layer: Layer
@@ -52,23 +52,23 @@ class Place(Struct, frozen=True):
     """The kind of part: text, arguments, query (the arguments of a call of ``restore``), result, schema, ..."""
     excerpt: str
     path: str = ""
-    """Where it is in the request's body (``messages.N``), or what stands in its place; empty: nowhere."""
+    """Path in the request's body (``messages.N``) of the text or of its replacement; empty: nowhere."""
     entry: int = -1
-    """The log entry that said it; -1: none did."""
+    """Index of the log entry that holds it; -1: none."""
     role: str = ""
     address: str = ""
-    """Where the raw entry can be read; empty: no entry said it."""
+    """Address of the raw entry; empty: no entry holds it."""
     edit: int = -1
-    """The edit in whose replacement it is shown; -1: as it came."""
+    """Index of the edit in whose replacement it is shown; -1: raw."""
     kind: EditKind | None = None
-    """Kind of the edit that shows it, or of what stands in its place; None: no edit."""
+    """Kind of the edit that shows it or replaced it; None: no edit."""
     first_call: int | None = None
-    """The first call whose request could show it; None: none was made yet."""
+    """The first call whose request could show it; None: there is none yet."""
     removal: Removal | None = None
 
 
-class Answer(Struct, frozen=True):
-    """What became of a text, as of one call."""
+class Explanation(Struct, frozen=True):
+    """The fate of a text as of one call."""
 
     text: str
     tenant: str
@@ -76,11 +76,11 @@ class Answer(Struct, frozen=True):
     call: int
     verdict: Verdict
     match: Match = ""
-    places: tuple[Place, ...] = ()
-    """Those of the verdict first, the newest first of all; last those where the model itself asked for it by
-    ``restore``, which decide nothing."""
+    places: tuple[Occurrence, ...] = ()
+    """Places that decide the verdict come first, newer ones before older ones; arguments of ``restore`` come last
+    and do not count for the verdict."""
     found: int = 0
-    """All places, those not named included."""
+    """Number of all places, including those not listed."""
     closest: tuple[NearMiss, ...] = ()
-    """Almost the same text, where it was found nowhere."""
+    """Near misses, for a text found nowhere."""
     note: str = ""

@@ -1,4 +1,4 @@
-"""``lading diff``: what changed between two requests, where their bytes part, and who caused it."""
+"""``lading diff``: what changed between two requests, where their bytes diverge, and the cause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from lading.audit.pointers import as_text
+from lading.audit.pointers import render_text
 from lading.audit.snapshots import Snapshot
 from lading.cli import terminal
 from lading.cli.explanations import explain_difference
@@ -22,7 +22,7 @@ _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command("diff")
 @click.argument("one", metavar="MANIFEST")
 @click.argument("other", metavar="MANIFEST")
-@click.option("--text", "as_lines", is_flag=True, help="Print the messages' lines that differ, as a text diff.")
+@click.option("--text", "as_lines", is_flag=True, help="Print the lines of messages that differ, as a text diff.")
 @json_option("Print the difference as JSON.")
 def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     """Compare the requests of two calls, of one session or of two.
@@ -38,13 +38,13 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
       lading diff --text ./store@11 ./store@12
       lading diff ./priced@session-1:last ./basic@session-1:last
     """
-    with terminal.clear_errors():
+    with terminal.report_errors():
         snapshots = find_snapshot(one), find_snapshot(other)
         difference = diff(*snapshots)
     if as_json:
         terminal.print_json(difference)
     elif as_lines:
-        before, after = map(_lines, snapshots)
+        before, after = map(_list_lines, snapshots)
         for line in difflib.unified_diff(before, after, one, other, lineterm=""):
             say(line, _MARKS.get(line[:1], ""))
     else:
@@ -52,7 +52,7 @@ def command(one: str, other: str, as_lines: bool, as_json: bool) -> None:
     sys.exit(0 if difference.parting is None else terminal.FOUND)
 
 
-def _lines(request: Snapshot) -> list[str]:
-    """The messages as lines of text; the number of its log entry names each, so that what is new moves nothing."""
-    texts = (f"--- #{item.entry} {item.message.role}\n{as_text(item.message)}" for item in request.shown)
+def _list_lines(request: Snapshot) -> list[str]:
+    """List the messages as lines of text, each under the number of its log entry, which never changes."""
+    texts = (f"--- #{item.entry} {item.message.role}\n{render_text(item.message)}" for item in request.shown)
     return [line for text in texts for line in text.split("\n")]

@@ -1,5 +1,5 @@
-"""Options that commands share, and the values they take: tokens such as ``16k`` or ``64000``, shares such as ``.8``
-or ``80%``, prices such as ``.10/1.25`` (cached read / cache write), and lists of these with commas."""
+"""Options that commands share, and parsers of their values: tokens such as ``16k`` or ``64000``, shares such as
+``.8`` or ``80%``, prices such as ``.10/1.25`` (cached read / cache write), and comma-separated lists of these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from lading.economics import Rates
 
 MOST_TOKENS = 10**9
-"""No window is larger; the yardstick of the replay is."""
+"""The largest window accepted. Everything sent may be larger: it is simulated without a limit."""
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([km]?)", re.ASCII | re.IGNORECASE)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)", re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -29,12 +29,12 @@ counter_option = click.option("--counter", metavar="NAME", help="o200k, cl100k o
 
 
 def json_option(help: str = "Print the figures as JSON.") -> Callable[[Any], Any]:  # noqa: A002 - click's name
-    """The option ``--json``."""
+    """Make the option ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help=help)
 
 
 def parse_with(parse: Callable[[str], Any]) -> Callback:
-    """Make a callback that reads a value by this function, which raises ValueError with what to give instead."""
+    """Make a callback that parses a value; a ValueError of ``parse`` becomes the text of the usage error."""
 
     def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Any:
         try:
@@ -46,7 +46,7 @@ def parse_with(parse: Callable[[str], Any]) -> Callback:
 
 
 def parse_each(parse: Callable[[str], Any], wanted: str) -> Callback:
-    """Make a callback that reads a list with commas, each item once; ``wanted``: what to give, for the error."""
+    """Make a callback that parses a comma-separated list of distinct items. ``wanted`` describes them in errors."""
 
     def callback(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[Any, ...]:
         if value is None:
@@ -56,14 +56,14 @@ def parse_each(parse: Callable[[str], Any], wanted: str) -> Callback:
         except ValueError as error:
             raise click.BadParameter(f"give {wanted}, with commas between them") from error
         if len(set(found)) < len(found):
-            raise click.BadParameter("the same is given twice; give each once")
+            raise click.BadParameter("an item is given twice; give each once")
         return found
 
     return callback
 
 
 def parse_tokens(text: str, *, least: int) -> int:
-    """Read a number of tokens, from ``least`` on. Raises ValueError with what to give instead."""
+    """Parse a number of tokens, at least ``least``. Raises ValueError with the accepted form."""
     match = _AMOUNT.fullmatch(text)
     tokens = round(float(match[1]) * _UNITS[match[2].lower()]) if match else -1
     if not least <= tokens <= MOST_TOKENS:
@@ -72,7 +72,7 @@ def parse_tokens(text: str, *, least: int) -> int:
 
 
 def parse_share(text: str, *, words: Sequence[str] = ()) -> str | float:
-    """Read a share, or one of the words. Raises ValueError with what to give instead."""
+    """Parse a share, or return one of ``words``. Raises ValueError with the accepted forms."""
     match = _SHARE.fullmatch(text)
     if match:
         return float(match[1]) / (100 if match[2] else 1)
@@ -85,7 +85,7 @@ parse_when = partial(parse_share, words=("pays", "full"))
 
 
 def parse_rates(text: str) -> Rates:
-    """Read prices; none: without a cache. Raises ValueError with what to give instead."""
+    """Parse prices; ``none`` means no cache. Raises ValueError with the accepted form."""
     if text == "none":
         return Rates(1.0, 1.0)
     try:

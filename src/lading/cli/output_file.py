@@ -1,4 +1,4 @@
-"""Write a file whole, or not at all."""
+"""Write a file completely, or not at all."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import TypeAlias
 from lading.errors import InputError
 
 Write: TypeAlias = Callable[[bytes], None]
-"""Adds bytes to the file. Raises InputError when they cannot be written."""
+"""A function that appends bytes to the file. Raises InputError when they cannot be written."""
 
 
 @contextmanager
-def output_file(path: str, *, used: Sequence[str], option: str, example: str) -> Iterator[Write]:
-    """Write under another name until all is there, then replace ``path``; leave it as it is when anything fails.
+def open_output(path: str, *, used: Sequence[str], option: str, example: str) -> Iterator[Write]:
+    """Write to a temporary file and rename it to ``path`` at the end; keep the old file when anything fails.
 
-    ``used``: files that the command uses. ``option``: names the path. ``example``: a good name for such a file, for
-    the error when a folder is given. Raises InputError when the place cannot be written.
+    ``used``: files that the command reads, which must not be replaced. ``option``: the option that named the path.
+    ``example``: a file name to suggest if the path is a folder. Raises InputError if the path cannot be written.
     """
     for other in used:
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
@@ -32,17 +32,17 @@ def output_file(path: str, *, used: Sequence[str], option: str, example: str) ->
         raise InputError(f"The folder {place.parent} does not exist. Make it first, or choose another.")
     if place.exists() and not place.is_file():
         raise InputError(f"{path} is not a regular file. Name a regular file.")
-    with _report(place):
+    with _translate_errors(place):
         descriptor, part = tempfile.mkstemp(prefix=f".{place.name[:100]}-", suffix=".part", dir=place.parent)
     file = os.fdopen(descriptor, "wb")
 
     def write(data: bytes) -> None:
-        with _report(place):
+        with _translate_errors(place):
             file.write(data)
 
     try:
         yield write
-        with _report(place):
+        with _translate_errors(place):
             file.close()
             os.replace(part, place)
     finally:
@@ -52,7 +52,7 @@ def output_file(path: str, *, used: Sequence[str], option: str, example: str) ->
 
 
 @contextmanager
-def _report(place: Path) -> Iterator[None]:
+def _translate_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Read session files, report their problems on stderr, and replay them with a progress bar."""
+"""Read session files, warn of their problems on stderr, and replay them with a progress bar."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.addresses import name_from
+from lading.addresses import make_name
 from lading.cli import terminal
 from lading.errors import IllegalRequest
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan, replay
+from lading.evaluate.replay import ReplayedCall, ReplayPlan, replay
 from lading.events import Event, UnknownModel
 from lading.report.data import SessionData
 from lading.report.replayed import read_replay
@@ -20,46 +20,46 @@ from lading.sources import Problem, Recording, read, restated
 from lading.stores import SessionStore
 
 _SHOWN_PROBLEMS = 10
-"""Of one file; the rest is counted."""
+"""Per file; the rest is only counted."""
 
 
 def read_files(files: Sequence[str], problems: list[Problem]) -> Iterator[tuple[str, Recording]]:
-    """Each recording with the file it is from, as soon as it is read. Problems are warned of and collected.
+    """Yield each recording with its file as soon as it is read; warn of problems and add them to ``problems``.
 
-    Raises SourceError for a file in which nothing can be read.
+    Raises SourceError for a file without a readable session.
     """
     for file in files:
-        met = 0
+        count = 0
         for item in read(file):
             if isinstance(item, Recording):
                 yield file, item
                 continue
             problems.append(item)
-            met += 1
-            if met <= _SHOWN_PROBLEMS:
+            count += 1
+            if count <= _SHOWN_PROBLEMS:
                 place = f"{item.file}:{item.line}" if item.line else item.file
                 terminal.warn(f"{place}: {item.text}")
-        if met > _SHOWN_PROBLEMS:
-            terminal.warn(f"{file}: and {met - _SHOWN_PROBLEMS} more of the kind (--json lists all)")
+        if count > _SHOWN_PROBLEMS:
+            terminal.warn(f"{file}: and {count - _SHOWN_PROBLEMS} more problems (--json lists all)")
 
 
 def read_all(files: Sequence[str]) -> tuple[list[Recording], list[Problem]]:
-    """All recordings of the files, and the problems met. Raises like ``read_files``."""
+    """Read all recordings of the files, and the problems. Raises SourceError like ``read_files``."""
     problems: list[Problem] = []
     return [recording for _, recording in read_files(files, problems)], problems
 
 
-class ModelNotes:
-    """Says once for each model that it has no card, and for each session what a replay leaves out."""
+class ReplayWarnings:
+    """Warnings before a replay, each printed once: models without a card, changes that a replay leaves out."""
 
     def __init__(self, advice: str) -> None:
-        """``advice``: which options of the command say better, e.g. ``Give --model to say better.``"""
+        """``advice``: the options that improve the figures, e.g. ``Give --model for better figures.``"""
         self._advice = advice
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self._left_out: set[str] = set()
 
-    def note_prompts(self, session: str, left_out: int) -> None:
-        """Warn of requests of a session with more or fewer system messages than the first."""
+    def warn_of_prompts(self, session: str, left_out: int) -> None:
+        """Warn that ``left_out`` requests of a session have more or fewer system messages than the first."""
         if left_out and session not in self._left_out:
             self._left_out.add(session)
             requests = "1 request starts" if left_out == 1 else f"{left_out:,} requests start"
@@ -68,11 +68,11 @@ class ModelNotes:
                 "not replayed. It would cost a cache write of the whole request with any strategy."
             )
 
-    def note(self, events: Iterable[Event]) -> None:
-        """Warn of models not warned of before."""
+    def warn_of_models(self, events: Iterable[Event]) -> None:
+        """Warn of models without a card, once for each."""
         for event in events:
-            if isinstance(event, UnknownModel) and event.model not in self._said:
-                self._said.add(event.model)
+            if isinstance(event, UnknownModel) and event.model not in self._warned:
+                self._warned.add(event.model)
                 name = f"the model {event.model!r}" if event.model else "a session that names no model"
                 terminal.warn(
                     f"no card for {name}; a mid-tier card is used (window "
@@ -80,60 +80,60 @@ class ModelNotes:
                 )
 
 
-Planned: TypeAlias = dict[str, tuple[Recording, ReplayPlan]]
+PlannedSessions: TypeAlias = dict[str, tuple[Recording, ReplayPlan]]
 """Recordings with their plans, by session name."""
 
 
-def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: ModelNotes) -> Planned:
-    """Plan the replay of each recording, by a session name that is legal and unique."""
-    planned: Planned = {}
+def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: ReplayWarnings) -> PlannedSessions:
+    """Plan the replay of each recording, under a valid and unique session name."""
+    planned: PlannedSessions = {}
     for recording in recordings:
         plan, events = plan_replay(recording, options)
-        notes.note(events)
-        name, number = name_from(recording.id), 1
+        notes.warn_of_models(events)
+        name, number = make_name(recording.id), 1
         session = name
         while session in planned:
             number += 1
             session = f"{name[:120]}-{number}"
         planned[session] = (recording, plan)
-        notes.note_prompts(session, restated(recording).left_out)
+        notes.warn_of_prompts(session, restated(recording).left_out)
     return planned
 
 
-class Replay(Struct, frozen=True):
-    """A recorded session as it was replayed."""
+class ReplayedSession(Struct, frozen=True):
+    """A recorded session with its replayed calls."""
 
     recording: Recording
     plan: ReplayPlan
     store: SessionStore | None
     calls: Sequence[ReplayedCall]
-    """Without the bodies of their requests: these add up to far more than the session."""
+    """Without request bodies, which add up to many times the session."""
 
 
 def replay_all(
-    plans: Sequence[Planned],
+    plans: Sequence[PlannedSessions],
     stores: Sequence[SessionStore | None],
     *,
     emit: Callable[[ReplayedCall, ReplayPlan], None] = lambda _call, _plan: None,
-) -> list[dict[str, Replay]]:
-    """Replay each session of each plan into its store, by session name. ``emit``: takes each call with its body."""
+) -> list[dict[str, ReplayedSession]]:
+    """Replay the sessions of each plan into its store, by name. ``emit`` gets each call with its request body."""
     total = sum(len(recording.messages) for planned in plans for recording, _ in planned.values())
-    found: list[dict[str, Replay]] = []
-    with terminal.progress("replaying", total) as advance:
+    found: list[dict[str, ReplayedSession]] = []
+    with terminal.show_progress("replaying", total) as advance:
         for planned, store in zip(plans, stores, strict=True):
             found.append({})
             for session, (recording, plan) in planned.items():
                 calls: list[ReplayedCall] = []
-                for call in _calls(recording, plan, session=session, store=store, advance=advance):
+                for call in _replay_calls(recording, plan, session=session, store=store, advance=advance):
                     emit(call, plan)
                     bare = call.pack and replace(call.pack, body=b"", chain=(), ends=())
                     calls.append(replace(call, pack=bare))
-                found[-1][session] = Replay(recording, plan, store, calls)
+                found[-1][session] = ReplayedSession(recording, plan, store, calls)
     return found
 
 
-def report_data(replays: Mapping[str, Replay]) -> Iterator[SessionData]:
-    """Give the data of a report for replayed sessions that have a store."""
+def read_report_data(replays: Mapping[str, ReplayedSession]) -> Iterator[SessionData]:
+    """Read the data of a report from replayed sessions that have a store."""
     for session, item in replays.items():
         if item.store is not None:
             yield from read_replay(
@@ -141,10 +141,10 @@ def report_data(replays: Mapping[str, Replay]) -> Iterator[SessionData]:
             )
 
 
-def _calls(
+def _replay_calls(
     recording: Recording, plan: ReplayPlan, *, session: str, store: SessionStore | None, advance: terminal.Advance
 ) -> Iterator[ReplayedCall]:
-    """The calls of a recording as they are replayed, up to one that cannot be read. ``advance`` counts
+    """Yield the replayed calls of a recording, up to one that is illegal, of which it warns. ``advance`` counts
     messages."""
     done = 0
     try:

@@ -1,4 +1,4 @@
-"""``lading report``: sessions as one page to look at, share and keep."""
+"""``lading report``: write sessions as one HTML page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import click
 
 from lading.cli import terminal
 from lading.cli.options import json_option
-from lading.cli.output_file import output_file
-from lading.cli.recordings import ModelNotes, plan_all, read_all, replay_all, report_data
-from lading.cli.stores import end_damaged, open_existing, read_each
-from lading.cli.tables import number
+from lading.cli.output_file import open_output
+from lading.cli.recordings import ReplayWarnings, plan_all, read_all, read_report_data, replay_all
+from lading.cli.stores import fail_if_damaged, open_existing, read_each
+from lading.cli.tables import format_count
 from lading.evaluate.plan import PlanOptions
 from lading.report.data import FORMAT, ReportData, SessionData
 from lading.report.page import render_page
@@ -43,16 +43,17 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
       lading report session.jsonl
     """
     problems: list[str] = []
-    with terminal.clear_errors(), ExitStack() as stack:
+    places = tuple({os.path.realpath(place): place for place in reversed(places)}.values())[::-1]
+    with terminal.report_errors(), ExitStack() as stack:
         used = [os.path.join(place, FILE_NAME) if os.path.isdir(place) else place for place in places]
         write = None
         if not as_json:
-            write = stack.enter_context(output_file(path, used=used, option="-o", example="report.html"))
+            write = stack.enter_context(open_output(path, used=used, option="-o", example="report.html"))
         stores = [place for place in places if os.path.isdir(place)]
         files = [place for place in places if not os.path.isdir(place)]
-        data = ReportData(FORMAT, (*_from_stores(stores, problems), *_from_files(files)))
+        data = ReportData(FORMAT, (*_read_stores(stores, problems), *_replay_files(files)))
         if not data.sessions:
-            end_damaged(problems)
+            fail_if_damaged(problems)
         if write is not None:
             write(render_page(data))
     if as_json:
@@ -61,25 +62,25 @@ def command(places: tuple[str, ...], path: str, as_json: bool) -> None:
         calls = sum(len(session.calls) for session in data.sessions)
         size = os.path.getsize(path) / 1e6
         terminal.out.print(
-            f"{number(len(data.sessions), 'session')}, {number(calls, 'call')}, {size:.1f} MB: "
-            f"{terminal.printable(path)}",
+            f"{format_count(len(data.sessions), 'session')}, {format_count(calls, 'call')}, {size:.1f} MB: "
+            f"{terminal.make_printable(path)}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
-    end_damaged(problems)
+    fail_if_damaged(problems)
 
 
-def _from_stores(folders: Sequence[str], problems: list[str]) -> Iterator[SessionData]:
-    """The sessions that can be read; why the others cannot goes to ``problems``."""
+def _read_stores(folders: Sequence[str], problems: list[str]) -> Iterator[SessionData]:
+    """Read the sessions of the stores; add the errors of unreadable ones to ``problems``."""
     for folder in folders:
         with open_existing(folder) as store:
             read = partial(read_session, store, source=folder)
             yield from read_each(store.sessions(), read, problems=problems, doing="reading")
 
 
-def _from_files(files: Sequence[str]) -> Iterator[SessionData]:
+def _replay_files(files: Sequence[str]) -> Iterator[SessionData]:
     if not files:
         return
     recordings, _ = read_all(files)
     advice = "For another model or window: lading replay FILE --model NAME --window N --report OUT.html."
-    [replays] = replay_all([plan_all(recordings, PlanOptions(), notes=ModelNotes(advice))], [MemoryStore()])
-    yield from report_data(replays)
+    [replays] = replay_all([plan_all(recordings, PlanOptions(), notes=ReplayWarnings(advice))], [MemoryStore()])
+    yield from read_report_data(replays)

@@ -1,4 +1,4 @@
-"""``lading show``: what a store holds, a request as the model saw it, or what an address points to."""
+"""``lading show``: list a store, print a request as the model saw it, or read an address."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from rich.table import Table
 from rich.text import Text
 
 from lading.addresses import SCHEME, Address, relative
-from lading.audit.pointers import as_text, resolve
-from lading.audit.snapshots import Shown, Snapshot
+from lading.audit.pointers import render_text, resolve
+from lading.audit.snapshots import SentMessage, Snapshot
 from lading.cli import terminal
-from lading.cli.explanations import moment
+from lading.cli.explanations import format_time
 from lading.cli.options import json_option
-from lading.cli.stores import FORM, complete_address, end_damaged, find_snapshot, open_existing, parse, read_each
-from lading.cli.tables import Column, amount, number, print_items, say
-from lading.compaction.record_lines import RecordText, read
+from lading.cli.stores import (
+    REQUEST_FORM,
+    complete_address,
+    fail_if_damaged,
+    find_snapshot,
+    open_existing,
+    parse_request_name,
+    read_each,
+)
+from lading.cli.tables import Column, format_count, format_tokens, print_items, say
+from lading.compaction.record_lines import RecordText, parse_record
 from lading.errors import InputError
 from lading.history.log import Edit, Entry
 from lading.history.view import rebuild
@@ -38,9 +46,10 @@ from lading.stores import SessionStore
 )
 @json_option("Print the same as JSON.")
 def command(what: str, folder: str, as_json: bool) -> None:
-    """List the sessions of a STORE; or print the messages of one request as the model saw them, with what left
-    and where it is; or the messages that an ADDRESS points to, whole: artifact://tenant/session/log/17,
-    .../log/17-42, or .../log/17.0 for a part; where the store holds one session artifact://log/17 will do.
+    """List the sessions of a STORE; or print the messages of one request as the model saw them, with what was
+    removed and where it is now; or print in full the messages that an ADDRESS points to:
+    artifact://tenant/session/log/17, .../log/17-42, or .../log/17.0 for a part. If the store holds one session,
+    artifact://log/17 is enough.
 
     A MANIFEST is named STORE@CALL, or STORE@SESSION:CALL where the store holds several sessions
     (STORE@TENANT/SESSION:CALL where tenants share a name). CALL is a number from 1, or last.
@@ -52,22 +61,22 @@ def command(what: str, folder: str, as_json: bool) -> None:
       lading show artifact://default/session-1/log/17 --store ./store
     """
     is_address = what.startswith(SCHEME)
-    with terminal.clear_errors():
-        # A folder that is there is never taken for the name of a request.
+    with terminal.report_errors():
+        # An existing folder is a store even if its name has the form of a request.
         if not is_address and os.path.isdir(what):
             problems: list[str] = []
             with open_existing(what) as store:
                 sessions = list_sessions(store, problems)
             terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
-            end_damaged(problems)
-        elif not is_address and parse(what):
+            fail_if_damaged(problems)
+        elif not is_address and parse_request_name(what):
             request = find_snapshot(what)
             show = partial(print_request, request, folder=what.rpartition("@")[0])
-            terminal.print_either(as_json, partial(request_values, request), show=show)
+            terminal.print_either(as_json, partial(encode_request, request), show=show)
         elif not is_address:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
-                f"{FORM}, {SCHEME}log/N or {SCHEME}tenant/session/log/N."
+                f"{REQUEST_FORM}, {SCHEME}log/N or {SCHEME}tenant/session/log/N."
             )
         else:
             with open_existing(folder) as store:
@@ -75,33 +84,33 @@ def command(what: str, folder: str, as_json: bool) -> None:
             terminal.print_either(as_json, lambda: entries, show=lambda: print_entries(entries))
 
 
-_MARKS = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
-"""How a terminal shows who speaks; what else a record says is dim."""
+_SPEAKER_STYLES = {"user": "bold cyan", "assistant": "bold green", "summary": "bold green"}
+"""Styles of the record lines that quote a speaker; the other lines are dim."""
 
 
-class Listed(Struct, frozen=True):
-    """A session of a store."""
+class SessionSummary(Struct, frozen=True):
+    """A session of a store, as ``lading show STORE`` lists it."""
 
     tenant: str
     session: str
     calls: int
     entries: int
     tokens: int
-    """Input tokens of the newest request; 0 where there is none."""
+    """Input tokens of the newest request; 0 if there is none."""
     edits: int
-    """Repairs are not among them."""
+    """Without repairs."""
     at_s: float | None
-    """The newest time recorded with a message or request, in seconds since 1970."""
+    """The latest time recorded with a message or request, in seconds since 1970."""
     records: tuple[RecordText, ...] = ()
-    """Those in the view, without their lines."""
+    """The records in the view, without their lines."""
 
 
-def list_sessions(store: SessionStore, problems: list[str]) -> list[Listed]:
-    """The sessions of a store that can be read; why the others cannot goes to ``problems``. Raises StoreError."""
-    return list(read_each(store.sessions(), partial(_listed, store), problems=problems, doing="reading"))
+def list_sessions(store: SessionStore, problems: list[str]) -> list[SessionSummary]:
+    """List the readable sessions of a store; add the errors of the others to ``problems``. Raises StoreError."""
+    return list(read_each(store.sessions(), partial(_summarize_session, store), problems=problems, doing="reading"))
 
 
-def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
+def _summarize_session(store: SessionStore, tenant: str, session: str) -> SessionSummary:
     stored = store.load(tenant, session)
     last = unseal(stored.last_manifest) if stored.last_manifest else None
     times = [*(entry.at_s for entry in stored.entries), last.place.at_s if last else None]
@@ -109,15 +118,15 @@ def _listed(store: SessionStore, tenant: str, session: str) -> Listed:
     newest = max((at_s for at_s in times if at_s is not None), default=None)
     tokens = totals(last.counts) if last else 0
     shown = {item.edit for item in rebuild(stored.entries, stored.edits).items}
-    read_back = (read(edit, stored.entries) for edit in stored.edits if edit.index in shown)
+    read_back = (parse_record(edit, stored.entries) for edit in stored.edits if edit.index in shown)
     records = tuple(replace(record, lines=()) for record in read_back if record)
     sizes = (stored.calls, len(stored.entries), tokens, edits)
-    return Listed(tenant, session, *sizes, at_s=newest, records=records)
+    return SessionSummary(tenant, session, *sizes, at_s=newest, records=records)
 
 
-def print_sessions(sessions: Sequence[Listed]) -> None:
-    """A table of the sessions, how many in its first line."""
-    say(f"{number(len(sessions), 'session')}, {number(sum(item.calls for item in sessions), 'call')}")
+def print_sessions(sessions: Sequence[SessionSummary]) -> None:
+    """Print the numbers of sessions and calls, and a table of the sessions."""
+    say(f"{format_count(len(sessions), 'session')}, {format_count(sum(item.calls for item in sessions), 'call')}")
     print_items(
         "",
         sessions,
@@ -125,18 +134,18 @@ def print_sessions(sessions: Sequence[Listed]) -> None:
             (Column("session", left=True), lambda item: f"{item.tenant}/{item.session}"),
             (Column("calls"), lambda item: f"{item.calls:,}"),
             (Column("messages"), lambda item: f"{item.entries:,}"),
-            (Column("last tokens"), lambda item: amount(item.tokens)),
+            (Column("last tokens"), lambda item: format_tokens(item.tokens)),
             (Column("edits"), lambda item: f"{item.edits:,}"),
-            (Column("newest (UTC)", left=True), lambda item: moment(item.at_s) or "-"),
+            (Column("newest (UTC)", left=True), lambda item: format_time(item.at_s) or "-"),
         ],
     )
     for item in sessions:
         for record in item.records:
-            say(f"{item.tenant}/{item.session} since call {record.call}: {_summed_up(record)}")
+            say(f"{item.tenant}/{item.session} since call {record.call}: {_describe_record(record)}")
 
 
-def request_values(request: Snapshot) -> dict[str, Any]:
-    """A request as the model saw it, for JSON."""
+def encode_request(request: Snapshot) -> dict[str, Any]:
+    """Encode a request as the model saw it, for JSON."""
     place = request.manifest.place
     return {
         "tenant": place.tenant,
@@ -151,7 +160,7 @@ def request_values(request: Snapshot) -> dict[str, Any]:
                 "tokens": item.tokens,
                 "entry": item.entry,
                 "edit": request.edits[item.edit] if item.edit >= 0 else None,
-                "record": _record(request, item),
+                "record": _find_record(request, item),
                 "message": item.message,
             }
             for item in request.shown
@@ -160,8 +169,7 @@ def request_values(request: Snapshot) -> dict[str, Any]:
 
 
 def print_request(request: Snapshot, *, folder: str) -> None:
-    """The messages of a request as the model saw them; with each that is not as it came, what left there.
-    ``folder``: of its store."""
+    """Print a request as the model saw it, each edited message with its edit. ``folder``: that of its store."""
     place, counts = request.manifest.place, request.manifest.counts
     layers = ", ".join(f"{layer} {tokens:,}" for layer, tokens in counts.items())
     _echo(f"{place.tenant}/{place.session} call {place.call}: {totals(counts):,} tokens ({layers})")
@@ -174,53 +182,54 @@ def print_request(request: Snapshot, *, folder: str) -> None:
         _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
         if item.edit >= 0 and item.edit != last_edit:
             last_edit = item.edit
-            _echo(f"[{_left(request.edits[item.edit])}]", "dim")
-        if record := _record(request, item):
-            _echo(f"[{_summed_up(record)}]", "dim")
+            _echo(f"[{_describe_edit(request.edits[item.edit])}]", "dim")
+        if record := _find_record(request, item):
+            _echo(f"[{_describe_record(record)}]", "dim")
         if record and sys.stdout.isatty():
             _print_record(record)
         else:
-            _echo(as_text(item.message))
+            _echo(render_text(item.message))
 
 
-def _record(request: Snapshot, item: Shown) -> RecordText | None:
+def _find_record(request: Snapshot, item: SentMessage) -> RecordText | None:
     edit = request.edits[item.edit] if item.edit >= 0 else None
-    return read(edit, request.entries) if edit and item.message == edit.replacement[0] else None
+    return parse_record(edit, request.entries) if edit and item.message == edit.replacement[0] else None
 
 
-def _summed_up(record: RecordText) -> str:
+def _describe_record(record: RecordText) -> str:
     shares = (("user", record.user), ("assistant", record.assistant))
-    said = [f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares if of.total]
+    parts = [f"{who} {of.lines:,} of {of.total:,} ({of.whole:,} whole)" for who, of in shares if of.total]
     if record.calls.total:
-        said.append(f"{number(record.calls.total, 'call')} in {number(record.calls.lines, 'line')}")
+        parts.append(f"{format_count(record.calls.total, 'call')} in {format_count(record.calls.lines, 'line')}")
     return (
         f"record of messages {record.first}-{record.last}, in the log {record.tokens_before:,} tokens shortened to "
-        f"{record.tokens_after:,}: {', '.join(said)}"
+        f"{record.tokens_after:,}: {', '.join(parts)}"
     )
 
 
 def _print_record(record: RecordText) -> None:
-    """The lines of a record at a terminal, each beside who says it."""
+    """Print the lines of a record at a terminal, with the speaker or kind of each in a left column."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for line in record.lines:
         end = 0 if line.kind in ("files", "failing") else line.mark
-        text = terminal.printable(line.text.replace("\t", "    "))  # As long as before: marks hold no tab.
-        mark, words = text[:end].rstrip(": "), text[end:]
-        table.add_row(Text(mark, _MARKS.get(line.kind, "dim")), Text(words, "" if line.kind in _MARKS else "dim"))
+        # Offsets of marks stay valid: marks hold no tab.
+        text = terminal.make_printable(line.text.replace("\t", "    "))
+        style = _SPEAKER_STYLES.get(line.kind, "")
+        table.add_row(Text(text[:end].rstrip(": "), style or "dim"), Text(text[end:], "" if style else "dim"))
     terminal.out.print(table)
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
-    """Log entries, whole."""
+    """Print log entries in full."""
     for entry in entries:
         if len(entries) > 1:
             _echo(f"--- {entry.index} {entry.message.role} ({entry.tokens} tokens)", "bold")
-        _echo(as_text(entry.message))
+        _echo(render_text(entry.message))
 
 
-def _left(edit: Edit) -> str:
+def _describe_edit(edit: Edit) -> str:
     span = f"entry {edit.first}" if edit.first == edit.last else f"entries {edit.first} to {edit.last}"
     where = f"; whole at {', '.join(edit.pointers)}" if edit.pointers else ""
     return (
@@ -231,7 +240,7 @@ def _left(edit: Edit) -> str:
 
 def _echo(text: str, style: str = "") -> None:
     if sys.stdout.isatty():
-        # What a tool once printed must not move the cursor or rename the window now.
+        # Control characters in a tool's output must not move the cursor or rename the window.
         say(text.replace("\t", "    "), style)
     else:
         click.echo(text.encode("utf-8", "backslashreplace"))

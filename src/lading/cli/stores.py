@@ -1,4 +1,4 @@
-"""The store and the recorded request that a command names: ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
+"""Find the store, session or recorded request that a command names: ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lading import addresses
 from lading.addresses import Address
-from lading.audit.snapshots import Snapshot, recorded, snapshot
+from lading.audit.snapshots import Snapshot, build_snapshot, load_trail
 from lading.cli import terminal
 from lading.errors import AddressError, InputError, StoreError
 from lading.stores import SessionStore
@@ -22,14 +22,14 @@ from lading.validation import did_you_mean
 
 _SHOWN_STORES = 8
 _SHOWN_SESSIONS = 8
-FORM = "STORE@CALL or STORE@SESSION:CALL"
+REQUEST_FORM = "STORE@CALL or STORE@SESSION:CALL"
 _NAME = re.compile(r"(?P<folder>.+)@(?:(?:(?P<tenant>[^@:/]+)/)?(?P<session>[^@:/]+):)?(?P<call>[0-9]{1,9}|last)")
 
 T = TypeVar("T")
 
 
 class RequestName(Struct, frozen=True):
-    """A request as it was named."""
+    """A parsed ``STORE@CALL`` or ``STORE@SESSION:CALL``."""
 
     folder: str
     call: int | None
@@ -40,13 +40,13 @@ class RequestName(Struct, frozen=True):
 
 
 def open_existing(folder: str) -> SqliteStore:
-    """The store in ``folder``, which must be there.
+    """Open the existing store in ``folder``.
 
-    Raises StoreError and StoreFormatError as ``open_sqlite`` does. Where only folders in ``folder`` hold
-    stores, as after a replay of several strategies, the error names them.
+    Raises StoreError and StoreFormatError as ``open_sqlite`` does. If only folders in ``folder`` hold
+    stores, as after a replay of several strategies, the error lists them.
     """
     place = Path(folder)
-    # A folder that may not be read is for open_sqlite to tell: os.path.exists does not raise.
+    # os.path.exists does not raise for an unreadable folder; open_sqlite reports it.
     if not os.path.exists(place / FILE_NAME):
         found = sorted(str(path.parent) for path in place.glob(f"*/{FILE_NAME}"))
         if found:
@@ -59,8 +59,8 @@ def open_existing(folder: str) -> SqliteStore:
 def read_each(
     sessions: Sequence[tuple[str, str]], read: Callable[..., T], *, problems: list[str], doing: str
 ) -> Iterator[T]:
-    """Each session as ``read`` gives it, of a tenant and session; why one cannot be read goes to ``problems``."""
-    with terminal.progress(doing, len(sessions)) as advance:
+    """Yield ``read(tenant=, session=)`` of each session; add the errors of unreadable ones to ``problems``."""
+    with terminal.show_progress(doing, len(sessions)) as advance:
         for tenant, session in sessions:
             try:
                 yield read(tenant=tenant, session=session)
@@ -70,15 +70,15 @@ def read_each(
             advance(1)
 
 
-def end_damaged(problems: Sequence[str]) -> None:
-    """End with an error where sessions could not be read; what could is printed before."""
+def fail_if_damaged(problems: Sequence[str]) -> None:
+    """Exit with an error if sessions could not be read. Call it after printing those that could."""
     if problems:
         those = f"It and {len(problems) - 1:,} more are" if len(problems) > 1 else "This session is"
-        terminal.fail(f"{problems[0]} {those} left out; lading verify says what is wrong with each.")
+        terminal.fail(f"{problems[0]} {those} left out; lading verify reports what is wrong with each.")
 
 
-def parse(text: str) -> RequestName | None:
-    """The request that a text names; None when it names none."""
+def parse_request_name(text: str) -> RequestName | None:
+    """Parse the name of a request; None if the text is not one."""
     match = _NAME.fullmatch(text)
     if match is None:
         return None
@@ -87,52 +87,52 @@ def parse(text: str) -> RequestName | None:
 
 
 def find_snapshot(text: str) -> Snapshot:
-    """The request that a text names, read from its store.
+    """Read the request of this name from its store.
 
-    Raises InputError when it names none, or not which of several sessions; otherwise like ``snapshot``.
+    Raises InputError for a text of another form and for an ambiguous session; otherwise like ``build_snapshot``.
     """
-    name = parse(text)
+    name = parse_request_name(text)
     if name is None:
-        raise InputError(f"{text[:200]!r} names no request; give {FORM}, where CALL is a number or last.")
+        raise InputError(f"{text[:200]!r} names no request; give {REQUEST_FORM}, where CALL is a number or last.")
     with open_existing(name.folder) as store:
         tenant, session = find_session(store, tenant=name.tenant, session=name.session)
-        return snapshot(recorded(store, tenant=tenant, session=session), name.call)
+        return build_snapshot(load_trail(store, tenant=tenant, session=session), name.call)
 
 
 def complete_address(store: SessionStore, address: str) -> Address:
-    """The address; a relative one belongs to the only session. Raises AddressError, InputError where there are
-    several."""
+    """Parse an address; a relative one belongs to the only session. Raises AddressError, and InputError if it is
+    ambiguous."""
     known = store.sessions()
     place = addresses.parse(address, within=known[0] if known else None)
     if address == place.relative and len(known) > 1:
+        names = _join_sessions(known)
         raise InputError(
-            f"The store holds {len(known)} sessions: {_listed(known)}. Name one in the address, such as {place}."
+            f"The store holds {len(known)} sessions: {names}. Name one in the address, such as {place}."
         )
     return place
 
 
 def find_session(store: SessionStore, *, tenant: str = "", session: str = "") -> tuple[str, str]:
-    """The one session that goes by these names. Raises InputError when none does, or several do."""
+    """Find the one session with these names. Raises InputError for none or several."""
     found = find_sessions(store, tenant=tenant, session=session)
     if len(found) > 1:
-        raise InputError(f"The store holds {len(found)} such sessions: {_listed(found)}. Name one of them.")
+        raise InputError(f"The store holds {len(found)} such sessions: {_join_sessions(found)}. Name one of them.")
     return found[0]
 
 
 def find_sessions(store: SessionStore, *, tenant: str = "", session: str = "") -> list[tuple[str, str]]:
-    """Every tenant and session that go by these names; empty names: any. Raises InputError when none does."""
+    """Find the sessions with these names; an empty name matches all. Raises InputError for none."""
     known = store.sessions()
     found = [(of, name) for of, name in known if tenant in ("", of) and session in ("", name)]
     if not found:
         wanted = "/".join(filter(None, (tenant, session)))
         meant = did_you_mean(session, [name for _, name in known])
-        asked = f"The store has no session {wanted!r}.{meant}" if wanted else "The store holds no session."
-        raise InputError(
-            f"{asked} It holds: {_listed(known)}." if known else f"{asked} Record one with --store first."
-        )
+        problem = f"The store has no session {wanted!r}.{meant}" if wanted else "The store holds no session."
+        advice = f"It holds: {_join_sessions(known)}." if known else "Record one with --store first."
+        raise InputError(f"{problem} {advice}")
     return found
 
 
-def _listed(found: Sequence[tuple[str, str]]) -> str:
+def _join_sessions(found: Sequence[tuple[str, str]]) -> str:
     shown = ", ".join(f"{of}/{name}" for of, name in found[:_SHOWN_SESSIONS])
     return f"{shown}, ..." if len(found) > _SHOWN_SESSIONS else shown

@@ -1,4 +1,4 @@
-"""Compact tables for the terminal, and how figures are written in them."""
+"""Print compact tables at the terminal, and format their figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CROP_CHARS, _NARROW_CROP_CHARS = 48, 24
 _NAME_CHARS, _NARROW_NAME_CHARS = 36, 20
 _GAP_CHARS = 2
 _LEAST_CHARS = 18
-"""A column of words is not made narrower than this; what is longer takes several lines."""
+"""The least width of a column of words; longer cells are folded."""
 
 
 class Column(Struct, frozen=True):
@@ -30,15 +30,15 @@ class Column(Struct, frozen=True):
 
     title: str
     left: bool = False
-    """Words, to the left, that may take several lines; else figures, to the right."""
+    """Words, left-aligned and folded if too long; else figures, right-aligned."""
     only_wide: bool = False
     """Left out where the terminal is narrow."""
     crop: bool = False
-    """Cut to what is worth showing of a text of any length."""
+    """Cut long cells."""
 
 
-class _Width(Struct, frozen=True):
-    """The width of a column in characters: what its cells and its title need, and what they would like."""
+class _ColumnWidth(Struct, frozen=True):
+    """The width of a column in terminal cells: the least, and the one at which nothing is folded."""
 
     least: int
     wanted: int
@@ -47,10 +47,10 @@ class _Width(Struct, frozen=True):
 def print_table(
     title: str, columns: Sequence[Column], *, rows: Sequence[Sequence[str]], top: int | None = None
 ) -> None:
-    """A table on stdout, its title above it; the first ``top`` rows and how many more there are. Nothing
-    where there are no rows. Cells are text from anywhere, never read as markup.
+    """Print a table under its title: the first ``top`` rows, and the number of the others. Print nothing without
+    rows. Cells are untrusted text, not read as markup.
 
-    Columns for which the terminal has no room follow below, beside the first column again.
+    Columns that do not fit the terminal follow in a second table, which repeats the first column.
     """
     if not rows:
         return
@@ -58,9 +58,9 @@ def print_table(
         say(f"\n{title}", style="bold")
     shown = [at for at, column in enumerate(columns) if terminal.is_wide() or not column.only_wide]
     titled = [columns[at] for at in shown]
-    cells = [[_cell(row[at], columns[at]) for at in shown] for row in rows[:top]]
-    widths = [_width(column, [row[at] for row in cells]) for at, column in enumerate(titled)]
-    for number_of_part, part in enumerate(_parts(widths, terminal.out.width)):
+    cells = [[_format_cell(row[at], columns[at]) for at in shown] for row in rows[:top]]
+    widths = [_measure_column(column, [row[at] for row in cells]) for at, column in enumerate(titled)]
+    for number_of_part, part in enumerate(_split_columns(widths, terminal.out.width)):
         if number_of_part:
             say("")
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -77,39 +77,39 @@ def print_table(
 def print_items(
     title: str, items: Sequence[T], *, columns: Sequence[tuple[Column, Callable[[T], str]]], top: int | None = None
 ) -> None:
-    """A table with a row for each item, like ``print_table``; each column with what it says of one."""
+    """Print a table with a row for each item; each column has a function that makes the cell of an item."""
     rows = [[cell(item) for _, cell in columns] for item in items]
     print_table(title, [column for column, _ in columns], rows=rows, top=top)
 
 
-def short_names(sessions: Iterable[str]) -> dict[str, str]:
-    """A shorter name for each session: without the folder that all share, and the end of what is still long."""
+def shorten_names(sessions: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of sessions: remove the folder that all share, then cut long names at the start."""
     known = list(dict.fromkeys(sessions))
     folders = {name.rpartition("/")[0] for name in known}
     shared = folders.pop() if len(known) > 1 and len(folders) == 1 else ""
     chars = _NAME_CHARS if terminal.is_wide() else _NARROW_NAME_CHARS
     shorter = {name: name.removeprefix(f"{shared}/") if shared else name for name in known}
     return {
-        name: short if len(short) <= chars else sign("…", "~") + short[1 - chars :]
+        name: short if len(short) <= chars else choose_sign("…", "~") + short[1 - chars :]
         for name, short in shorter.items()
     }
 
 
 def format_place(place: Location, names: Mapping[str, str]) -> str:
-    """The message, and the session's short name where there are several."""
+    """Format the number of the message, after the session's short name if there are several."""
     index = f"#{place.message_index}" if place.message_index >= 0 else "(outside the list)"
     return f"{names[place.session]} {index}" if len(names) > 1 else index
 
 
-def _width(column: Column, cells: Sequence[str]) -> _Width:
+def _measure_column(column: Column, cells: Sequence[str]) -> _ColumnWidth:
     longest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
     word = max(map(cell_len, column.title.split()), default=0)
     wanted = max(longest, cell_len(column.title))
-    return _Width(max(min(longest, _LEAST_CHARS) if column.left else longest, word), wanted)
+    return _ColumnWidth(max(min(longest, _LEAST_CHARS) if column.left else longest, word), wanted)
 
 
-def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, int]]]:
-    """Choose the columns beside each other, each with its width in characters; the first one is in every part."""
+def _split_columns(widths: Sequence[_ColumnWidth], room: int) -> Iterator[Sequence[tuple[int, int]]]:
+    """Divide the columns into tables at most ``room`` wide: index and width of each. The first is in all tables."""
     parts = [[0]]
     for at in range(1, len(widths)):
         least = sum(widths[other].least + _GAP_CHARS for other in parts[-1]) + widths[at].least
@@ -119,7 +119,7 @@ def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, 
     for part in parts:
         left = room - _GAP_CHARS * (len(part) - 1)
         chars = [widths[at].least for at in part]
-        if sum(chars) > left:  # Not even two columns have room: both fold.
+        if sum(chars) > left:  # Not even two columns fit: fold both.
             chars = [min(chars[0], max(left // 2, 1)), *chars[1:]]
             chars[1:] = [max(min(each, left - chars[0]), 1) for each in chars[1:]]
         for place, at in enumerate(part):
@@ -128,44 +128,44 @@ def _parts(widths: Sequence[_Width], room: int) -> Iterator[Sequence[tuple[int, 
 
 
 def say(text: str, style: str = "") -> None:
-    """A line on stdout, as long as it is."""
-    terminal.out.print(Text(terminal.printable(text), style=style), soft_wrap=True)
+    """Print a line on stdout, without folding it."""
+    terminal.out.print(Text(terminal.make_printable(text), style=style), soft_wrap=True)
 
 
 def say_answer(lines: Sequence[str]) -> None:
-    """Lines on stdout, the first of which answers."""
+    """Print lines on stdout, the first one in bold: the answer."""
     for at, line in enumerate(lines):
         say(line, style="" if at else "bold")
 
 
-def amount(tokens: int) -> str:
-    """A number of tokens, from a million on in millions."""
+def format_tokens(tokens: int) -> str:
+    """Format a number of tokens; a million and more in millions."""
     return f"{tokens:,}" if tokens < 1_000_000 else f"{tokens / 1e6:,.1f} M"
 
 
-def money(usd: float) -> str:
-    """US dollars, with more digits where there are few of them."""
+def format_usd(usd: float) -> str:
+    """Format an amount in USD; below $0.10 with four decimals."""
     return f"${usd:,.2f}" if usd >= 0.1 or usd == 0 else f"${usd:.4f}"
 
 
-def number(count: int, noun: str) -> str:
-    """Write a count with its noun."""
+def format_count(count: int, noun: str) -> str:
+    """Format a count with its noun, in the plural if needed."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
 
 
-def bar(part: int, whole: int) -> str:
-    """A share as a percentage, with a bar where there is room."""
+def draw_bar(part: int, whole: int) -> str:
+    """Format a share as a percentage, with a bar on wide terminals."""
     fraction = part / whole if whole else 0.0
     cells = round(fraction * _BAR_CELLS) if terminal.is_wide() else 0
-    return f"{fraction:6.1%} {sign('█', '#') * cells}".rstrip()
+    return f"{fraction:6.1%} {choose_sign('█', '#') * cells}".rstrip()
 
 
-def sign(wanted: str, otherwise: str) -> str:
-    """A sign, or a plain one where the terminal's encoding lacks it."""
-    return wanted if terminal.printable(wanted) == wanted else otherwise
+def choose_sign(wanted: str, otherwise: str) -> str:
+    """Return ``wanted``, or ``otherwise`` if the terminal's encoding lacks it."""
+    return wanted if terminal.make_printable(wanted) == wanted else otherwise
 
 
-def _cell(text: str, column: Column) -> str:
+def _format_cell(text: str, column: Column) -> str:
     chars = _CROP_CHARS if terminal.is_wide() else _NARROW_CROP_CHARS
-    return terminal.printable(text[:chars] if column.crop else text)
+    return terminal.make_printable(text[:chars] if column.crop else text)

@@ -1,4 +1,4 @@
-"""Output, progress and errors of all commands at the terminal."""
+"""Print output, progress and errors of all commands."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ from rich.text import Text
 from lading.errors import LadingError
 
 Advance: TypeAlias = Callable[[int], None]
-"""Moves a progress bar on by so many steps."""
+"""A function that advances a progress bar by a number of steps."""
 
 BAD_INPUT = 2
 """Exit code for input, arguments or a store that cannot be used."""
 
 FOUND = 1
-"""Exit code when a command found what it looks for: a violation, a call without a request, a manifest that does not
-verify."""
+"""Exit code when a command found what it checks for: a violation, a call without a request, a manifest that does
+not verify."""
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, the same as that of shells."""
+READER_GONE = 141
+"""Exit code when the reader of the output closed it (``| head``), the same as that of shells."""
 
 _PIPED_WIDTH = 140
 _WIDE = 110
@@ -48,8 +50,8 @@ err = Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn an error of ours, or of the file system, into one paragraph on stderr and exit code 2."""
+def report_errors() -> Iterator[None]:
+    """Report a LadingError or an error of the file system in one paragraph on stderr, with exit code 2."""
     if sys.stdout is None:
         fail("stdout is closed, so that nothing can be printed. Give the command an output, such as >/dev/null.")
     if isinstance(sys.stdout, TextIOWrapper):
@@ -64,46 +66,47 @@ def clear_errors() -> Iterator[None]:
         fail(f"'{error.object}' cannot be written in {error.encoding}. Set LC_ALL=C.UTF-8, or use another name.")
     except OSError as error:
         if error.errno == errno.EPIPE:
-            raise  # Whoever reads our output has read enough; click ends quietly.
+            _discard_output(sys.stdout)
+            sys.exit(READER_GONE)
         if error.filename is None:
-            _drop(sys.stdout)
+            _discard_output(sys.stdout)
         place = error.filename or "The output"
         fail(f"{place}: {error.strerror or error}. Check that it exists, is readable, and has space left.")
 
 
-def _drop(stream: TextIO) -> None:
-    """Discard the output that a stream still holds: it would fail again when the interpreter ends."""
-    with suppress(OSError):  # A stream that is no file holds nothing.
+def _discard_output(stream: TextIO) -> None:
+    """Redirect a stream to nowhere: its buffered output would fail again when the interpreter exits."""
+    with suppress(OSError):  # A stream without a file descriptor has no buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def fail(text: str, *, code: int = BAD_INPUT) -> NoReturn:
-    """Say what is wrong in one paragraph and end with this exit code."""
+    """Print an error in one paragraph on stderr and exit with this code."""
     try:
-        err.print(Text.assemble(("error:", "bold red"), " ", _one_line(text)), soft_wrap=True)
+        err.print(Text.assemble(("error:", "bold red"), " ", _join_lines(text)), soft_wrap=True)
     except OSError:
-        _drop(sys.stderr)
+        _discard_output(sys.stderr)
     sys.exit(code)
 
 
 def warn(text: str) -> None:
-    """One line on stderr."""
-    err.print(Text.assemble(("note:", "yellow"), " ", _one_line(text)), soft_wrap=True)
+    """Print a note in one line on stderr."""
+    err.print(Text.assemble(("note:", "yellow"), " ", _join_lines(text)), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """The value as indented JSON on stdout, and nothing else there."""
+    """Print the value as indented JSON on stdout."""
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True))
 
 
 def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], object]) -> None:
-    """The value as JSON, or what ``show`` prints."""
+    """Print the value as JSON, or call ``show``, which prints it for people."""
     print_json(value()) if as_json else show()
 
 
 @contextmanager
-def progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
-    """A progress bar on stderr where that is a terminal; yields a function that moves it on."""
+def show_progress(description: str, total: int | None, *, in_bytes: bool = False) -> Iterator[Advance]:
+    """Show a progress bar if stderr is a terminal; yield a function that advances it."""
     done: ProgressColumn = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
@@ -112,16 +115,16 @@ def progress(description: str, total: int | None, *, in_bytes: bool = False) -> 
 
 
 def is_wide() -> bool:
-    """Whether stdout has room for more than the necessary."""
+    """Whether stdout is wide enough for optional columns."""
     return out.width >= _WIDE
 
 
-def printable(text: str) -> str:
-    """The text as any terminal can show it: control characters, lone surrogates and what the terminal's
-    encoding lacks are replaced. Newlines stay. It may still hold markup of the terminal library."""
+def make_printable(text: str) -> str:
+    """Replace control characters except newlines, lone surrogates, and characters that the terminal's encoding
+    lacks. Markup of the terminal library stays."""
     shown = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
     return shown.encode(out.encoding, "replace").decode(out.encoding)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(printable(text).split("\n"))
+def _join_lines(text: str) -> str:
+    return " ".join(make_printable(text).split("\n"))

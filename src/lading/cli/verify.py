@@ -1,4 +1,4 @@
-"""``lading verify``: build every recorded request again and compare it with what was sent."""
+"""``lading verify``: rebuild every recorded request and compare it with the one that was sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.text import Text
 from lading.audit.replay import verify
 from lading.cli import terminal
 from lading.cli.options import json_option
-from lading.cli.stores import end_damaged, open_existing, read_each
-from lading.cli.tables import number
+from lading.cli.stores import fail_if_damaged, open_existing, read_each
+from lading.cli.tables import format_count
 
 
 @click.command("verify")
@@ -28,7 +28,7 @@ def command(folder: str, as_json: bool) -> None:
       lading verify ./store
     """
     problems: list[str] = []
-    with terminal.clear_errors(), open_existing(folder) as store:
+    with terminal.report_errors(), open_existing(folder) as store:
         sessions = store.sessions()
         each = read_each(sessions, lambda **of: list(verify(store, **of)), problems=problems, doing="verifying")
         outcomes = list(chain(*each))
@@ -38,10 +38,10 @@ def command(folder: str, as_json: bool) -> None:
     else:
         for outcome in wrong:
             place = f"{outcome.tenant}/{outcome.session} call {outcome.call}"
-            found = terminal.printable(f"{place}: {outcome.problem}")
+            found = terminal.make_printable(f"{place}: {outcome.problem}")
             terminal.out.print(Text.assemble(("differs", "red"), " ", found), soft_wrap=True)
         good = len(outcomes) - len(wrong)
-        held = number(len(sessions), "session")
-        terminal.out.print(f"{good} of {len(outcomes)} manifests of {held} rebuild byte for byte.")
-    end_damaged(problems)
+        count = format_count(len(sessions), "session")
+        terminal.out.print(f"{good} of {len(outcomes)} manifests of {count} rebuild byte for byte.")
+    fail_if_damaged(problems)
     sys.exit(terminal.FOUND if wrong else 0)

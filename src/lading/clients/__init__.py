@@ -1,8 +1,7 @@
-"""Clients of provider SDKs, wrapped: their requests are packed on the way out, their replies recorded on the
-way back.
+"""Wrap the client of a provider's SDK: pack each request before it is sent and record each reply.
 
-The seam is the HTTP request, because every form of a call (create, stream, raw response, the helpers on top)
-comes to one there, and because there the bytes are ours.
+Requests are intercepted at the HTTP level, because every form of a call (create, stream, raw response, helpers)
+ends in one HTTP request, and because the bytes are known there.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients.lading import Lading
-from lading.clients.transport import carried_by
-from lading.compaction import DEFAULT, Strategy, When, configured
+from lading.clients.transport import make_packing_client
+from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.exchange.conversations import Conversations
-from lading.exchange.wrapping import Wrapping
+from lading.exchange.wrapping import WrapOptions
 from lading.session.options import DEFAULTS, SessionOptions, check_opening
 from lading.stores import SessionStore
 
@@ -53,16 +52,16 @@ def wrap(
     fail_open: bool = True,
     on_event: Callable[[Event], None] | None = None,
 ) -> Any:
-    """Return the same client, with every conversation call packed; for ``OpenAI``, ``AsyncOpenAI``, ``Anthropic``,
-    ``AsyncAnthropic`` and subclasses. The original client is unchanged; the wrapped one uses its connections, and
+    """Return a copy of the client that packs every conversation call; for ``OpenAI``, ``AsyncOpenAI``,
+    ``Anthropic``, ``AsyncAnthropic`` and subclasses. The original client is unchanged. Both share connections, and
     closing either closes them.
 
     A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
-    one of them by name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
+    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
     ``options``: as for ``Session``. When packing fails, the request is sent as the caller made it and ``on_event``
-    gets an event; with ``fail_open=False`` the error is raised instead. LoopStopped is raised in any case, if
-    ``loop_detection`` is set. Raises InputError for a client of another type, one that is wrapped already, and
-    invalid options; UnknownName, StoreError.
+    receives an event; with ``fail_open=False`` the error is raised instead. LoopStopped is always raised, if
+    ``loop_detection`` is set. Raises InputError for a client of another type, a client that is wrapped already, and
+    invalid options; UnknownName; StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -74,12 +73,12 @@ def wrap(
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
-    strategy = configured(strategy, when=when, verbatim=verbatim)
+    strategy = apply_options(strategy, when=when, verbatim=verbatim)
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
-    wrapping = Wrapping(window, strategy, output_reserve, options, fail_open, _stopped(kind))
+    wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(kind))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
-    packed: Any = client.copy(http_client=carried_by(http_client, conversations))
-    # The SDKs copy a client by calling its class: what belongs to it must be found there.
+    packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
+    # The SDKs copy a client by calling its class, so the added property must be on the class.
     own = {
         "lading": property(lambda self: Lading(self, self._client._transport.conversations)),
         "__module__": kind.__module__,
@@ -88,14 +87,15 @@ def wrap(
     return packed
 
 
-def _stopped(kind: type[Any]) -> type[LoopStopped]:
-    """LoopStopped as an SDK passes it on: Anthropic's takes what is no error of its own for a lost connection, and
-    tries again. A copy in another process, which may know nothing of that SDK, is plain."""
+def _make_stop_error(kind: type[Any]) -> type[LoopStopped]:
+    """Return the subclass of LoopStopped that the client's SDK passes on. Anthropic's SDK treats any error that is
+    not its own as a lost connection and retries. Unpickling gives a plain LoopStopped, because another process may
+    not have the SDK."""
     packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
     own = getattr(sys.modules.get("anthropic"), "AnthropicError", None) if "anthropic" in packages else None
-    return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {"__reduce__": _plainly})
+    return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {"__reduce__": _reduce_to_plain})
 
 
-def _plainly(stopped: LoopStopped) -> tuple[Any, ...]:
+def _reduce_to_plain(stopped: LoopStopped) -> tuple[Any, ...]:
     make, (_, *args), known = LoopStopped.__reduce__(stopped)
     return make, (LoopStopped, *args), known

@@ -1,4 +1,4 @@
-"""What a wrapped client has as ``client.lading``."""
+"""The attribute ``lading`` of a wrapped client."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ C = TypeVar("C")
 
 
 class Lading(Generic[C]):
-    """What a wrapped client has as ``client.lading``."""
+    """The sessions of a wrapped client: ``client.lading``."""
 
     def __init__(self, client: C, conversations: Conversations) -> None:
         self._client = client
         self.conversations = conversations
 
     def session(self, name: str) -> C:
-        """The same client for one conversation: each of its calls belongs to the session of that name. Raises
-        AddressError for what cannot be a name."""
+        """Return a copy of the client whose calls all belong to the session of that name. Raises AddressError for
+        an invalid name."""
         client: Any = self._client
         named: C = client.copy(default_headers={SESSION_HEADER: check_name(name, what="session")})
         return named
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """The sessions that are open, the one used last at the end."""
+        """The open sessions; the most recently used one is last."""
         return self.conversations.sessions

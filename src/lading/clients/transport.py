@@ -1,7 +1,8 @@
-"""The transport under a wrapped client: it performs the effects of ``exchange``; other requests pass as they are.
+"""The HTTP transport of a wrapped client: it performs the effects of ``exchange`` and sends other requests
+unchanged.
 
-OpenAI's and Anthropic's SDKs use httpx or its successor; which one is asked of the client, so that neither is
-imported here. Requests are sent by the client that was wrapped, with its connections, proxies and hooks.
+OpenAI's and Anthropic's SDKs use httpx or its successor; the client's class shows which one, so that neither is
+imported here. The original client sends the requests, with its connections, proxies and hooks.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
+from lading.exchange.call import find_wire_by_path
 from lading.exchange.conversations import Conversations
-from lading.exchange.exchange import Deliver, Effect, Exchange, Read, Response, Send, exchange
-from lading.exchange.unpacked import wire_of
+from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
 from lading.session.async_session import in_thread
 
 SESSION_HEADER = "x-lading-session"
-"""Names the session of a request; removed before the request is sent."""
+"""Header with the session name of a request; removed before the request is sent."""
 _REPLACED = frozenset({"content-length", "transfer-encoding"})
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 
@@ -32,14 +33,14 @@ class Transport:
 
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = wire_of(self.conversations, request.method, path=request.url.path)
+        wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
         name = request.headers.pop(SESSION_HEADER, "")
         if wire is None:
             return self._inner.send(request, stream=True)
-        steps = exchange(self.conversations, request.read(), wire=wire, name=name)
+        steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
         if (effect := next(steps, None)) is None:
             return self._inner.send(request, stream=True)
-        flight = _Flight(self._http, request, steps)
+        flight = _HttpExchange(self._http, request, steps)
         while isinstance(effect, Send | Read):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
@@ -49,7 +50,7 @@ class Transport:
         methods = {"__iter__": lambda _: pieces, "close": lambda _: flight.close()}
         return flight.answer(stream=type("Answer", (self._http.SyncByteStream,), methods)())
 
-    def _advance(self, flight: _Flight, effect: Effect | None) -> Effect | None:
+    def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next."""
         steps = flight.steps
         try:
@@ -61,7 +62,7 @@ class Transport:
             steps.throw(error)
             raise
 
-    def _relay(self, flight: _Flight, effect: Effect | None) -> Generator[bytes, None, None]:
+    def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
         try:
             while effect:
@@ -74,7 +75,7 @@ class Transport:
             flight.close()
 
     def close(self) -> None:
-        """Close the client that sends, and let go of the sessions."""
+        """Close the original client and all sessions."""
         self._inner.close()
         self.conversations.close()
 
@@ -93,12 +94,12 @@ class AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
-        wire = wire_of(self.conversations, request.method, path=request.url.path)
+        wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
         name = request.headers.pop(SESSION_HEADER, "")
         if wire is None:
             return await self._inner.send(request, stream=True)
-        steps = exchange(self.conversations, await request.aread(), wire=wire, name=name)
-        flight = _Flight(self._http, request, steps)
+        steps = exchange(self.conversations, await request.aread(), wire=wire, name=name, path=request.url.path)
+        flight = _HttpExchange(self._http, request, steps)
         if (effect := await self._advance(flight, None)) is None:
             return await self._inner.send(request, stream=True)
         while isinstance(effect, Send | Read):
@@ -115,8 +116,8 @@ class AsyncTransport:
         methods = {"__aiter__": lambda _: pieces, "aclose": aclose}
         return flight.answer(stream=type("Answer", (self._http.AsyncByteStream,), methods)())
 
-    async def _advance(self, flight: _Flight, effect: Effect | None) -> Effect | None:
-        """Perform an effect and return the next, from a thread where that packs or stores."""
+    async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
+        """Perform an effect and return the next. Steps that pack or store run in a thread."""
         steps = flight.steps
         try:
             if isinstance(effect, Send):
@@ -131,7 +132,7 @@ class AsyncTransport:
             steps.throw(error)
             raise
 
-    async def _relay(self, flight: _Flight, effect: Effect | None) -> AsyncGenerator[bytes, None]:
+    async def _relay(self, flight: _HttpExchange, effect: Effect | None) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a streamed answer."""
         try:
             while effect:
@@ -144,7 +145,7 @@ class AsyncTransport:
             await flight.aclose()
 
     async def aclose(self) -> None:
-        """Close the client that sends, and let go of the sessions."""
+        """Close the original client and all sessions."""
         await self._inner.aclose()
         await asyncio.to_thread(self.conversations.close)
 
@@ -155,27 +156,27 @@ class AsyncTransport:
         await self.aclose()
 
 
-class _Flight:
-    """An exchange over one HTTP library: the caller's request, and the newest response."""
+class _HttpExchange:
+    """One call over an HTTP library: the caller's request and the newest response."""
 
-    def __init__(self, http: Any, request: Any, steps: Exchange) -> None:
+    def __init__(self, http: Any, request: Any, steps: ExchangeSteps) -> None:
         self._http, self._request, self.steps = http, request, steps
         self.response: Any = None
         self.chunks: Any = None
 
     def request(self, body: bytes) -> Any:
-        """Make the request with another body."""
+        """Return the caller's request with another body."""
         made = self._request
         headers = [(key, value) for key, value in made.headers.multi_items() if key.lower() not in _REPLACED]
         return self._http.Request(made.method, made.url, headers=headers, content=body, extensions=made.extensions)
 
     def receive(self, response: Any, chunks: Any) -> Response:
-        """Keep a response and the iterator over its bytes."""
+        """Keep a response and its byte iterator; return its status and type."""
         self.response, self.chunks = response, chunks
         return Response(response.status_code, "text/event-stream" in response.headers.get("content-type", ""))
 
     def answer(self, *, content: bytes | None = None, stream: Any = None) -> Any:
-        """Make the caller's response: the newest with another body, which is decoded already."""
+        """Return the response for the caller: the newest one with another body, which is already decoded."""
         made = self.response
         headers = [(key, value) for key, value in made.headers.multi_items() if key.lower() not in _DECODED]
         # The extensions carry the reason phrase and the version of the protocol.
@@ -198,12 +199,13 @@ class _Flight:
 _TRANSPORTS = {"Client": Transport, "AsyncClient": AsyncTransport}
 
 
-def carried_by(inner: Any, conversations: Conversations) -> Any:
-    """Make an HTTP client that packs conversation calls and sends everything by ``inner``."""
-    # What a client adds when a request is made is not added again when it is sent.
+def make_packing_client(inner: Any, conversations: Conversations) -> Any:
+    """Return an HTTP client that packs conversation calls and sends all requests through ``inner``. Raises
+    TypeError if ``inner`` is not a client of httpx."""
+    # A client adds these when it makes a request, and ``inner`` does not add them again when it sends one.
     made = {"headers": inner.headers, "cookies": inner.cookies, "params": inner.params, "timeout": inner.timeout}
     for kind in type(inner).__mro__:
         package, transport = kind.__module__.partition(".")[0], _TRANSPORTS.get(kind.__name__)
         if package.startswith("httpx") and transport:
             return kind(transport=transport(inner, importlib.import_module(package), conversations), **made)
-    raise TypeError(f"{type(inner).__name__} is no client of httpx")
+    raise TypeError(f"{type(inner).__name__} is not a client of httpx")

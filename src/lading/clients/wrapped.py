@@ -1,8 +1,7 @@
-"""The types of wrapped clients, for type checkers: ``wrap`` gives an OpenAI client that also has ``lading``.
+"""The types of wrapped clients, for type checkers: ``wrap`` returns an OpenAI client that also has ``lading``.
 
-Nothing imports this when a program runs, so neither SDK need be installed. What ``wrap`` takes is described by
-what the clients have, not by their classes: a class of an SDK that is not installed is ``Any``, and a parameter
-of that type would match the clients of the other.
+This module is never imported at run time, so neither SDK need be installed. The parameters of ``wrap`` are
+protocols: a class of an SDK that is not installed is ``Any``, which would match the clients of the other SDK.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Options(TypedDict, total=False):
 
 
 class OpenAIClient(Protocol[Closed]):
-    """A client of the OpenAI SDK; ``close`` gives None, or something to await."""
+    """A client of the OpenAI SDK; ``close`` returns None, or a coroutine."""
 
     @property
     def chat(self) -> object:
@@ -47,10 +46,10 @@ class OpenAIClient(Protocol[Closed]):
 
     @property
     def responses(self) -> object:
-        """Responses, which pass through."""
+        """Responses, which are not packed."""
 
     def close(self) -> Closed:
-        """Close it."""
+        """Close the client."""
 
 
 class AnthropicClient(Protocol[Closed]):
@@ -62,31 +61,31 @@ class AnthropicClient(Protocol[Closed]):
 
     @property
     def auth_token(self) -> object:
-        """A client for another cloud has none."""
+        """Missing from clients for other clouds."""
 
     def close(self) -> Closed:
-        """Close it."""
+        """Close the client."""
 
 
 class WrappedOpenAI(OpenAI):
-    """What ``wrap`` makes of an ``OpenAI``."""
+    """The type of a wrapped ``OpenAI``."""
 
     lading: Lading[WrappedOpenAI]
 
 
 class WrappedAsyncOpenAI(AsyncOpenAI):
-    """What ``wrap`` makes of an ``AsyncOpenAI``."""
+    """The type of a wrapped ``AsyncOpenAI``."""
 
     lading: Lading[WrappedAsyncOpenAI]
 
 
 class WrappedAnthropic(Anthropic):
-    """What ``wrap`` makes of an ``Anthropic``."""
+    """The type of a wrapped ``Anthropic``."""
 
     lading: Lading[WrappedAnthropic]
 
 
 class WrappedAsyncAnthropic(AsyncAnthropic):
-    """What ``wrap`` makes of an ``AsyncAnthropic``."""
+    """The type of a wrapped ``AsyncAnthropic``."""
 
     lading: Lading[WrappedAsyncAnthropic]

@@ -19,10 +19,11 @@ from lading.economics import Rates
 from lading.effects import Steps
 from lading.errors import AddressError, InputError
 from lading.events import Event, NoProgress, SummaryRejected
-from lading.history.log import NO_COMPACTIONS, Draft, Edit
+from lading.history.log import NO_COMPACTIONS, Edit
+from lading.history.log import Draft as Draft
 from lading.history.validity import Invariant
 from lading.history.view import Item, View
-from lading.messages import Message
+from lading.messages import Message, user_text
 from lading.models.card import Tier
 from lading.models.profiles import Profile
 from lading.registry import lookup
@@ -31,26 +32,30 @@ from lading.validation import check
 STRATEGIES: dict[str, str] = {
     "append-only": "lading.compaction.append_only:STRATEGY",
     "basic": "lading.compaction.basic:STRATEGY",
-    "compact": "lading.presets.open_multi_agent.presets:COMPACT",
-    "conversation-tail": "lading.presets.aether_frame.tail:STRATEGY",
-    "compress-tool-results": "lading.presets.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
     "priced": "lading.compaction.priced:STRATEGY",
-    "reactive": "lading.presets.agentrail.reactive:STRATEGY",
-    "session_compaction": "lading.presets.agentrail.session_boundary:STRATEGY",
-    "compact_tool_results": "lading.presets.agentrail.tool_results:STRATEGY",
-    "agentrail": "lading.presets.agentrail.layers:STRATEGY",
-    "progressive": "lading.presets.reactive_agents.progressive:STRATEGY",
-    "scored": "lading.presets.reactive_agents.scored:STRATEGY",
-    "sliding-window": "lading.presets.open_multi_agent.presets:SLIDING_WINDOW",
-    "summarize": "lading.presets.open_multi_agent.presets:SUMMARIZE",
-    "synthesis": "lading.presets.reactive_agents.synthesis:STRATEGY",
-    "synthesis-deep": "lading.presets.reactive_agents.synthesis:DEEP",
-    "synthesis-fast": "lading.presets.reactive_agents.synthesis:FAST",
+    "aether_frame/conversation_tail": "lading.presets.aether_frame.tail:STRATEGY",
+    "agentrail/layers": "lading.presets.agentrail.layers:STRATEGY",
+    "agentrail/reactive": "lading.presets.agentrail.reactive:STRATEGY",
+    "agentrail/session_compaction": "lading.presets.agentrail.session_boundary:STRATEGY",
+    "agentrail/tool_results": "lading.presets.agentrail.tool_results:STRATEGY",
+    "open_multi_agent/compact": "lading.presets.open_multi_agent.presets:COMPACT",
+    "open_multi_agent/compress_tool_results": "lading.presets.open_multi_agent.presets:COMPRESS_TOOL_RESULTS",
+    "open_multi_agent/sliding_window": "lading.presets.open_multi_agent.presets:SLIDING_WINDOW",
+    "open_multi_agent/summarize": "lading.presets.open_multi_agent.presets:SUMMARIZE",
+    "reactive_agents/progressive": "lading.presets.reactive_agents.progressive:STRATEGY",
+    "reactive_agents/scored": "lading.presets.reactive_agents.scored:STRATEGY",
+    "reactive_agents/synthesis": "lading.presets.reactive_agents.synthesis:STRATEGY",
+    "reactive_agents/synthesis_deep": "lading.presets.reactive_agents.synthesis:DEEP",
+    "reactive_agents/synthesis_fast": "lading.presets.reactive_agents.synthesis:FAST",
 }
-
-
-ALSO_NAMED = {"compactToolResults": "compact_tool_results"}
-"""Names as other documents spell them."""
+"""Presets are named ``<folder in presets/>/<strategy>``."""
+OLD_NAMES = {name.rpartition("/")[2].replace("_", "-"): name for name in STRATEGIES if "/" in name} | {
+    "agentrail": "agentrail/layers",
+    "compactToolResults": "agentrail/tool_results",
+    "compact_tool_results": "agentrail/tool_results",
+    "session_compaction": "agentrail/session_compaction",
+}
+"""Earlier names of strategies, still accepted."""
 _NO_STRATEGY = (
     "a strategy is a name, module:NAME or a Strategy. Options are not a strategy: convert them with "
     "strategy_for(config), configured(options) or strategy(options) of their package"
@@ -99,27 +104,31 @@ class Pressure(Struct, frozen=True):
     """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
     past: Past = Past()
 
+    def count_text(self, text: str) -> int:
+        """Return the tokens of a user message with this text."""
+        return self.count(user_text(text))
+
 
 class Compaction(Struct, frozen=True):
     """The decision of a strategy at one call."""
 
     drafts: tuple[Draft, ...] = ()
     rent: float = 0.0
-    """Carrying cost of this call for tokens that an edit could remove. With drafts, the new total."""
+    """Without drafts: what this call adds to the account of carrying cost. With drafts: the new account."""
     rejected: tuple[str, ...] = ()
     """Reasons why answers of a summarizer were rejected."""
     stuck: str = ""
     """Reason why a due edit cannot be made."""
-    told: tuple[Event, ...] = ()
+    own_events: tuple[Event, ...] = ()
     """Events of the strategy itself; only the last of each type at a call is reported."""
 
     def events(self, call: int, earlier: Sequence[Event] = ()) -> list[Event]:
-        """Events to report at this call: the ``earlier`` ones, and those of this decision."""
+        """Return the events to report at this call: the ``earlier`` ones, and those of this decision."""
         stuck = [NoProgress(call, self.stuck)] if self.stuck else []
-        now = [*(SummaryRejected(call, why) for why in self.rejected), *stuck, *self.told]
-        kinds = {type(event) for event in self.told}
-        standing = [event for event in earlier if type(event) not in kinds]
-        return [*standing, *(event for event in now if event not in standing)]
+        now = [*(SummaryRejected(call, why) for why in self.rejected), *stuck, *self.own_events]
+        kinds = {type(event) for event in self.own_events}
+        kept = [event for event in earlier if type(event) not in kinds]
+        return [*kept, *(event for event in now if event not in kept)]
 
 
 class Arrival(Struct, frozen=True):
@@ -129,7 +138,7 @@ class Arrival(Struct, frozen=True):
     view: View
 
 
-def keep(_arrival: Arrival, _pressure: Pressure) -> None:
+def admit_unchanged(_arrival: Arrival, _pressure: Pressure) -> None:
     """Admit every message unchanged."""
 
 
@@ -140,7 +149,7 @@ class Strategy(Struct, frozen=True):
     compact: Callable[[View, Pressure], Compaction | Steps[Compaction]]
     """Drafts for the view. Opening messages and newest block must stay. A generator may ask a model
     (``effects.ask``)."""
-    admit: Callable[[Arrival, Pressure], Draft | None] = keep
+    admit: Callable[[Arrival, Pressure], Draft | None] = admit_unchanged
     """A draft for a message that was never sent, for its entry only, before any other decision."""
     changes_requests: bool = True
     """False: the strategy changes nothing, and tool schemas are not reduced either."""
@@ -150,34 +159,36 @@ class Strategy(Struct, frozen=True):
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
 
 
-def strategy(name: str | Strategy) -> Strategy:
-    """Look up a strategy by name or dotted path; a strategy is returned as it is. Raises UnknownName, and
+def find_strategy(name: str | Strategy) -> Strategy:
+    """Look up a strategy by name or dotted path; a ``Strategy`` is returned unchanged. Raises UnknownName, and
     InputError for any other type."""
     if isinstance(name, Strategy):
         return name
     check(name, str, advice=_NO_STRATEGY)
-    return lookup(STRATEGIES, ALSO_NAMED.get(name, name), kind="strategy", type_=Strategy)
+    return lookup(STRATEGIES, name_of(name), kind="strategy", type_=Strategy, old=OLD_NAMES)
 
 
 def name_of(chosen: str | Strategy) -> str:
-    """The name of a strategy in manifests, tables and errors."""
-    return chosen.name if isinstance(chosen, Strategy) else chosen
+    """Return the name of a strategy in manifests, tables and errors: the current one for an earlier name."""
+    return chosen.name if isinstance(chosen, Strategy) else OLD_NAMES.get(chosen, chosen)
 
 
-def configured(given: str | Strategy, *, when: When | None = None, verbatim: float | None = None) -> str | Strategy:
+def apply_options(
+    given: str | Strategy, *, when: When | None = None, verbatim: float | None = None
+) -> str | Strategy:
     """Apply the given options to a strategy. Raises InputError for invalid options and for options that the
-    strategy does not have, UnknownName."""
+    strategy does not have, and UnknownName."""
     if when is None and verbatim is None:
         return given
-    found = strategy(given)
+    found = find_strategy(given)
     if found.with_options is None:
         has = f"The strategy {name_of(given)} has no options when and verbatim"
         raise InputError(f"{has}. Leave them out, or choose priced.")
     return found.with_options(when, verbatim)
 
 
-def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
-    """The decision of the strategy's ``admit``. Raises TypeError or ValueError when it is not a storable draft, or
+def run_admit(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft | None:
+    """Run the strategy's ``admit`` and check its draft. Raises TypeError or ValueError when it is not storable or
     changes other entries than the new one."""
     draft = chosen.admit(arrival, pressure)
     if draft is None:
@@ -188,37 +199,43 @@ def admitted(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draft
     return draft
 
 
-def compacted(
+def run_compact(
     chosen: Strategy, view: View, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
 ) -> Compaction:
-    """The decision of the strategy's ``compact``; ``run`` answers its requests for summaries. Raises TypeError or
-    ValueError when it is not a Compaction with a finite rent and storable drafts."""
-    steps = chosen.compact(view, pressure)
-    decided: object = run(steps) if isinstance(steps, Generator) else steps
+    """Run the strategy's ``compact`` and check its decision; ``run`` answers its requests for summaries. Raises
+    TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts, and the
+    view is unchanged."""
+    items = view.items.copy()
+    try:
+        steps = chosen.compact(view, pressure)
+        decided: object = run(steps) if isinstance(steps, Generator) else steps
+    finally:
+        is_changed, view.items[:] = view.items != items, items
+    if is_changed:
+        raise ValueError("it changed the items of the view; give drafts instead")
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
-    if not math.isfinite(decided.rent):
-        raise ValueError(f"the rent is {decided.rent}")
+    if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
+        raise ValueError(f"its rent (carrying cost) is {decided.rent}, not a finite number")
     if not all(isinstance(why, str) for why in decided.rejected):
-        raise TypeError("what is rejected needs reasons in words")
+        raise TypeError("rejected must be texts, the reasons")
     for draft in decided.drafts:
         _check_storable(draft)
-    for event in decided.told:
+    for event in decided.own_events:
         if not isinstance(event, Event):
-            raise TypeError(f"a {type(event).__name__} stands in place of an event")
+            raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
         jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
 
 
 def _check_storable(draft: object) -> None:
     if not isinstance(draft, Draft):
-        raise TypeError(f"a {type(draft).__name__} stands in place of a Draft")
+        raise TypeError(f"it gave a {type(draft).__name__}, not a Draft")
     jsonbytes.load_value(jsonbytes.dump_value(draft), Draft)
 
 
-def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str]) -> str:
-    """Describe what is wrong with a draft in any provider format, to complete "an edit that ..."; empty when
-    nothing is.
+def find_fault(draft: Draft, view: View, *, entries: int, session: tuple[str, str]) -> str:
+    """Describe the fault of a draft, in any provider format, to complete "an edit that ..."; empty if it has none.
 
     ``session``: the tenant and the session that its pointers must belong to.
     """
@@ -226,19 +243,19 @@ def unsound(draft: Draft, view: View, *, entries: int, session: tuple[str, str])
         return "names entries that the log does not have"
     start, end = view.span(draft.first, draft.last)
     if start < view.head:
-        return "touches the pinned head"
+        return "touches the pinned opening messages"
     if draft.kind == "dropped" and end == len(view):
         return "drops the newest message"
     if draft.kind in NO_COMPACTIONS:
-        return f"calls itself {draft.kind}, which only the border and the caller may"
+        return f"calls itself {draft.kind}, which only the sanitizer and the caller may"
     if not draft.pointers:
         return "leaves no pointer"
-    if not all(_holds(pointer, draft, entries=entries, session=session) for pointer in draft.pointers):
+    if not all(_covers(pointer, draft, entries=entries, session=session) for pointer in draft.pointers):
         return "leaves a pointer that does not lead to what it removes"
     return ""
 
 
-def _holds(pointer: str, draft: Draft, *, entries: int, session: tuple[str, str]) -> bool:
+def _covers(pointer: str, draft: Draft, *, entries: int, session: tuple[str, str]) -> bool:
     try:
         place = parse(pointer, within=session)
         first, last, part = place.log_span()

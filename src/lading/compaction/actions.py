@@ -1,8 +1,8 @@
-"""One line for a tool call: the tool, its target, what it changed, and how it ended.
+"""Describe a tool call in one line: the tool, its target, what it changed, and how it ended.
 
 Calls are read by the shape of their arguments: a path, a command, a text that replaces another, a text that is
-written, a patch. All other arguments are told as they are, shortened. Of the tool's name only this is read: whether
-it checks something (tests, a build), so that an error in its result is its own, and whether it deletes or patches.
+written, a patch. All other arguments are listed, shortened. Of the tool's name, only words that say that it checks
+something (tests, a build), deletes, patches or sends are read.
 """
 
 from __future__ import annotations
@@ -12,22 +12,32 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.compaction.clearing import named
-from lading.compaction.commands import MOST_COMMAND_CHARS, read
-from lading.compaction.kinds import CHECKS, NEW, OLD, PATHS, WRITTEN, kind_of, name_words, patch_among, value_of
-from lading.compaction.outcomes import NO_RESULT, Outcome, outcome
-from lading.compaction.phrases import clip, listed, one_line, pair, values
-from lading.compaction.record_lines import quoted
+from lading.compaction.call_kinds import (
+    CHECKS,
+    NEW,
+    OLD,
+    PATHS,
+    WRITTEN,
+    find_kind,
+    find_patch,
+    join_values,
+    split_name,
+)
+from lading.compaction.clearing import label_tool
+from lading.compaction.excerpts import clip, collapse_spaces, join_fitting, join_pair, read_values
+from lading.compaction.outcomes import NO_RESULT, CallOutcome, read_outcome
+from lading.compaction.record_lines import quote
+from lading.compaction.shell_commands import MOST_COMMAND_CHARS, parse_command
 from lading.messages import ToolCall, ToolResult
 
 TARGET_CHARS = 100
 CHANGE_CHARS = 160
 EDIT_WORTH = (0.4, 0.3)
-"""What a token of the target is worth, and one of the details."""
+"""Worth of a token of the target, and of a token of the details; so are the pairs below."""
 FAILURE_WORTH = (0.5, 0.3)
 DEMAND_WORTH = (0.9, 0.15)
 DATA_WORTH = (0.45, 0.4)
-"""Of a call that neither reads a file nor runs a command: what it gave cannot be read again."""
+"""For a call that neither reads a file nor runs a command: its data cannot be read again."""
 FULL_WORTH = 0.3
 READ_WORTH = (0.2, 0.12)
 OTHER_WORTH = (0.15, 0.12)
@@ -44,23 +54,23 @@ _VERB = re.compile(r"[A-Za-z_]{1,20}")
 
 
 class Action(Struct, frozen=True):
-    """A call and what came of it."""
+    """A tool call and its outcome, as text for a record."""
 
     tool: str
     target: str
     change: str = ""
-    """The first lines of an edit that are new."""
-    ended: Outcome = NO_RESULT
+    """The first added lines of an edit, or the text that is written."""
+    ended: CallOutcome = NO_RESULT
     media: str = ""
-    """The images and files in the result, with the message that has them."""
+    """The images and files in the result, with the number of the message that has them."""
     paths: tuple[str, ...] = ()
-    """The files that it reads or changes, where it names any."""
+    """The files that it reads or changes."""
     kind: str = ""
-    """edit, command, read, or empty: data."""
+    """edit, command, read, or empty for data."""
     files: tuple[str, ...] = ()
-    """Of a command: the files it names."""
+    """The files that a command names."""
     subject: str = ""
-    """Equal where the same is done again: of a command without the filters behind it."""
+    """Equal for calls that do the same; without the trailing filters of a command."""
 
     @property
     def short(self) -> str:
@@ -69,7 +79,7 @@ class Action(Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it did not do what it was to do."""
+        """Whether the call failed."""
         return self.ended.failed
 
     @property
@@ -84,18 +94,18 @@ class Action(Struct, frozen=True):
 
     @property
     def brief(self) -> str:
-        """Tool and target, with the failure, what was demanded, and images."""
-        return _joined(
+        """Tool and target, with the failure, the document's demands, and images."""
+        return _join(
             self.short, self.ended.text if self.failed or not self.ended.ran else "", self.ended.demands, self.media
         )
 
     @property
     def detail(self) -> str:
         """The line in full."""
-        return _joined(self.short, self.change, self.ended.text, self.ended.demands, self.media)
+        return _join(self.short, self.change, self.ended.text, self.ended.demands, self.media)
 
-    def forms(self) -> Iterator[tuple[str, float]]:
-        """The line shorter and in full, each with what a token of it is worth."""
+    def write_forms(self) -> Iterator[tuple[str, float]]:
+        """Yield the line from short to full, each form with the worth of one of its tokens."""
         if self.failed:
             worths = FAILURE_WORTH
         elif self.ended.demands:
@@ -106,110 +116,110 @@ class Action(Struct, frozen=True):
         yield self.brief, worths[0]
         yield self.detail, worths[1]
         if self.ended.full:
-            yield _joined(self.short, self.ended.full, self.media), FULL_WORTH
+            yield _join(self.short, self.ended.full, self.media), FULL_WORTH
 
 
-def action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
-    """The action of a call; ``result`` is None where none came, ``media`` names the images and files in it."""
-    given = values(call.arguments)
+def read_action(call: ToolCall, result: ToolResult | None, *, media: str = "") -> Action:
+    """Describe a call; ``result`` is None if there was none, ``media`` names the images and files in it."""
+    given = read_values(call.arguments)
     pairs = [(key.rpartition(".")[2].casefold(), value) for key, value in given]
-    words = name_words(call.name)
-    command = _command(pairs)
-    patch = patch_among(pairs, words)
+    words = split_name(call.name)
+    command = _find_command(pairs)
+    patch = find_patch(pairs, words)
     named_paths = dict.fromkeys(value for key, value in pairs if key in PATHS)
-    paths = tuple(map(_path, (patch.paths if patch else ()) or named_paths))
-    shell = read("" if paths else command)
-    kind = kind_of(pairs, words, paths=paths, command=command, is_patch=patch is not None)
+    paths = tuple(map(_shorten_path, (patch.paths if patch else ()) or named_paths))
+    shell = parse_command("" if paths else command)
+    kind = find_kind(pairs, words, paths=paths, command=command, is_patch=patch is not None)
     edits = kind == "edit"
     is_verb = bool(paths) and patch is None and _VERB.fullmatch(command) is not None
-    tool = f"{named(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
-    untold = OLD | NEW if edits else frozenset[str]()
+    tool = f"{label_tool(call.name)} {'apply_patch' if patch and command else command if is_verb else ''}".rstrip()
+    left_out = OLD | NEW if edits else frozenset[str]()
     others = [(key, value) for key, value in given if value != command and value not in named_paths]
-    others = [(key, value) for key, value in others if key.casefold() not in untold]
-    target = _target(paths, shell.text, [] if patch else others, kind=kind)
-    old, new = (patch.old, patch.new) if patch else (value_of(pairs, OLD), value_of(pairs, NEW))
-    change = _change(old, new) if old or new else clip(value_of(pairs, WRITTEN), CHANGE_CHARS)
-    same = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
+    others = [(key, value) for key, value in others if key.casefold() not in left_out]
+    target = _describe_target(paths, shell.text, [] if patch else others, kind=kind)
+    old, new = (patch.old, patch.new) if patch else (join_values(pairs, OLD), join_values(pairs, NEW))
+    change = _describe_change(old, new) if old or new else clip(join_values(pairs, WRITTEN), CHANGE_CHARS)
+    repeated = shell.runs or " ".join([*paths, *(value for _, value in (() if edits else others))])
     return Action(
-        tool=quoted(tool),
-        target=quoted(target),
-        change=quoted(change if edits else clip(shell.written, CHANGE_CHARS)),
-        ended=outcome(result, kind, shell=shell),
+        tool=quote(tool),
+        target=quote(target),
+        change=quote(change if edits else clip(shell.written, CHANGE_CHARS)),
+        ended=read_outcome(result, kind, shell=shell),
         media=media,
-        paths=paths if kind in ("edit", "read") else (_path(shell.path),) if shell.path else (),
+        paths=paths if kind in ("edit", "read") else (_shorten_path(shell.path),) if shell.path else (),
         kind=kind,
-        files=tuple(_FILE.findall(same[:MOST_COMMAND_CHARS])) if kind == "command" else (),
-        subject=one_line(f"{tool} {same[:MOST_COMMAND_CHARS]}"),
+        files=tuple(_FILE.findall(repeated[:MOST_COMMAND_CHARS])) if kind == "command" else (),
+        subject=collapse_spaces(f"{tool} {repeated[:MOST_COMMAND_CHARS]}"),
     )
 
 
 def covers(passed: Action, failed: Action) -> bool:
-    """Whether what went well did what had failed: an edit of the same files, or a check that passed of the same
-    program on the same files or more."""
+    """Return whether a successful call makes up for a failed one: an edit of the same files, or a passing check by
+    the same program of at least the same files."""
     if failed.kind == "edit":
         return passed.edits and {*failed.paths} <= {*passed.paths}
     if not passed.ended.passed or not failed.files or not {*failed.files} <= {*passed.files}:
         return False
     if not {*_NARROW.findall(passed.subject)} <= {*_NARROW.findall(failed.subject)}:
         return False
-    ran, before = _programs(passed), _programs(failed)
+    ran, before = _find_programs(passed), _find_programs(failed)
     return not ran.isdisjoint(before) or (not before and passed.tool == failed.tool)
 
 
-def _programs(act: Action) -> frozenset[str]:
-    """The programs that a check runs; all that run tests are one, and so are tools for it."""
-    words = {*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS | (name_words(act.tool) & CHECKS)
+def _find_programs(act: Action) -> frozenset[str]:
+    """Return the programs that a check runs; all test runners count as one, and so do test tools."""
+    words = {*_PROGRAM.findall(act.subject[len(act.tool) :])} - _LAUNCHERS | (split_name(act.tool) & CHECKS)
     return frozenset("test" if "test" in word else word for word in words)
 
 
 def merge(actions: Sequence[Action]) -> str:
-    """Calls in one line: each tool once with its targets, repeats counted."""
+    """Join calls in one line: each tool once with its targets, repeats counted."""
     tools: dict[str, dict[str, int]] = {}
     for one in actions:
         targets = tools.setdefault(one.tool, {})
         targets[one.target] = targets.get(one.target, 0) + 1
-    told = {
+    listed = {
         tool: ", ".join(f"{target} x{times}".strip() if times > 1 else target for target, times in targets.items())
         for tool, targets in tools.items()
     }
-    return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in told.items())
+    return "; ".join(f"{tool} {targets}".rstrip() for tool, targets in listed.items())
 
 
-def _command(pairs: Sequence[tuple[str, str]]) -> str:
-    """The command among the arguments; one that is given as a list in one text, without the shell before it."""
+def _find_command(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the command among the arguments, without the shell that runs it if it is a list of words."""
     name = next((key for key, _ in pairs if key in _COMMANDS), "")
     words = [value for key, value in pairs if key == name] if name else []
     command = " ".join(words)
     return _SHELL.sub("", command, count=1) if len(words) > 1 and _SHELL.match(command) else command
 
 
-def _target(paths: Sequence[str], command: str, others: Sequence[tuple[str, str]], *, kind: str) -> str:
-    """What a call is about: paths with what is looked for in them, a command, or all arguments."""
+def _describe_target(paths: Sequence[str], command: str, others: Sequence[tuple[str, str]], *, kind: str) -> str:
+    """Return the target of a call: its paths with what it searches for in them, its command, or all arguments."""
     if command:
         return clip(command, TARGET_CHARS)
-    told = [pair(key, value) for key, value in others if not (paths and _SETTING.fullmatch(value))]
+    shown = [join_pair(key, value) for key, value in others if not (paths and _SETTING.fullmatch(value))]
     if not paths:
-        return listed(told, TARGET_CHARS + CHANGE_CHARS)
-    path = paths[0] if len(paths) == 1 else listed(paths, TARGET_CHARS + CHANGE_CHARS)
-    return f"{path} ({listed(told, TARGET_CHARS)})" if told and kind != "edit" else path
+        return join_fitting(shown, TARGET_CHARS + CHANGE_CHARS)
+    path = paths[0] if len(paths) == 1 else join_fitting(paths, TARGET_CHARS + CHANGE_CHARS)
+    return f"{path} ({join_fitting(shown, TARGET_CHARS)})" if shown and kind != "edit" else path
 
 
-def _path(path: str) -> str:
-    """A path on one line; of a long one the end, which names the file."""
+def _shorten_path(path: str) -> str:
+    """Write a path on one line; of a long one only the end, which names the file."""
     if len(path) <= TARGET_CHARS:
-        return one_line(path)
+        return collapse_spaces(path)
     end = path[-TARGET_CHARS:]
     cut = end.find("/" if "/" in end else "\\")
-    return f"…{one_line(end[cut:])}" if cut >= 0 else "…"
+    return f"…{collapse_spaces(end[cut:])}" if cut >= 0 else "…"
 
 
-def _joined(short: str, *pieces: str) -> str:
-    told = "; ".join(filter(None, pieces))
-    return f"{short}: {told}" if told else short
+def _join(short: str, *pieces: str) -> str:
+    text = "; ".join(filter(None, pieces))
+    return f"{short}: {text}" if text else short
 
 
-def _change(old: str, new: str) -> str:
-    """The lines that an edit put in, else those it took out."""
+def _describe_change(old: str, new: str) -> str:
+    """Return the start of the lines that an edit added, or, if none, of those it removed."""
     before = {line.strip() for line in old.splitlines()}
     after = {line.strip() for line in new.splitlines()}
     added = [line.strip() for line in new.splitlines() if line.strip() and line.strip() not in before]

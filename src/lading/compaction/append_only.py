@@ -1,4 +1,4 @@
-"""Changes nothing. When the history no longer fits, the engine says so with a typed error."""
+"""Change nothing. When the history no longer fits, the engine raises a typed error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lading.history.view import View
 
 
 def compact(_view: View, _pressure: Pressure) -> Compaction:
-    """No drafts, ever."""
+    """Return no drafts."""
     return Compaction()
 
 

@@ -1,4 +1,4 @@
-"""Cutting history at a legal point: everything from the head to the cut becomes one stub."""
+"""Cut the history at a legal point: everything from the opening messages to the cut becomes one stub."""
 
 from __future__ import annotations
 
@@ -6,69 +6,85 @@ from collections import Counter
 from collections.abc import Iterable
 
 from lading.compaction import Pressure
-from lading.compaction.clearing import named
-from lading.compaction.pins import read_statements, restated
+from lading.compaction.clearing import label_tool
+from lading.compaction.user_rules import read_statements, restate
 from lading.history.log import Draft
 from lading.history.validity import legal_cuts
 from lading.history.view import View
 from lading.messages import Message, Part, Text, user_text
 
 STUB_TOKENS = 120
-"""About what a stub takes."""
+"""Approximate tokens of a stub."""
 MOST_STUB_TOKENS = 200
-"""A stub that would take more, because of odd tool names, leaves the names out."""
-
-
+"""A stub with more tokens, because of odd tool names, leaves the names out."""
+SPARE_SHARE = 0.25
+"""Share of the room that a forced edit leaves free if it can: otherwise the next call would force another, and each
+breaks the provider's cached prefix."""
 MOST_CARRIED_SHARE = 0.25
-"""The newest request of the user is carried over a cut when it takes no more than this share of the room, and
-so are the user's rules."""
+"""Carried over a cut: the user's newest request if it uses at most this share of the room, and as many rules."""
 
 
-def cut_points(view: View, pressure: Pressure) -> list[int]:
-    """The positions after the head at which the history may be cut, ascending: legal, and between entries."""
+def find_cut_points(view: View, pressure: Pressure) -> list[int]:
+    """Return the legal positions for a cut after the opening messages, between entries, ascending."""
     legal = legal_cuts(view.messages, pressure.invariants)
     return [position for position in legal if position > view.head and view.starts_entry(position)]
 
 
 def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
-    """The draft that drops everything between the head and ``position``; an earlier stub is absorbed.
+    """Draft an edit that drops everything from the opening messages to ``position``; an earlier stub is absorbed.
 
-    Rules of the user and what the user asked last are shown again behind the stub when they stood there.
+    The user's rules, pins and newest request among these messages are shown again after the stub.
     """
     first = view.items[view.head].entry
     last = view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(view.head)
-    # Counted in the log: an earlier stub no longer shows the calls that it stands for.
-    called = _tools_called(message for _, message in view.raw_between(first, last))
-    stub = user_text(_stub(first, last, tokens, called, pointer))
+    # Counted in the log: an earlier stub does not show the calls that it replaced.
+    called = _describe_calls(message for _, message in view.raw_between(first, last))
+    stub = user_text(_write_stub(first, last, tokens, called, pointer))
     if pressure.count(stub) >= MOST_STUB_TOKENS:
-        stub = user_text(_stub(first, last, tokens, "", pointer))
-    stays = carried(view, position, pressure=pressure)
+        stub = user_text(_write_stub(first, last, tokens, "", pointer))
+    stays = carry_over(view, position, pressure=pressure)
     return Draft("dropped", first, last, (stub, *stays), reason, (pointer,))
 
 
-def carried(
-    view: View, position: int, *, pressure: Pressure, start: int | None = None, told: str = ""
+def draft_emergency_cut(view: View, pressure: Pressure) -> Draft | None:
+    """Draft the shallowest legal cut that leaves room to spare, else the shallowest that fits; None if none does.
+
+    It replaces a strategy's own edits that break a rule or do not fit.
+    """
+    room = pressure.room_tokens
+    for most_tokens in (int(room * (1 - SPARE_SHARE)), room):
+        for position in find_cut_points(view, pressure):
+            left = most_tokens - view.tokens_before(view.head) - (view.tokens - view.tokens_before(position))
+            if left > 0:
+                draft = cut(view, position, reason="the strategy's own edits could not be used", pressure=pressure)
+                if sum(map(pressure.count, draft.replacement)) <= left:
+                    return draft
+    return None
+
+
+def carry_over(
+    view: View, position: int, *, pressure: Pressure, start: int | None = None, shown: str = ""
 ) -> tuple[Message, ...]:
-    """What must stay verbatim of the messages from ``start`` (the end of the head) to ``position`` when they
-    leave: what the caller pinned there, the rules that the user stated, and what the user asked last. The last
-    two take a quarter of the room each at most. Rules that stand in ``told`` are not repeated."""
+    """Return the messages that must stay verbatim when those from ``start`` (the end of the opening messages) to
+    ``position`` are removed: the user's rules, the caller's pins, and the user's newest request. The rules and the
+    request use at most a quarter of the room each. Rules that occur in ``shown`` are not repeated."""
     start = view.head if start is None else start
     if position <= start:
         return ()
     most_tokens = int(pressure.room_tokens * MOST_CARRIED_SHARE)
     first, last = view.items[start].entry, view.last_entry(position)
-    request = carried_request(view, first, last=last, pressure=pressure)
-    without = "\n".join([told, *(message.text for message in request)])
+    request = carry_request(view, first, last=last, pressure=pressure)
+    without = "\n".join([shown, *(message.text for message in request)])
     stated = read_statements(view, last).between(first, last)
-    rules = restated(stated, most_tokens=most_tokens, count=pressure.count, without=without)
-    pinned = tuple(map(plain, view.pinned_between(first, last)))
+    rules = restate(stated, most_tokens=most_tokens, count=pressure.count, without=without)
+    pinned = tuple(map(make_plain, view.pinned_between(first, last)))
     return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))
 
 
-def carried_request(view: View, first: int, *, last: int, pressure: Pressure) -> tuple[Message, ...]:
-    """The newest request of the user, where it is among the entries ``first`` to ``last`` and not too long."""
+def carry_request(view: View, first: int, *, last: int, pressure: Pressure) -> tuple[Message, ...]:
+    """Return the user's newest request, if it is among the entries ``first`` to ``last`` and not too long."""
     if view.newest_request is None or not first <= view.newest_request[0] <= last:
         return ()
     message = view.newest_request[1]
@@ -77,25 +93,25 @@ def carried_request(view: View, first: int, *, last: int, pressure: Pressure) ->
     return (shown,) if pressure.count(shown) <= int(pressure.room_tokens * MOST_CARRIED_SHARE) else ()
 
 
-def plain(message: Message) -> Message:
-    """A pinned message as it may stand alone: calls, results and other speakers become text of the user."""
+def make_plain(message: Message) -> Message:
+    """Turn a pinned message into one that is legal alone: calls, results and other speakers become user text."""
     if message.role == "user" and not message.results:
         return message
-    said = [message.text, *(call.arguments for call in message.calls), *(result.text for result in message.results)]
-    return user_text("\n".join([f"[Pinned message of the {message.role}]", *filter(None, said)]))
+    kept = [message.text, *(call.arguments for call in message.calls), *(result.text for result in message.results)]
+    return user_text("\n".join([f"[Pinned message of the {message.role}]", *filter(None, kept)]))
 
 
 def _is_empty(part: Part) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 
-def _tools_called(messages: Iterable[Message]) -> str:
-    calls = Counter(named(call.name) for message in messages for call in message.calls)
+def _describe_calls(messages: Iterable[Message]) -> str:
+    calls = Counter(label_tool(call.name) for message in messages for call in message.calls)
     tools = ", ".join(f"{name} {times}x" for name, times in calls.most_common(4))
     return f" Tools called: {tools}." if tools else ""
 
 
-def _stub(first: int, last: int, tokens: int, tools_called: str, pointer: str) -> str:
+def _write_stub(first: int, last: int, tokens: int, tools_called: str, pointer: str) -> str:
     return (
         f"[{last - first + 1} earlier messages ({tokens:,} tokens) were removed to fit the context "
         f"window.{tools_called} Original: {pointer}]"

@@ -1,5 +1,5 @@
-"""Digests: of a large result that was used, what it was, the lines that were asked for, that the model used or that
-matter by their kind, and a pointer. A large one leaves between compactions, while little stands behind it."""
+"""Digest a large used result: what it was, the lines that the user asked for, that the model used or that matter by
+their kind, and a pointer. It is digested between compactions, while few cached tokens follow it."""
 
 from __future__ import annotations
 
@@ -10,111 +10,109 @@ from functools import cache
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.compaction.admission import terms
-from lading.compaction.clearing import consumed_before, named, worth_clearing
-from lading.compaction.identifiers import mentions
-from lading.economics import due, edit_price, rent
+from lading.compaction.admission import find_terms
+from lading.compaction.clearing import find_consumed_end, is_worth_clearing, label_tool
+from lading.compaction.identifiers import find_mentions
+from lading.economics import edit_price, is_due, rent
 from lading.history.log import Draft
 from lading.history.view import Item, View
-from lading.messages import Message, Part, Text, ToolResult, user_text
-from lading.shrink import Wish
+from lading.messages import Message, Part, Text, ToolResult
+from lading.shrink import Target
 from lading.shrink.shrinking import reduce
 
 LARGE_TOKENS = 1_000
+"""Only results with at least this many tokens are digested between compactions."""
 USED_ROUNDS = 3
-"""So many requests show a result whole. In recorded sessions the next call used a value of 56 % of the results of
-300 tokens and more, the three after it of 11, 8 and 7 %, each later one of 3 %."""
+"""Requests that show a result whole. In recorded sessions the next call used a value of 56 % of the results of 300
+tokens and more, the three after it of 11, 8 and 7 %, each later one of 3 %."""
 DIGEST_SHARE = 0.12
-"""The lines in a digest take no more than this share of the result ..."""
+"""The lines of a digest have at most this share of the tokens of the result ..."""
 DIGEST_ROOT = 3
-"""... and no more tokens than this times its root: what is used of a result does not grow with it."""
+"""... and at most this times their square root: the used part of a result does not grow with it."""
 DIGEST_TOKENS = 60
-"""About what a digest takes beside that."""
+"""Approximate tokens of a digest beside its lines."""
 MOST_USED = 40
-"""So many values that the model named after it had read a result are looked for in it, the newest first."""
+"""Values that the model named after it had read a result; the newest N are looked for in it."""
 
 
 def digest(view: View, items: Iterable[Item], *, reason: str, pressure: Pressure) -> list[Draft]:
-    """A draft for each entry among the items whose results get shorter by a digest; digests are left alone."""
-    entries = dict.fromkeys(item.entry for item in items if worth_clearing(item) and item.kind != "digested")
-    drafts = (_digested(view, entry, reason, pressure) for entry in entries)
+    """Draft digests for the entries whose results get shorter by it; existing digests are left alone."""
+    entries = dict.fromkeys(item.entry for item in items if is_worth_clearing(item) and item.kind != "digested")
+    drafts = (_digest_entry(view, entry, reason, pressure) for entry in entries)
     return [draft for draft in drafts if draft is not None]
 
 
-def digested_tokens(item: Item) -> int:
-    """About what a message takes whose results are digests."""
-    return item.tokens if item.kind == "digested" else _most_tokens(item.tokens) + DIGEST_TOKENS
+def estimate_digest_tokens(item: Item) -> int:
+    """Estimate the tokens of a message after its results are digested."""
+    return item.tokens if item.kind == "digested" else _limit_lines(item.tokens) + DIGEST_TOKENS
 
 
-def _most_tokens(tokens: int) -> int:
+def _limit_lines(tokens: int) -> int:
     return int(min(tokens * DIGEST_SHARE, math.sqrt(tokens) * DIGEST_ROOT))
 
 
-def _digested(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
-    pointer, wanted = pressure.address(str(entry)), _wanted(view, entry)
+def _digest_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
+    pointer, wanted = pressure.address(str(entry)), _find_wanted(view, entry)
     start, end = view.span(entry, entry)
     items = view.items[start:end]
-    # A digest of what the tool said tells more than one of what an earlier edit left of it.
-    raw = [result.text for _, said in view.raw_between(entry, entry) for result in said.results]
+    # Digest the result in the log, which has more than an earlier edit left of it.
+    raw = [result.text for _, original in view.raw_between(entry, entry) for result in original.results]
     shown = [result.text for item in items for result in item.message.results]
     texts = iter(raw if len(raw) == len(shown) else shown)
     messages: list[Message] = []
     saved = 0
     for item in items:
-        told = {id(result): next(texts) for result in item.message.results}
+        whole = {id(result): next(texts) for result in item.message.results}
         message = item.message
-        if worth_clearing(item):
-            parts = (_shorter(part, told.get(id(part), ""), pointer, wanted, pressure) for part in message.parts)
+        if is_worth_clearing(item):
+            parts = (_shorten(part, whole.get(id(part), ""), pointer, wanted, pressure) for part in message.parts)
             message = message.with_parts(tuple(parts))
             saved += item.tokens - pressure.count(message)
         messages.append(message)
     return Draft("digested", entry, entry, tuple(messages), reason, (pointer,)) if saved > 0 else None
 
 
-def _wanted(view: View, entry: int) -> tuple[str, ...]:
-    """What the model named after it had read the entry, the newest first, and the words of the requests that stand
-    before it and newest."""
-    after = (said for _, said in view.raw_between(entry, view.last_entry(len(view))) if said.role == "assistant")
-    used = dict.fromkeys(mention.value for said in after for mention in mentions(said))
-    return (*[*reversed(used)][:MOST_USED], *terms(view, entry), *terms(view))
+def _find_wanted(view: View, entry: int) -> tuple[str, ...]:
+    """Return the values that the model named after it had read the entry, the newest first, and the words of the
+    user messages before it and of the newest."""
+    messages = (message for _, message in view.raw_between(entry, view.last_entry(len(view))))
+    replies = (message for message in messages if message.role == "assistant")
+    used = dict.fromkeys(mention.value for reply in replies for mention in find_mentions(reply))
+    return (*[*reversed(used)][:MOST_USED], *find_terms(view, entry), *find_terms(view))
 
 
-def _shorter(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
+def _shorten(part: Part, text: str, pointer: str, wanted: tuple[str, ...], pressure: Pressure) -> Part:
     if not isinstance(part, ToolResult):
         return part
-
-    @cache
-    def count(text: str) -> int:
-        return pressure.count(user_text(text))
-
+    count = cache(pressure.count_text)
     tokens = count(text)
-    of = f" of {named(part.name)}" if part.name else ""
+    of = f" of {label_tool(part.name)}" if part.name else ""
     note = f"[Excerpt of a result{of} ({tokens:,} tokens, {len(text.splitlines()):,} lines). Original: {pointer}]"
-    lines = reduce(text, Wish(_most_tokens(count(part.text)), wanted), count=count)
+    lines = reduce(text, Target(_limit_lines(count(part.text)), wanted), count=count)
     return replace(part, parts=(Text(f"{note}\n{lines.text}" if lines else note),))
 
 
-def retired(view: View, pressure: Pressure, *, start: int, most_calls: float) -> list[Item]:
-    """The results from ``start`` on that pay if they become digests now, as many as together do.
+def find_retired(view: View, pressure: Pressure, *, start: int, most_calls: float) -> list[Item]:
+    """Return the results from ``start`` on that are worth digesting now, as many as pay together.
 
-    They have paid when the rent of the calls that carried them has reached the price, which must be earned back
-    within ``most_calls``.
+    They pay when the carrying cost of the calls that showed them has reached the price of the edit, and when the
+    price is earned back within ``most_calls``.
     """
     sent_tokens = view.tokens_before(min(pressure.sent_items, len(view)))
     rounds, paid, gone, inserted, paying = USED_ROUNDS, 0.0, 0, 0, 0
     found: list[Item] = []
-    for position in range(consumed_before(view, rounds) - 1, start - 1, -1):
+    for position in range(find_consumed_end(view, rounds) - 1, start - 1, -1):
         item = view.items[position]
         rounds += item.message.role == "assistant"
         if item.clearable_tokens < LARGE_TOKENS or item.kind == "digested":
             continue
-        tokens = digested_tokens(item)
+        tokens = estimate_digest_tokens(item)
         found.append(item)
         gone += item.tokens
         inserted += tokens
         paid += rent(pressure.rates, removable_tokens=item.tokens - tokens) * rounds
         cached = max(sent_tokens - view.tokens_before(position) - gone, 0)
         price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted)
-        if due(paid, price) and price <= rent(pressure.rates, removable_tokens=gone - inserted) * most_calls:
+        if is_due(paid, price) and price <= rent(pressure.rates, removable_tokens=gone - inserted) * most_calls:
             paying = len(found)
     return found[:paying]

@@ -1,7 +1,7 @@
-"""What a model may be shown of a history: plain text between marks that nothing in it can forge.
+"""Write a history as plain text for a summarizing model, between marks that nothing in it can forge.
 
-Reasoning, signatures, pictures and unknown parts are left out, bytes and secrets are named and not carried, long
-texts are shown by their start and end.
+Reasoning, signatures and unknown parts are left out, pictures, files, bytes and secrets are replaced by a label,
+long texts are reduced to their start and end.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lading.compaction.clearing import named
+from lading.compaction.clearing import label_tool
 from lading.compaction.identifiers import MOST_PIECE_CHARS
 from lading.jsonbytes import digest
 from lading.messages import File, Image, Message, Part, Text, ToolCall, ToolResult, is_own
 
 SIZES = ((2_400, 800), (2_400, 400), (1_200, 200), (1_200, 100), (600, 100), (300, 100), (150, 50))
-"""So many characters are shown of what somebody says, and of a result or a call's arguments: the first of these
-with which all of it fits."""
+"""Most characters of a speaker's text, and of a result or a call's arguments: the first pair with which everything
+fits is used."""
 READ_CHARS = 16_000
-"""Of a part no more than this is read, at its start and end."""
+"""Characters of a part that are read, at its start and end."""
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _WRAPPED_RUN = re.compile(r"(?:^[A-Za-z0-9+/=]{60,199}\r?$\n?){3,}", re.MULTILINE)
 _PRIVATE_KEY = re.compile(
@@ -36,63 +36,62 @@ _NAMED = re.compile(
 )
 
 
-def fenced(name: str, text: str) -> str:
-    """A text between marks that say what it is, made of its own digest; empty for an empty text."""
+def fence(name: str, text: str) -> str:
+    """Put a text between marks with its name and digest; empty for an empty text."""
     if not text.strip():
         return ""
     mark = digest(text.encode(errors="backslashreplace"))[:16]
     return f"<<<{name} {mark}\n{text}\n{mark} {name}>>>"
 
 
-def transcript(messages: Iterable[Message], *, most_chars: int) -> str:
-    """What the messages say, one paragraph for each part, in about ``most_chars``: each part is shown shorter
-    where all of them take more, and then the oldest are left out."""
-    by = ((message, "note" if is_own(message) else message.role) for message in messages)
-    paragraphs = [found for message, speaker in by for part in message.parts if (found := _told(part, speaker))]
+def write_transcript(messages: Iterable[Message], *, most_chars: int) -> str:
+    """Write the messages as text, one paragraph for each part, in about ``most_chars``: parts are shortened if
+    needed, then the oldest are left out."""
+    spoken = ((part, "note" if is_own(one) else one.role) for one in messages for part in one.parts)
+    paragraphs = [paragraph for part, speaker in spoken if (paragraph := _describe(part, speaker))]
     text = ""
-    for said_chars, result_chars in SIZES:
+    for spoken_chars, result_chars in SIZES:
         text = "\n".join(
-            f"[{name}] {_clipped(told, said_chars if is_said else result_chars)}"
-            for name, told, is_said in paragraphs
+            f"[{name}] {_clip(text_of_part, spoken_chars if is_spoken else result_chars)}"
+            for name, text_of_part, is_spoken in paragraphs
         )
         if len(text) <= most_chars:
             return text
     return f"[older messages left out]\n{text[-most_chars:]}"
 
 
-def cleansed(text: str) -> str:
-    """The text with long runs of bytes and whatever looks like a secret taken out; of an enormous one its start
-    and end."""
-    text = _PRIVATE_KEY.sub("[secret]", _bounded(text, MOST_PIECE_CHARS))
+def redact(text: str) -> str:
+    """Replace long runs of bytes and whatever looks like a secret; keep only the ends of an enormous text."""
+    text = _PRIVATE_KEY.sub("[secret]", _keep_ends(text, MOST_PIECE_CHARS))
     text = _LONG_RUN.sub(lambda run: f"[data: {len(run[0])} chars]", text)
     text = _WRAPPED_RUN.sub(lambda run: f"[data: {len(run[0])} chars]\n", text)
     return _NAMED.sub(r"\1[secret]", _TOKEN.sub("[secret]", text))
 
 
-def _told(part: Part, role: str) -> tuple[str, str, bool] | None:
-    """What a part is, what it says, and whether somebody says it."""
+def _describe(part: Part, role: str) -> tuple[str, str, bool] | None:
+    """Return the label and text of a part, and whether a speaker wrote it; None for parts that are left out."""
     if isinstance(part, Text):
-        return (role, _plain(part.text), True) if part.text.strip() else None
+        return (role, _indent(part.text), True) if part.text.strip() else None
     if isinstance(part, ToolCall):
-        return f"call of {named(_plain(part.name))}", _plain(part.arguments), False
+        return f"call of {label_tool(_indent(part.name))}", _indent(part.arguments), False
     if isinstance(part, ToolResult):
-        return "result, an error" if part.is_error else "result", _plain(part.text), False
+        return "result, an error" if part.is_error else "result", _indent(part.text), False
     return ("picture or file", "", True) if isinstance(part, Image | File) else None
 
 
-def _plain(text: str) -> str:
-    # No line of an output may pass for the start of another paragraph.
-    return "\n  ".join(line for line in cleansed(_bounded(text, READ_CHARS)).splitlines() if line.strip())
+def _indent(text: str) -> str:
+    # No line of an output may look like the start of another paragraph.
+    return "\n  ".join(line for line in redact(_keep_ends(text, READ_CHARS)).splitlines() if line.strip())
 
 
-def _clipped(text: str, most_chars: int) -> str:
+def _clip(text: str, most_chars: int) -> str:
     if len(text) <= most_chars:
         return text
     return f"{text[: most_chars * 2 // 3]} … {text[-(most_chars // 3) :]}"
 
 
-def _bounded(text: str, most_chars: int) -> str:
-    """Of a longer text the start and the end, cut between words: half a secret would not be known as one."""
+def _keep_ends(text: str, most_chars: int) -> str:
+    """Return the start and the end of a longer text, cut between words: half a secret would not be recognised."""
     if len(text) <= most_chars:
         return text
     start, end = text[: most_chars // 2], text[-most_chars // 2 :]

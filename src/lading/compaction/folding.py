@@ -1,50 +1,41 @@
-"""Records in a view: older rounds become one message, beside a pointer to all of them.
+"""Fold older rounds of a view into records, each with a pointer to the originals.
 
-Records stand one behind the other after the head, so that a new one leaves the older bytes in the provider's
-cache. When they take too much together they are merged into one, drawn anew from the log.
+Records follow the opening messages, one after the other, so that a new one keeps the older bytes in the provider's
+cache. When they use too much together they are merged into one, written again from the log.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carried, carried_request
-from lading.compaction.identifiers import mentions
-from lading.compaction.ledger import Ledger
+from lading.compaction.cutting import carry_over, carry_request
+from lading.compaction.identifiers import find_mentions
 from lading.compaction.notes import Notes
-from lading.compaction.pins import read_statements
-from lading.compaction.record import unresolved, write
-from lading.compaction.record_lines import verbatim
+from lading.compaction.record import list_unresolved, write_record
+from lading.compaction.record_lines import extract_verbatim
+from lading.compaction.user_rules import read_statements
+from lading.compaction.value_ranking import ValueRanking
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, user_text
 
 FOLD_TOKENS = 120
-"""About what a record takes beside its notes."""
+"""Approximate tokens of a record beside its notes."""
 MOST_LEAVING = 200
-"""So many values are told of as leaving."""
+"""Most values that are listed as leaving the view."""
 EVERYBODY = frozenset({"User", "System", "Assistant", ""})
-"""Whose notes a record holds; "" are calls."""
+"""Speakers whose notes a record holds; "" for calls."""
 _WRITTEN = re.compile(
     r"\[(?:(?:Folded: [\d,]+ |[\d,]+ earlier )messages|Record of messages)\b.{0,1000}\bartifact://"
     r"|\[Standing instructions of the user from (?:earlier )?messages|\[Pinned(?:: said by| message of the) \w+\]"
 )
-"""As stores have it, too: earlier versions wrote ``Folded``, ``from messages``, ``said by``."""
+"""Start of a replacement. Stores may have those of earlier versions: ``Folded``, ``from messages``, ``said by``."""
 
 
-def folds(view: View) -> int:
-    """The position behind the records that stand after the head."""
-    position = view.head
-    while position < len(view) and view.items[position].kind == "summarised":
-        position += 1
-    return position
-
-
-def is_written(message: Message) -> bool:
-    """Whether strategies wrote the message in place of others: a record, a stub, rules of the user stated again."""
+def is_replacement(message: Message) -> bool:
+    """Return whether a strategy wrote the message in place of others: a record, stub, restated rules or pin."""
     return message.role == "user" and _WRITTEN.match(message.text) is not None
 
 
@@ -59,55 +50,55 @@ def fold(
     instead: Sequence[str] = (),
     speakers: frozenset[str] = EVERYBODY,
 ) -> Draft:
-    """The draft that shows everything from ``start`` to ``position`` as its record; records there are merged.
+    """Draft a record of everything from ``start`` to ``position``; records there are merged.
 
-    ``instead``: a model's lines, which stand in the place of all but the user's words.
+    ``instead``: a model's lines, which replace all but the user's words. Notes of other ``speakers`` are left out.
     """
     first, last = view.items[start].entry, view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
     tokens = view.tokens_before(position) - view.tokens_before(start)
-    opening = _opening(first, last, tokens, pointer)
-    notes = [note for note in note_down(view, pressure).between(first, last) if note.speaker in speakers]
-    if view.newest_request and carried_request(view, first, last=last, pressure=pressure):
-        # It stands behind the record as it was said.
+    opening = _write_opening(first, last, tokens, pointer)
+    notes = [note for note in read_notes(view, pressure).between(first, last) if note.speaker in speakers]
+    if view.newest_request and carry_request(view, first, last=last, pressure=pressure):
+        # The whole message follows the record.
         newest = view.newest_request[0]
-        notes = [note.shortest() if note.is_verbatim and note.entry == newest else note for note in notes]
-    text = write(
+        notes = [note.shorten() if note.is_verbatim and note.entry == newest else note for note in notes]
+    text = write_record(
         notes,
-        most_tokens=most_tokens - pressure.count(user_text(opening)),
-        count=lambda text: pressure.count(user_text(text)),
+        most_tokens=most_tokens - pressure.count_text(opening),
+        count=pressure.count_text,
         instead=instead,
     )
     shown = (
         user_text(f"{opening}\n{text}" if text else opening),
-        *carried(view, position, start=start, pressure=pressure, told=verbatim(text)),
+        *carry_over(view, position, start=start, pressure=pressure, shown=extract_verbatim(text)),
     )
     return Draft("summarised", first, last, shown, reason, (pointer,))
 
 
-def note_down(view: View, pressure: Pressure, *, most: int = sys.maxsize) -> Notes:
-    """The notes of the view's log, at the cost of what is new; of at most ``most`` entries more than before."""
+def read_notes(view: View, pressure: Pressure) -> Notes:
+    """Read the messages since the last record into the notes of the view's log, and return them."""
     notes: Notes = view.readings.setdefault(Notes, Notes())
-    upto = min(notes.upto + most, view.last_entry(len(view)))
+    upto = view.last_entry(len(view))
     for entry, message in view.raw_between(notes.upto + 1, upto):
-        notes.add(entry, message, count=lambda text: pressure.count(user_text(text)))
+        notes.add(entry, message, count=pressure.count_text)
     notes.upto = upto
     read_statements(view, upto)
     return notes
 
 
-def leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tuple[list[str], list[str]]:
-    """What a record from ``start`` to ``position`` takes out of view: values, the likeliest to be named again
-    first, and the failures and open tasks, the newest first."""
+def list_leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tuple[list[str], list[str]]:
+    """Return what a record from ``start`` to ``position`` removes from view: values, those most likely to be named
+    again first, and the failures and open tasks, the newest first."""
     first, last = view.items[start].entry, view.last_entry(position)
-    ledger = Ledger()
+    ranking = ValueRanking()
     for entry, message in view.raw_between(first, last):
-        ledger.add(entry, mentions(message))
-    values = ledger.ranked(most=MOST_LEAVING, shown=_shown(view, position))
-    return values, unresolved(note_down(view, pressure).between(first, last))
+        ranking.add(entry, find_mentions(message))
+    values = ranking.rank(most=MOST_LEAVING, shown=_find_shown_values(view, position))
+    return values, list_unresolved(read_notes(view, pressure).between(first, last))
 
 
-def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
+def _write_opening(first: int, last: int, tokens: int, pointer: str) -> str:
     span = f"{first}-{last}" if last > first else str(first)
     return (
         f"[Record of messages {span} (was {tokens:,} tokens), in order. The user's words are verbatim, "
@@ -116,8 +107,8 @@ def _opening(first: int, last: int, tokens: int, pointer: str) -> str:
     )
 
 
-def _shown(view: View, position: int) -> dict[str, frozenset[str]]:
-    """The values that stand in the head or from ``position`` on: as they were said, beside words."""
-    said = (*view.items[: view.head], *view.items[position:])
-    named = (mention for item in said for mention in mentions(item.message))
-    return {mention.value: frozenset() for mention in named if mention.words}
+def _find_shown_values(view: View, position: int) -> set[str]:
+    """Return the values that the opening messages or those from ``position`` on name beside plain words."""
+    remaining = (*view.items[: view.head], *view.items[position:])
+    named = (mention for item in remaining for mention in find_mentions(item.message))
+    return {mention.value for mention in named if mention.words}

@@ -1,6 +1,6 @@
-"""What a record can tell of each message: its forms, from the fullest to the shortest, and what a token is worth.
+"""Notes: for each message of a log, the forms in which a record can show it, and the worth of each form.
 
-Each message of the log is read once, when it arrives; a record chooses among the forms later (``record``).
+Each message is read once, when a record first needs it; records choose among the forms (``record``).
 """
 
 from __future__ import annotations
@@ -14,84 +14,82 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.actions import Action, action
-from lading.compaction.phrases import clip, one_line
-from lading.compaction.record_lines import indented, quoted
-from lading.compaction.salience import select, telling
+from lading.compaction.actions import Action, read_action
+from lading.compaction.excerpts import clip, collapse_spaces
+from lading.compaction.record_lines import indent_lookalikes, quote
+from lading.compaction.salience import remove_filler, select_sentences
 from lading.messages import File, Image, Message, Opaque, Part, ToolCall, is_own
 
 USER = ((2000, 0.3), (400, 0.8), (100, 9.0))
-"""The most tokens of a message of the user (the middle of a longer one is left out like that of a paste) and what a
-token is worth: in the shorter form more than all else, since the user's words leave last."""
+"""The most tokens of each form of a user message (the middle of a longer one is left out) and the worth of a token:
+in the shortest form above all else, since the user's words are removed last."""
 CLOSING = ((260, 0.35), (100, 0.6), (60, 0.8), (40, 1.0))
-"""The message that ends a turn, in at most so many tokens, and what one more token of it is worth."""
+"""The same for the message that ends a turn."""
 INTERIM = ((140, 0.25), (70, 0.25), (30, 0.4))
-"""What the assistant says between calls. Where agents never end a turn, it is all they say ..."""
+"""The same for the assistant's words between calls. Agents that never end a turn write nothing else."""
 DIAGNOSIS = ((140, 0.25), (70, 0.4), (30, 0.8))
-"""... and while something fails: what is wrong, and what mends it."""
-MOST_FAILING = 8
-"""So many failures are minded at a time, the newest."""
+"""The same while something fails: the words are what is wrong, and how to fix it."""
 FILLER = ((30, 0.1),)
-"""Of a message that only announces its call: the call says it."""
+"""The same for a message that only announces its call, whose line shows it anyway."""
+MOST_FAILING = 8
+"""Failures that are tracked at a time, the newest."""
 WORDS_TOKENS = 4
-"""About what a few words behind a note take."""
+"""Approximate tokens of a suffix of a note."""
 MEDIA_CHARS = 240
-"""Of what is said of the images and files of a message."""
+"""Most characters that list the images and files of a message."""
 HEAD_SHARE = 2 / 3
-"""Of a paste whose middle is left out."""
-
-
+"""Share of the start in a text whose middle is left out."""
 MOST_OPEN = 4
 _OPEN_LINE = re.compile(
     r"^\s*(?:[-*]\s*\[ \]\s|(?:TODO|Next steps?|Remaining|Still (?:to do|open))\b)", re.IGNORECASE
 )
 
 
-class Form(Struct, frozen=True):
-    """One way to tell a note."""
+class NoteForm(Struct, frozen=True):
+    """One of the texts that can show a note."""
 
     text: str
     tokens: int
     worth: float
-    """Of each token that it takes beyond the next shorter form."""
+    """Per token beyond the next shorter form."""
 
 
 class Note(Struct, frozen=True):
-    """What a record can tell of one message or one call."""
+    """The forms of one message or one call in a record."""
 
     entry: int
     speaker: str
-    """User, System, Assistant, or empty: the note is of a call."""
-    forms: tuple[Form, ...]
+    """User, System, Assistant, or empty for a call."""
+    forms: tuple[NoteForm, ...]
     """The shortest first."""
     action: Action | None = None
     opened: tuple[str, ...] = ()
-    """What a message of the assistant calls open."""
+    """Open tasks that a message of the assistant lists."""
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether it holds words that are never shortened but in the middle, and leave last."""
+        """Whether its words are shortened in the middle only, and removed last."""
         return self.speaker in ("User", "System")
 
-    def shortest(self) -> Note:
-        """The same note in its shortest form only."""
+    def shorten(self) -> Note:
+        """Return the note with only its shortest form."""
         return replace(self, forms=self.forms[:1])
 
-    def qualified(self, words: str) -> Note:
-        """The same note with these words behind each of its forms."""
-        if not words:
+    def with_suffix(self, suffix: str) -> Note:
+        """Return the note with this text after each of its forms."""
+        if not suffix:
             return self
-        forms = (replace(form, text=form.text + words, tokens=form.tokens + WORDS_TOKENS) for form in self.forms)
+        forms = (replace(form, text=form.text + suffix, tokens=form.tokens + WORDS_TOKENS) for form in self.forms)
         return replace(self, forms=tuple(forms))
 
 
-class _Waiting(Struct, frozen=True):
-    """The calls of one message that share an id."""
+class _OpenCalls(Struct, frozen=True):
+    """Calls of one message that share an id."""
 
     calls: tuple[tuple[ToolCall, int], ...]
-    """Each with its place among all calls of the message."""
+    """Each with its position among all calls of the message."""
     place: int
-    """Where the notes of the message's calls begin."""
+    """Position of the first note of the message's calls."""
     answered: int = 0
     """How many have their results."""
 
@@ -101,96 +99,96 @@ class Notes:
 
     def __init__(self) -> None:
         self.upto = -1
-        """The last entry that was read."""
+        """The last entry that was read; -1: none."""
         self._notes: list[Note | ToolCall] = []
-        """A call without its result stands for its note, which is made when it is asked for: most never are."""
+        """A call without its result is kept as it is; its note is made when needed, which is rare."""
         self._entries: list[int] = []
         self._failing: list[tuple[int, tuple[str, ...]]] = [(-1, ())]
-        """From each entry on, what failed since the user spoke and was not done again without a failure."""
-        self._open: dict[str, _Waiting] = {}
-        """Calls without results so far, by their ids."""
-        self._before: list[tuple[int, str, _Waiting | None, int]] = []
-        """For each entry that changed what is open: the id, what was open under it, and the place of its note."""
+        """From each entry on, the subjects that failed since the user spoke and did not succeed again."""
+        self._open: dict[str, _OpenCalls] = {}
+        """Calls, by their ids, with how many have results."""
+        self._before: list[tuple[int, str, _OpenCalls | None, int]] = []
+        """To undo changes of ``_open``: entry, id, former value, and position of the changed note."""
         self._count: Callable[[str], int] = len
 
     def add(self, entry: int, message: Message, *, count: Callable[[str], int]) -> None:
-        """Read the next message; what Lading itself said gives no note.
+        """Read the next message; messages that Lading wrote give no note.
 
-        ``count`` gives the tokens of a text in a message.
+        ``count`` returns the tokens of a text in a message.
         """
         self.upto, self._count = entry, count
-        # A system message before all others is no part of what happened.
+        # A system message before all others is not part of the conversation.
         if is_own(message) or (message.role == "system" and not self._notes):
             return
         if message.role != "tool":
-            self._hear(entry, message, count)
-        for call_id, calls in _by_id(message).items():
-            # An id means the newest message that has it.
-            self._waits(entry, call_id, _Waiting(tuple(calls), len(self._notes)))
+            self._read_text(entry, message, count)
+        for call_id, calls in _group_by_id(message).items():
+            # An id belongs to the newest message that has it.
+            self._set_open(entry, call_id, _OpenCalls(tuple(calls), len(self._notes)))
         for call in message.calls:
             self._push(entry, call)
         for result in message.results:
-            waiting = self._open.get(result.call_id)
-            if waiting is None or waiting.answered == len(waiting.calls):
+            open_calls = self._open.get(result.call_id)
+            if open_calls is None or open_calls.answered == len(open_calls.calls):
                 continue
-            call, at = waiting.calls[waiting.answered]
-            place = waiting.place + at
-            self._waits(entry, result.call_id, replace(waiting, answered=waiting.answered + 1), place)
-            act = action(call, result, media=_media(entry, result.parts))
+            call, at = open_calls.calls[open_calls.answered]
+            place = open_calls.place + at
+            self._set_open(entry, result.call_id, replace(open_calls, answered=open_calls.answered + 1), place)
+            act = read_action(call, result, media=_describe_media(entry, result.parts))
             if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
-                self._fails(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
-            self._notes[place] = _called(self._entries[place], act, count)
+                self._set_failing(entry, [*failing, act.subject][-MOST_FAILING:] if act.failed else failing)
+            self._notes[place] = _make_call_note(self._entries[place], act, count)
 
     def between(self, first: int, last: int) -> list[Note]:
-        """The notes of the entries ``first`` to ``last``."""
+        """Return the notes of the entries ``first`` to ``last``."""
         span = range(bisect_left(self._entries, first), bisect_right(self._entries, last))
-        return [self._note(at) for at in span]
+        return [self._make_note(at) for at in span]
 
     def forget(self, entry: int) -> None:
-        """Stand as before the entry was read."""
+        """Undo the reading of this entry and of all later ones."""
         while self._before and self._before[-1][0] >= entry:
-            _, call_id, waiting, place = self._before.pop()
-            if waiting is None:
+            _, call_id, open_calls, place = self._before.pop()
+            if open_calls is None:
                 del self._open[call_id]
             else:
-                self._open[call_id] = waiting
-            if place >= 0 and waiting is not None:
-                self._notes[place], _ = waiting.calls[waiting.answered]
+                self._open[call_id] = open_calls
+            if place >= 0 and open_calls is not None:
+                self._notes[place], _ = open_calls.calls[open_calls.answered]
         start = bisect_left(self._entries, entry)
         del self._notes[start:], self._entries[start:]
         while self._failing[-1][0] >= entry:
             self._failing.pop()
         self.upto = min(self.upto, entry - 1)
 
-    def _waits(self, entry: int, call_id: str, waiting: _Waiting, place: int = -1) -> None:
-        """Set what waits under the id; ``place``: of the note that is about to change."""
+    def _set_open(self, entry: int, call_id: str, open_calls: _OpenCalls, place: int = -1) -> None:
+        """Set the calls under an id; ``place``: of the note that is about to change."""
         self._before.append((entry, call_id, self._open.get(call_id), place))
-        self._open[call_id] = waiting
+        self._open[call_id] = open_calls
 
-    def _hear(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
+    def _read_text(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text, count = message.text.strip(), cache(count)
         if message.role != "assistant":
             if message.role == "user":
-                self._fails(entry, ())
-            text, media = indented(text), _media(entry, message.parts)
-            shown = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
-            told = [(f"{words} {media}".strip(), worth) for words, worth in shown]
+                self._set_failing(entry, ())
+            text, media = indent_lookalikes(text), _describe_media(entry, message.parts)
+            clipped = ((clip_middle(text, most, count=count), worth) for most, worth in reversed(USER))
+            texts = [(f"{words} {media}".strip(), worth) for words, worth in clipped]
             opened: list[str] = []
         else:
             steps: Sequence[tuple[int, float]] = CLOSING
             if message.calls:
-                kept = telling(text)
-                steps = (DIAGNOSIS if self._failing[-1][1] else INTERIM) if kept else FILLER
-                text = kept or text
+                useful = remove_filler(text)
+                steps = (DIAGNOSIS if self._failing[-1][1] else INTERIM) if useful else FILLER
+                text = useful or text
             sizes, worths = zip(*reversed(steps), strict=True)
-            # On one line, none of it can look like a line of somebody else.
-            told = [*zip(map(quoted, select(text, sizes=sizes, count=count)), worths, strict=True)]
+            # On one line, no part of it can look like a line of another speaker.
+            texts = [*zip(map(quote, select_sentences(text, sizes=sizes, count=count)), worths, strict=True)]
             opened = [line.strip() for line in text.splitlines() if _OPEN_LINE.match(line)][:MOST_OPEN]
-        if forms := _forms(told, count):
+        if forms := _make_forms(texts, count):
             self._push(entry, Note(entry, message.role.capitalize(), forms, opened=tuple(opened)))
 
-    def _fails(self, entry: int, subjects: Iterable[str]) -> None:
+    def _set_failing(self, entry: int, subjects: Iterable[str]) -> None:
         if (failing := tuple(subjects)) != self._failing[-1][1]:
             self._failing.append((entry, failing))
 
@@ -198,43 +196,43 @@ class Notes:
         self._notes.append(note)
         self._entries.append(entry)
 
-    def _note(self, place: int) -> Note:
+    def _make_note(self, place: int) -> Note:
         note = self._notes[place]
         if isinstance(note, ToolCall):
-            note = self._notes[place] = _called(self._entries[place], action(note, None), self._count)
+            note = self._notes[place] = _make_call_note(self._entries[place], read_action(note, None), self._count)
         return note
 
 
-def _called(entry: int, act: Action, count: Callable[[str], int]) -> Note:
-    return Note(entry, "", _forms(act.forms(), count), act)
+def _make_call_note(entry: int, act: Action, count: Callable[[str], int]) -> Note:
+    return Note(entry, "", _make_forms(act.write_forms(), count), act)
 
 
-def _by_id(message: Message) -> dict[str, list[tuple[ToolCall, int]]]:
-    """The calls of a message by their ids, each with its place among them."""
+def _group_by_id(message: Message) -> dict[str, list[tuple[ToolCall, int]]]:
+    """Return the calls of a message by their ids, each with its position among them."""
     calls: dict[str, list[tuple[ToolCall, int]]] = {}
     for at, call in enumerate(message.calls):
         calls.setdefault(call.id, []).append((call, at))
     return calls
 
 
-def _forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> tuple[Form, ...]:
-    """A form for each text that says more than the one before."""
-    forms: list[Form] = []
+def _make_forms(texts: Iterable[tuple[str, float]], count: Callable[[str], int]) -> tuple[NoteForm, ...]:
+    """Return a form for each text that is not empty and differs from the one before."""
+    forms: list[NoteForm] = []
     for text, worth in texts:
         if text and (not forms or text != forms[-1].text):
-            forms.append(Form(text, count(text), worth))
+            forms.append(NoteForm(text, count(text), worth))
     return tuple(forms)
 
 
-def _media(entry: int, parts: Iterable[Part]) -> str:
-    """The images and files among the parts: how many of each kind, and the message that has them."""
-    kinds = Counter(kind for part in parts if (kind := _kind(part)))
-    told = (f"{times} x {kind}" if times > 1 else kind for kind, times in kinds.items())
-    return clip(" ".join(f"[{one_line(kind)}, #{entry}]" for kind in told), MEDIA_CHARS)
+def _describe_media(entry: int, parts: Iterable[Part]) -> str:
+    """List the images and files among the parts: how many of each kind, and the message that has them."""
+    kinds = Counter(kind for part in parts if (kind := _find_kind(part)))
+    labels = (f"{times} x {kind}" if times > 1 else kind for kind, times in kinds.items())
+    return clip(" ".join(f"[{collapse_spaces(kind)}, #{entry}]" for kind in labels), MEDIA_CHARS)
 
 
-def _kind(part: Part) -> str:
-    """What a part is that is no text, call or reasoning; else empty."""
+def _find_kind(part: Part) -> str:
+    """Return the type of an image, a file or an unknown part; empty for other parts."""
     if isinstance(part, Image):
         return f"image {part.media_type}"
     if isinstance(part, File):
@@ -244,7 +242,7 @@ def _kind(part: Part) -> str:
 
 
 def clip_middle(text: str, most_tokens: int, *, count: Callable[[str], int]) -> str:
-    """The text, or its start and end around ``[…]``, cut between words where there are any."""
+    """Return the text, or its start and end around ``[…]``, cut between words if there are any."""
     if len(text) <= most_tokens or count(text) <= most_tokens:
         return text
     chars = min(len(text), 4 * most_tokens)

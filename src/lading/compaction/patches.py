@@ -1,7 +1,7 @@
-"""Read a patch in the arguments of a call: the files that it changes and the lines that it puts in and takes out.
+"""Parse a patch in the arguments of a call: the files that it changes, and the lines that it adds and removes.
 
-Three notations: ``*** Update File:`` behind ``*** Begin Patch``, unified diffs, and blocks of ``<<<<<<< SEARCH``
-and ``>>>>>>> REPLACE``.
+Three notations: ``*** Update File:`` after ``*** Begin Patch``, unified diffs, and blocks of ``<<<<<<< SEARCH`` and
+``>>>>>>> REPLACE``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _DELIMITER = re.compile(r"^(<{5,9} SEARCH|={5,9}|>{5,9} REPLACE)\s*?$", re.MULTI
 
 
 class Patch(Struct, frozen=True):
-    """A patch as far as it is read."""
+    """The parsed parts of a patch."""
 
     paths: tuple[str, ...]
     """The files that it names, in order."""
     old: str
-    """The lines that it takes out."""
+    """The removed lines."""
     new: str
-    """The lines that it puts in."""
+    """The added lines."""
 
 
 def read_patch(text: str) -> Patch:
-    """Read a patch."""
+    """Parse a patch."""
     names = ((found[1] or found[2] or found[3]).strip() for found in _NAMED.finditer(text))
     paths = tuple(dict.fromkeys(name for name in names if name != "/dev/null"))
     pieces = _DELIMITER.split(text)

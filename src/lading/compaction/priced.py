@@ -1,8 +1,8 @@
-"""The default: what is old is folded into its state when carrying it has cost as much as folding it.
+"""The default strategy: replace old rounds by a record once carrying them has cost as much as compacting them.
 
-The newest part of the history stays as it is, but for large results in it that were used: they become digests
-while little stands behind them, or when a fold writes that part anew anyway. Folds are rare, deep and late in the
-request; they stand one behind the other and are merged when they take too much. A full window folds at once.
+The newest part of the history stays verbatim, except for large results in it that were used: they become digests
+while few tokens follow them, or when a compaction changes that part anyway. Compactions are rare, deep and late in
+the request; records follow one another and are merged when they use too much. A full window is compacted at once.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ from msgspec.structs import asdict, replace
 
 from lading.compaction import Compaction, Pressure, Strategy, When
 from lading.compaction.admission import admit
-from lading.compaction.arguments import clip_used, freed_tokens
+from lading.compaction.arguments import clip_used_calls, count_freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
-from lading.compaction.clearing import clear, consumed_before, worth_clearing
-from lading.compaction.cutting import MOST_STUB_TOKENS, carried, cut_points
-from lading.compaction.digesting import USED_ROUNDS, digest, digested_tokens, retired
-from lading.compaction.folding import FOLD_TOKENS, fold, folds, note_down
-from lading.compaction.summaries import own_calls, summarised
-from lading.economics import due, edit_price, rent, worth_waiting
+from lading.compaction.clearing import clear, find_consumed_end, is_worth_clearing
+from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
+from lading.compaction.digesting import USED_ROUNDS, digest, estimate_digest_tokens, find_retired
+from lading.compaction.folding import FOLD_TOKENS, fold
+from lading.compaction.summaries import estimate_own_calls, summarize
+from lading.economics import edit_price, is_due, is_worth_waiting, rent
 from lading.effects import Steps
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import Item, View
 
 VERBATIM_SHARE = 0.145
-"""This share of the room, counted from the newest message back, stays as it is; the default of ``verbatim``."""
+"""Share of the room, counted from the newest message back, that stays verbatim; the default of ``verbatim``."""
 MOST_CHOSEN_SHARE = 0.9
-"""Callers may choose no more."""
+"""The largest ``verbatim`` that a caller may choose."""
 VERBATIM_ROUNDS = 2
-"""The newest rounds stay too where the window is full or nothing is cached ..."""
+"""The newest rounds also stay verbatim if the window is full or nothing is cached ..."""
 MOST_VERBATIM_SHARE = 0.4
-"""... as far as they take no more than this share of the room. Else the newest ``USED_ROUNDS`` stay."""
+"""... while they use at most this share of the room. Otherwise the newest ``USED_ROUNDS`` stay."""
 FOLD_SHARE = 0.25
-"""A fold takes no more than this share of what it folds ..."""
+"""A record has at most this share of the tokens that it replaces ..."""
 SMALL_SHARE = 0.5
 SMALL_TOKENS = 800
-"""... and the first so much, up to so many tokens: a short dialogue is nearly all values that are named again."""
+"""... and the first one at least ``SMALL_SHARE`` of them, up to ``SMALL_TOKENS``: a short dialogue is mostly values
+that are named again."""
 FOLDS_SHARE = 0.45
-"""All folds together take no more than this share of the room ..."""
+"""All records together use at most this share of the room ..."""
 FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.5
-"""... and no more tokens than this times a power of the room: twice the history does not name twice the values that
-count."""
+"""... and at most this factor times a power of the room, in tokens: twice the history does not have twice the
+values that matter."""
 MERGED_SHARE = 0.8
-"""What merged folds take of what they may."""
+"""Share of that limit that merged records use."""
 LEAST_SAVING_SHARE = 0.02
-"""Of the room; less is not worth an edit."""
+"""An edit that saves less than this share of the room is not made."""
 PAYBACK_SHARE = 0.25
-"""A session goes on about as long as it has lasted, by the best guess there is; a voluntary edit must have paid
-for itself within this share of that."""
+"""A session goes on about as long as it has lasted, by the best available guess; a voluntary edit must pay for
+itself within this share of that."""
 LONGEST_WAIT = 2.0
-"""A due edit waits for what leaves the verbatim part next, until its rent is so many times its price."""
-CAUGHT_UP = 32
-"""So many older messages a reopened session reads at a call, until it has read them all."""
+"""A due edit waits for tokens that leave the verbatim part next, until the carrying cost is this multiple of its
+price."""
 LARGE_SHARE = 0.5
-"""Of the verbatim part; a result above it that was used becomes a digest."""
+"""A used result above this share of the verbatim part becomes a digest."""
 DIGESTS_SHARE = 0.3
-"""Digests that take more than this share of the room, or than is free, become notes, the oldest first ..."""
+"""If digests use more than this share of the room, or than is free, the oldest become notes ..."""
 NOTED_SHARE = 0.5
-"""... down to this share of that. It happens where a tool loop may not be cut."""
+"""... until the digests use this share of that limit. It happens where a tool loop may not be cut."""
 
 
-class Parts(Struct, frozen=True):
-    """What the strategy is made of: when it compacts, how much stays verbatim, and parts that can be left out, to
-    measure what they do. Raises InputError for a ``when`` or ``verbatim`` that cannot be."""
+class PricedOptions(Struct, frozen=True):
+    """Options of the strategy: when it compacts, how much stays verbatim, and parts that can be switched off to
+    measure their effect. Raises InputError for an invalid ``when`` or ``verbatim``."""
 
     admission: bool = True
-    """Off: enormous results are cut at their ends only."""
+    """Off: enormous results keep only their start and end."""
     digests: bool = True
     calls: bool = True
     """The lines of calls in a record."""
@@ -97,135 +97,134 @@ def _is_share(value: object) -> bool:
     return isinstance(value, float) and 0 < value < 1
 
 
-ALL = Parts()
+DEFAULT_OPTIONS = PricedOptions()
 
 
-def compact(view: View, pressure: Pressure, *, parts: Parts = ALL) -> Compaction:
-    """A fold when it is forced or due, otherwise none."""
-    # Each message is read when it arrives, so that a compaction costs no more than what it writes.
-    note_down(view, pressure, most=max(len(view) - pressure.sent_items, 0) + CAUGHT_UP)
+def compact(view: View, pressure: Pressure, *, options: PricedOptions = DEFAULT_OPTIONS) -> Compaction:
+    """Draft a record if it is forced or due, otherwise digests that pay, otherwise nothing."""
     room = pressure.room_tokens - view.tokens_before(view.head)
     if view.tokens > pressure.room_tokens:
-        drafts = _folded(view, room, reason="the window is full", pressure=pressure, parts=parts)
-        return Compaction(tuple(clip_used(view, drafts, pressure=pressure)))
-    if parts.when == "full":
+        drafts = _fold_old(view, room, reason="the window is full", pressure=pressure, options=options)
+        return Compaction(tuple(clip_used_calls(view, drafts, pressure=pressure)))
+    if options.when == "full":
         return Compaction()
-    decided = _saving(view, room, pressure, parts)
-    is_idle = parts.digests and parts.when == "pays" and not decided.drafts
-    if not is_idle or not _is_cached(pressure):
+    decided = _compact_when_due(view, room, pressure, options)
+    may_digest = options.digests and options.when == "pays" and not decided.drafts
+    if not may_digest or not _is_cached(pressure):
         return decided
-    used = retired(view, pressure, start=max(folds(view), view.head), most_calls=_most_calls(view))
+    used = find_retired(view, pressure, start=view.records_end, most_calls=_find_payback_calls(view))
     digests = digest(view, used, reason="a large result was used", pressure=pressure)
     if not digests:
         return decided
-    # The rent of what a fold would take out goes on.
+    # The carrying cost of the rounds that a record would replace continues.
     return Compaction(tuple(digests), rent=pressure.account + decided.rent, stuck=decided.stuck)
 
 
-def _saving(view: View, room: int, pressure: Pressure, parts: Parts) -> Compaction:
-    """A fold when it is due, otherwise the rent for not having made it."""
-    tail = _tail(view, room, parts.verbatim, is_whole=_is_cached(pressure))
-    removable = view.tokens_before(tail) - view.tokens_before(folds(view))
+def _compact_when_due(view: View, room: int, pressure: Pressure, options: PricedOptions) -> Compaction:
+    """Draft a record if it is due; otherwise return the carrying cost of not having written it."""
+    tail = _find_tail(view, room, options.verbatim, keeps_rounds=_is_cached(pressure))
+    removable = view.tokens_before(tail) - view.tokens_before(view.records_end)
     inserted = int(removable * FOLD_SHARE) + FOLD_TOKENS
     if removable - inserted < room * LEAST_SAVING_SHARE:
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable - inserted)
     cached = view.tokens_before(max(min(pressure.sent_items, len(view)), tail)) - view.tokens_before(tail)
-    own = own_calls(view, folds(view), end=tail, fold_tokens=inserted, pressure=pressure)
+    own = estimate_own_calls(view, view.records_end, end=tail, fold_tokens=inserted, pressure=pressure)
     price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own)
-    ageing = (view.tokens - view.tokens_before(tail) - int(room * parts.verbatim),)
+    ageing = (view.tokens - view.tokens_before(tail) - int(room * options.verbatim),)
     reason = "the cache was cold" if pressure.cache_cold else ""
-    if isinstance(parts.when, float):
-        is_above = pressure.room_tokens - view.tokens < (1 - parts.when) * pressure.past.limit_tokens
-        reason = f"the request took more than {100 * parts.when:g} % of the window" if is_above else ""
+    if isinstance(options.when, float):
+        is_above = pressure.room_tokens - view.tokens < (1 - options.when) * pressure.past.limit_tokens
+        reason = f"the request took more than {100 * options.when:g} % of the window" if is_above else ""
         due_rent = 0.0
-    elif not reason and _pays(
-        pressure, price, due_rent, most_calls=_most_calls(view), saving=removable - inserted, ageing=ageing
+    elif not reason and _is_worth_it(
+        pressure, price, due_rent, most_calls=_find_payback_calls(view), saving=removable - inserted, ageing=ageing
     ):
         reason = "keeping this part has cost as much as the edit"
-    pressure = _sized(view, pressure, parts)
-    drafts = _folded(view, room, reason=reason, pressure=pressure, parts=parts) if reason else []
+    pressure = _limit_room(view, pressure, options)
+    drafts = _fold_old(view, room, reason=reason, pressure=pressure, options=options) if reason else []
     stuck = reason and "no legal cut would free any tokens" if not drafts else ""
     return Compaction(tuple(drafts), rent=0.0 if drafts else due_rent, stuck=stuck)
 
 
 def _is_cached(pressure: Pressure) -> bool:
-    """Whether carrying what was sent costs less than sending it anew."""
+    """Return whether reading a cached token is cheaper than writing it to the cache again."""
     return pressure.rates.read < pressure.rates.write
 
 
-def _most_calls(view: View) -> float:
-    """Within so many calls a voluntary edit must have paid for itself."""
+def _find_payback_calls(view: View) -> float:
+    """Return the number of calls within which a voluntary edit must pay for itself."""
     return (view.rounds + 1) * PAYBACK_SHARE
 
 
-def _sized(view: View, pressure: Pressure, parts: Parts) -> Pressure:
-    """The pressure that the size of a fold goes by: below a share of the room where a request is to stay there."""
-    if not isinstance(parts.when, float) or view.tokens > pressure.room_tokens:
+def _limit_room(view: View, pressure: Pressure, options: PricedOptions) -> Pressure:
+    """Return the pressure by which a record is sized: with a share as trigger, the room is that share."""
+    if not isinstance(options.when, float) or view.tokens > pressure.room_tokens:
         return pressure
     head = view.tokens_before(view.head)
-    return replace(pressure, room_tokens=head + int((pressure.room_tokens - head) * parts.when))
+    return replace(pressure, room_tokens=head + int((pressure.room_tokens - head) * options.when))
 
 
-def _pays(
+def _is_worth_it(
     pressure: Pressure, price: float, due_rent: float, *, most_calls: float, saving: int, ageing: Sequence[int]
 ) -> bool:
-    """Whether an edit at this price is due, will have paid for itself soon, and had not better wait."""
+    """Return whether an edit at this price is due, will pay for itself soon, and should not wait."""
     account = pressure.account + due_rent
-    if price > due_rent * most_calls or not due(account, price):
+    if price > due_rent * most_calls or not is_due(account, price):
         return False
-    waits = worth_waiting(pressure.rates, removable_tokens=saving, ageing_tokens=ageing)
-    return not waits or due(account, price, regret=LONGEST_WAIT)
+    waits = is_worth_waiting(pressure.rates, removable_tokens=saving, ageing_tokens=ageing)
+    return not waits or is_due(account, price, regret=LONGEST_WAIT)
 
 
-def _tail(view: View, room: int, verbatim: float, *, is_whole: bool) -> int:
-    """Where the part begins that stays as it is: its share of the room and the newest rounds. Unless ``is_whole``,
-    of the latter only what was not read yet and what is not far more."""
-    share = view.position_with_tail(int(room * verbatim))
-    if is_whole:
-        return min(share, consumed_before(view, USED_ROUNDS))
+def _find_tail(view: View, room: int, verbatim: float, *, keeps_rounds: bool) -> int:
+    """Return the start of the part that stays verbatim: its share of the room, and the newest ``USED_ROUNDS`` if
+    ``keeps_rounds``. Otherwise unread messages, and the newest ``VERBATIM_ROUNDS`` as far as they are small
+    enough."""
+    share = view.find_tail(int(room * verbatim))
+    if keeps_rounds:
+        return min(share, find_consumed_end(view, USED_ROUNDS))
     position, rounds = len(view), 0
     least = view.tokens - room * MOST_VERBATIM_SHARE
     while position and rounds < VERBATIM_ROUNDS and view.tokens_before(position - 1) >= least:
         position -= 1
         rounds += view.items[position].message.role == "assistant"
-    return min(position, share, consumed_before(view))
+    return min(position, share, find_consumed_end(view))
 
 
-def _folded(view: View, room: int, *, reason: str, pressure: Pressure, parts: Parts) -> list[Draft]:
-    """A record up to the verbatim part; deeper where the view would not fit beside an answer that is too long."""
-    behind, is_forced = folds(view), view.tokens > pressure.room_tokens
-    is_whole = not is_forced and _is_cached(pressure)
-    tail = _tail(view, room, parts.verbatim, is_whole=is_whole)
-    points = [point for point in cut_points(view, pressure) if point > behind]
-    points = [point for point in points if point >= tail] or points[-1:] or [behind]
-    end = consumed_before(view, USED_ROUNDS if is_whole else 1)
-    found = (
-        _folded_at(view, point, room, end=end, reason=reason, pressure=pressure, parts=parts) for point in points
+def _fold_old(view: View, room: int, *, reason: str, pressure: Pressure, options: PricedOptions) -> list[Draft]:
+    """Draft a record up to the verbatim part; further if the messages after it leave no room for a record."""
+    records_end, is_forced = view.records_end, view.tokens > pressure.room_tokens
+    keeps_rounds = not is_forced and _is_cached(pressure)
+    tail = _find_tail(view, room, options.verbatim, keeps_rounds=keeps_rounds)
+    points = [point for point in find_cut_points(view, pressure) if point > records_end]
+    points = [point for point in points if point >= tail] or points[-1:] or [records_end]
+    end = find_consumed_end(view, USED_ROUNDS if keeps_rounds else 1)
+    attempts = (
+        _fold_at(view, point, room, end=end, reason=reason, pressure=pressure, options=options) for point in points
     )
-    drafts, left = next(found)
-    while is_forced and left < FOLD_TOKENS and (deeper := next(found, None)):
-        # What is deeper counts where it helps.
+    drafts, left = next(attempts)
+    while is_forced and left < FOLD_TOKENS and (deeper := next(attempts, None)):
+        # A deeper record is used only if it helps.
         drafts, left = deeper if deeper[1] >= FOLD_TOKENS else (drafts, left)
     return drafts
 
 
-def _folded_at(
-    view: View, point: int, room: int, *, end: int, reason: str, pressure: Pressure, parts: Parts
+def _fold_at(
+    view: View, point: int, room: int, *, end: int, reason: str, pressure: Pressure, options: PricedOptions
 ) -> tuple[list[Draft], int]:
-    """A record up to ``point`` and shorter forms of large results between it and ``end``; and the tokens that were
-    left for the record."""
-    start, most_tokens, left = _place(view, point, pressure)
-    large_tokens = room * parts.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
+    """Draft a record up to ``point`` and shorter forms of large results between it and ``end``; also return the
+    tokens that were left for the record."""
+    start, most_tokens, left = _place_record(view, point, pressure)
+    large_tokens = room * options.verbatim * LARGE_SHARE if left >= MOST_STUB_TOKENS else 0
     used = [item for item in view.items[point:end] if item.clearable_tokens > large_tokens]
-    used = used if parts.digests or not large_tokens else []
+    used = used if options.digests or not large_tokens else []
     most_digests = min(int(room * DIGESTS_SHARE), left + sum(item.tokens for item in used))
-    shorter = _shorter(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
-    left = _beside(view, shorter, left, pressure)
-    if point == folds(view):
+    shorter = _shorten_results(view, used, most_tokens=most_digests, reason=reason, pressure=pressure)
+    left += sum(count_freed_tokens(view, draft, pressure=pressure) for draft in shorter)
+    if point == view.records_end:
         return shorter, left
     speakers = frozenset(
-        ["User", "System", *(["Assistant"] if parts.replies else []), *([""] if parts.calls else [])]
+        ["User", "System", *(["Assistant"] if options.replies else []), *([""] if options.calls else [])]
     )
     most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
     folded = fold(
@@ -234,73 +233,87 @@ def _folded_at(
     return [folded, *shorter], left
 
 
-def _shorter(view: View, used: list[Item], *, most_tokens: int, reason: str, pressure: Pressure) -> list[Draft]:
-    """Digests of results that were used; where all digests take too much, notes in place of the oldest."""
-    used = [item for item in used if worth_clearing(item)]
-    left, noted = sum(map(digested_tokens, used)), 0
+def _shorten_results(
+    view: View, used: list[Item], *, most_tokens: int, reason: str, pressure: Pressure
+) -> list[Draft]:
+    """Draft digests of used results; if all digests use too much, notes instead of the oldest."""
+    used = [item for item in used if is_worth_clearing(item)]
+    left, noted = sum(map(estimate_digest_tokens, used)), 0
     most_left = most_tokens * NOTED_SHARE if left > most_tokens else left
     while noted < len(used) and left > most_left:
-        left -= digested_tokens(used[noted])
+        left -= estimate_digest_tokens(used[noted])
         noted += 1
     notes = clear(view, used[:noted], reason=reason, pressure=pressure)
     return [*notes, *digest(view, used[noted:], reason=reason, pressure=pressure)]
 
 
-def _place(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
-    """Where a fold of what stands before ``point`` starts, the tokens it may take, and those left for it."""
-    start, room = folds(view), pressure.room_tokens - view.tokens_before(view.head)
+def _place_record(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
+    """Return where a record of everything before ``point`` starts, the tokens it may use, and those left for it."""
+    start, room = view.records_end, pressure.room_tokens - view.tokens_before(view.head)
     tokens = view.tokens_before(point) - view.tokens_before(start)
     least = min(tokens * SMALL_SHARE, SMALL_TOKENS) if start == view.head else 0
     most_tokens = int(max(tokens * FOLD_SHARE, least)) + FOLD_TOKENS
     most_of_all = int(min(room * FOLDS_SHARE, max(room, 0) ** FOLDS_POWER * FOLDS_FACTOR))
-    left = _left(view, point, start=start, pressure=pressure)
+    left = _count_left(view, point, start=start, pressure=pressure)
     too_much = view.tokens_before(start) - view.tokens_before(view.head) + most_tokens > most_of_all
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
-        left = _left(view, point, start=start, pressure=pressure)
+        left = _count_left(view, point, start=start, pressure=pressure)
     return start, most_tokens, left
 
 
-def _beside(view: View, digests: Sequence[Draft], left: int, pressure: Pressure) -> int:
-    """The tokens that are left for a record beside these digests."""
-    return left + sum(freed_tokens(view, draft, pressure=pressure) for draft in digests)
-
-
-def _left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
-    """What a fold from ``start`` to ``point`` may take beside what it carries, for the view to fit."""
+def _count_left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
+    """Return the tokens for a record from ``start`` to ``point``, beside the carried messages, if the view is to
+    fit."""
     kept = view.tokens - view.tokens_before(point) + view.tokens_before(start)
-    stays = carried(view, point, start=start, pressure=pressure)
-    return pressure.room_tokens - kept - sum(map(pressure.count, stays))
+    carried = carry_over(view, point, start=start, pressure=pressure)
+    return pressure.room_tokens - kept - sum(map(pressure.count, carried))
 
 
-def _told(view: View, pressure: Pressure, *, parts: Parts) -> Compaction | Steps[Compaction]:
-    """What ``compact`` decides; a fold in a model's words, where one can be asked and they pass."""
-    decided = compact(view, pressure, parts=parts)
+def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compaction | Steps[Compaction]:
+    """Decide as ``compact``, with a model's summary as the record where it can be asked and its answer passes."""
+    decided = compact(view, pressure, options=options)
     if pressure.output_price is None or not decided.drafts or decided.drafts[0].kind != "summarised":
         return decided
     folded, *digests = decided.drafts
     _, point = view.span(folded.first, folded.last)
-    sized = _sized(view, pressure, parts)
-    _, most_tokens, left = _place(view, point, sized)
-    most_tokens = min(most_tokens, max(_beside(view, digests, left, sized), FOLD_TOKENS))
-    return summarised(view, decided, most_tokens=most_tokens, pressure=pressure)
+    sized = _limit_room(view, pressure, options)
+    _, most_tokens, left = _place_record(view, point, sized)
+    left += sum(count_freed_tokens(view, draft, pressure=sized) for draft in digests)
+    most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
+    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure)
 
 
-def configured(when: When | None = None, verbatim: float | None = None, *, parts: Parts = ALL) -> Strategy:
-    """The strategy with the caller's choice of when it compacts and of the share that stays verbatim, named after
-    what is chosen; None: as in ``parts``. Raises InputError for what cannot be."""
+def configured(
+    when: When | None = None, verbatim: float | None = None, *, options: PricedOptions = DEFAULT_OPTIONS
+) -> Strategy:
+    """Return the strategy with the caller's trigger and verbatim share, and with these in its name; None: as in
+    ``options``. Raises InputError for invalid values."""
     asked = {"when": when, "verbatim": verbatim}
-    parts = replace(parts, **{name: value for name, value in asked.items() if value is not None})
-    changed = {name: value for name, value in asdict(parts).items() if value != getattr(ALL, name)}
+    options = replace(options, **{name: value for name, value in asked.items() if value is not None})
+    changed = {name: value for name, value in asdict(options).items() if value != getattr(DEFAULT_OPTIONS, name)}
     chosen = ", ".join(f"{name}={changed.pop(name)}" for name in asked if name in changed)
     name = "-without-".join(["priced", *changed]) + (f"({chosen})" if chosen else "")
-    admitting = admit if parts.admission else cut_at_ends
-    return Strategy(name, partial(_told, parts=parts), admitting, with_options=partial(configured, parts=parts))
+    admitting = admit if options.admission else cut_at_ends
+    return Strategy(
+        name, partial(_decide, options=options), admitting, with_options=partial(configured, options=options)
+    )
 
 
 def without(part: str) -> Strategy:
-    """The strategy without one of its parts, by the part's name in ``Parts``."""
-    return configured(parts=Parts(**{part: False}))
+    """Return the strategy without one of its parts, by its name in ``PricedOptions``."""
+    return configured(options=PricedOptions(**{part: False}))
 
 
 STRATEGY = configured()
+ADMISSION = without("admission")
+CALLS = without("calls")
+DIGESTS = without("digests")
+REPLIES = without("replies")
+WITHOUT: dict[str, str] = {
+    "without-admission": "lading.compaction.priced:ADMISSION",
+    "without-calls": "lading.compaction.priced:CALLS",
+    "without-digests": "lading.compaction.priced:DIGESTS",
+    "without-replies": "lading.compaction.priced:REPLIES",
+}
+"""Dotted paths of the strategy without one of its parts, by short name."""

@@ -1,8 +1,8 @@
-"""Write the record: what stands in the place of compacted rounds, in the order in which it happened.
+"""Write a record, the message that replaces compacted rounds, in the order in which they happened.
 
-The user's words are verbatim and leave last; the assistant's are whole sentences; each call is a line. What fits is
-chosen by what a token of each form is worth (``notes``), so that notes age by kind: calls shorten first, then the
-assistant's words, then old turns become a line. A record is drawn from the log and never from its own text, so
+The user's words are verbatim and removed last; the assistant's are whole sentences; each call is a line. The text
+is chosen by the worth of a token of each form (``notes``), so that notes age by kind: calls shorten first, then the
+assistant's words, then old turns become a line. A record is written from the log and never from its own text, so
 nothing drifts, however often records are merged.
 """
 
@@ -15,144 +15,134 @@ from itertools import islice
 from typing import NamedTuple
 
 from lading.compaction.actions import Action, covers, merge
+from lading.compaction.excerpts import clip
 from lading.compaction.notes import Note
-from lading.compaction.phrases import clip
 from lading.compaction.record_lines import FAILING, FILES
 
 RECENCY = 0.5
-"""The newest note is worth so much more than the oldest."""
+"""The newest note is worth this share more than the oldest."""
 LEAST_WORTH = 0.2
-"""What is worth less is told of the newest turn only, however much room there is."""
+"""Forms of less worth are used in the newest turn only, however much room there is."""
 LINE_TOKENS = 4
-"""What a line is charged beside its text: with the framing that ``Form.tokens`` has, more than it takes. Charged
-what they take, many short lines displace the few long ones that tell more: evidence falls by .01 to .03."""
-MOST_MINDED = 64
-"""Whether a check mends a failure is asked of so many failures, the newest."""
+"""Tokens charged for a line beside its text: with the framing in ``NoteForm.tokens``, more than it uses. Charged
+exactly, many short lines displace the few long ones that are more informative: evidence falls by .01 to .03."""
+MOST_COMPARED = 64
+"""A successful check is compared with at most this many failures, the newest."""
 MOST_FILES = 12
 MOST_FAILURES = 3
 
 
-class Shown(NamedTuple):
-    """A note and the form it is shown in."""
-
-    note: Note
-    form: int
-
-
-class Standing(NamedTuple):
-    """How things stand at the end of notes."""
+class WorkState(NamedTuple):
+    """The state of the work at the end of some notes."""
 
     changed: dict[str, int]
-    """The entry of the last change of each file, in the order of these."""
+    """The entry of the last change of each file, in the order of these changes."""
     failures: dict[str, list[Note]]
-    """All failures, by what was called."""
+    """All failures, by subject of the call."""
     failing: dict[str, Note]
-    """The last failure of what has not passed since, the newest last."""
+    """The last failure of each subject that has not succeeded since, the newest last."""
     unclear: set[str]
-    """What failed and was then run so that its end cannot be seen."""
+    """Failed subjects whose last run does not show how it ended."""
     succeeded: dict[str, int]
-    """Where each tool last succeeded."""
+    """The entry of the last success of each tool."""
     runs: Counter[str]
     """How often each call was carried out."""
     asked: int
-    """The entry of the user's newest message."""
+    """The entry of the user's newest message; -1: none."""
 
 
-def write(
+def write_record(
     notes: Sequence[Note], *, most_tokens: int, count: Callable[[str], int], instead: Sequence[str] = ()
 ) -> str:
-    """Write the notes in at most ``most_tokens``; empty where not even one fits.
+    """Write the notes in at most ``most_tokens``; empty if not even one fits.
 
-    ``instead``: lines that stand in the place of all but the user's words.
+    ``instead``: lines that replace all but the user's words.
     """
-    standing = _standing(notes)
-    told = [note for note in notes if note.is_verbatim] if instead else [*_mend(notes, standing)]
-    # The user's words leave last: how things stand is left out where they or all else would not fit beside it.
-    for ending in ([*instead, *_state(standing)], [*instead]):
-        written, is_whole = _fitted(told, ending, most_tokens=most_tokens, count=count)
+    state = _read_state(notes)
+    included = [note for note in notes if note.is_verbatim] if instead else [*_merge_failures(notes, state)]
+    # The user's words are removed last: leave out the state if they do not fit beside it.
+    for ending in ([*instead, *_write_state(state)], [*instead]):
+        written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count)
         if is_whole:
             break
     return written
 
 
-def _fitted(
-    told: Sequence[Note], ending: Sequence[str], *, most_tokens: int, count: Callable[[str], int]
+def _fit(
+    notes: Sequence[Note], ending: Sequence[str], *, most_tokens: int, count: Callable[[str], int]
 ) -> tuple[str, bool]:
-    """As many of the notes as fit before the ending, empty where not even one does; and whether all of the user's
-    messages are among them."""
-    spoken = sum(note.is_verbatim for note in told)
-    forms = _choose(told, most_tokens=most_tokens - count("\n".join(ending)))
-    # The tokens of lines are estimates: what is too much leaves, the user's words last.
-    first_out = sorted(forms, key=lambda at: (told[at].is_verbatim, at))
+    """Return the text of as many notes as fit before the ending, and whether it has all of the user's messages. The
+    text is empty if not even one note fits."""
+    verbatim_notes = sum(note.is_verbatim for note in notes)
+    forms = _choose(notes, most_tokens=most_tokens - count("\n".join(ending)))
+    # The tokens of lines are estimates: remove notes until the text fits, the user's words last.
+    removal_order = sorted(forms, key=lambda at: (notes[at].is_verbatim, at))
 
     def is_whole(without: int) -> bool:
-        return spoken == sum(told[at].is_verbatim for at in first_out[without:])
+        return verbatim_notes == sum(notes[at].is_verbatim for at in removal_order[without:])
 
     def text(without: int) -> str:
-        kept = {at: forms[at] for at in sorted(first_out[without:])}
-        lines = _lines([Shown(told[at], form) for at, form in kept.items()])
-        return "\n".join([*_left_out(told, kept), *lines, *ending])
+        kept = {at: forms[at] for at in sorted(removal_order[without:])}
+        return "\n".join([*_describe_left_out(notes, kept), *_write_lines(notes, kept), *ending])
 
-    # All of them fit nearly always, and counting a long text takes most of the time here.
+    # Nearly always all of them fit, and counting a long text is the slowest part here.
     if count(written := text(0)) <= most_tokens:
         return written, is_whole(0)
-    most = range(len(first_out))
+    most = range(len(removal_order))
     without = bisect_left(most, True, lo=1, key=lambda without: count(text(without)) <= most_tokens)
     written = text(without)
     return (written, is_whole(without)) if count(written) <= most_tokens else ("", False)
 
 
-def _standing(notes: Sequence[Note]) -> Standing:
-    """How things stand at the end of the notes."""
-    standing = Standing({}, {}, {}, set(), {}, Counter(), -1)
+def _read_state(notes: Sequence[Note]) -> WorkState:
+    """Return the state of the work at the end of the notes."""
+    state = WorkState({}, {}, {}, set(), {}, Counter(), -1)
     for note in notes:
         act = note.action
         if act is None:
-            standing = standing._replace(asked=note.entry) if note.speaker == "User" else standing
+            state = state._replace(asked=note.entry) if note.speaker == "User" else state
             continue
         if not act.ended.ran:
             continue
-        standing.runs[act.subject] += 1
-        if act.ended.is_hidden and act.subject in standing.failing:
-            standing.unclear.add(act.subject)
+        state.runs[act.subject] += 1
+        if act.ended.is_hidden and act.subject in state.failing:
+            state.unclear.add(act.subject)
         elif not act.ended.is_hidden:
-            standing.unclear.discard(act.subject)
-        standing.failing.pop(act.subject, None)
+            state.unclear.discard(act.subject)
+        state.failing.pop(act.subject, None)
         if act.failed:
-            standing.failing[act.subject] = note
-            standing.failures.setdefault(act.subject, []).append(note)
+            state.failing[act.subject] = note
+            state.failures.setdefault(act.subject, []).append(note)
             continue
-        standing.succeeded[act.tool] = note.entry
+        state.succeeded[act.tool] = note.entry
         if act.ended.passed or act.edits:
-            newest = islice(reversed(standing.failing.items()), MOST_MINDED)
-            mended = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
-            for subject in mended:
-                del standing.failing[subject]
+            newest = islice(reversed(state.failing.items()), MOST_COMPARED)
+            fixed = [subject for subject, failed in newest if failed.action and covers(act, failed.action)]
+            for subject in fixed:
+                del state.failing[subject]
         if act.edits:
             for path in act.paths:
-                standing.changed.pop(path, None)
-                standing.changed[path] = note.entry
-    return standing
+                state.changed.pop(path, None)
+                state.changed[path] = note.entry
+    return state
 
 
-def _mend(notes: Sequence[Note], standing: Standing) -> Iterator[Note]:
-    """The notes; of a call that failed several times only the last failure, and whether it passed afterwards."""
+def _merge_failures(notes: Sequence[Note], state: WorkState) -> Iterator[Note]:
+    """Yield the notes; of a call that failed several times only the last failure, and whether it passed later."""
     for note in notes:
         act = note.action
-        # Another edit of a file is not the same edit again.
+        # Another edit of the same file is not a repetition.
         if act is None or not (act.failed and act.ended.ran) or act.edits:
             yield note
-        elif note is (failures := standing.failures[act.subject])[-1]:
+        elif note is (failures := state.failures[act.subject])[-1]:
             again = f" ({len(failures)} times)" if len(failures) > 1 else ""
-            yield note.qualified(
-                again
-                if act.subject in standing.failing or act.subject in standing.unclear
-                else f"{again} (passed later)"
+            yield note.with_suffix(
+                again if act.subject in state.failing or act.subject in state.unclear else f"{again} (passed later)"
             )
 
 
 def _choose(notes: Sequence[Note], *, most_tokens: int) -> dict[int, int]:
-    """The form of each note that is told: the steps that are worth most, in their order, as far as they fit."""
+    """Return the form of each included note, by position: the steps of most worth that fit."""
     newest = max((at for at, note in enumerate(notes) if note.speaker == "User"), default=0)
     steps: list[tuple[float, int, int, int]] = []
     for at, note in enumerate(notes):
@@ -169,11 +159,11 @@ def _choose(notes: Sequence[Note], *, most_tokens: int) -> dict[int, int]:
     return forms
 
 
-def _lines(shown: Sequence[Shown]) -> Iterator[str]:
-    """The lines of a record; calls of which only the target is told share a line."""
+def _write_lines(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
+    """Yield the lines of a record; consecutive calls that show only their target share a line."""
     run: list[Action] = []
-    for note, form in shown:
-        text = note.forms[form].text
+    for at, form in forms.items():
+        note, text = notes[at], notes[at].forms[form].text
         if note.action is not None and text == note.action.short:
             run.append(note.action)
             continue
@@ -185,48 +175,46 @@ def _lines(shown: Sequence[Shown]) -> Iterator[str]:
         yield f"- {merge(run)}"
 
 
-def unresolved(notes: Sequence[Note]) -> list[str]:
-    """The newest failures that no later run mended, and what the assistant called open, the newest first."""
-    failing = [*_standing(notes).failing.values()][-MOST_FAILURES:]
+def list_unresolved(notes: Sequence[Note]) -> list[str]:
+    """Return the newest failures that nothing fixed, and the open tasks of the assistant, the newest first."""
+    failing = [*_read_state(notes).failing.values()][-MOST_FAILURES:]
     found = [(note.entry, f"Failed: {note.action.brief}") for note in failing if note.action]
     newest = next((note for note in reversed(notes) if note.opened), None)
     found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
     return [line for _, line in sorted(found, key=lambda item: -item[0])]
 
 
-def _left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
-    """The line that says how many messages of the user are not told, and where they are."""
-    # Each with whether the one before it is told.
-    left: list[tuple[Note, bool]] = []
-    is_told = True
-    for at, note in enumerate(notes):
-        if note.is_verbatim:
-            left += [(note, is_told)] if at not in forms else []
-            is_told = at in forms
-    if not left:
-        return
-    whose = "user " if all(note.speaker == "User" for note, _ in left) else ""
+def _describe_left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
+    """Yield the line that counts the messages of the user that are left out, and where they are."""
+    left_out: list[Note] = []
     ranges: list[list[int]] = []
-    for note, is_new in left:
-        if is_new:
-            ranges.append([note.entry])
-        else:
-            ranges[-1][1:] = [note.entry]
-    places = ", ".join(" to ".join(f"#{entry}" for entry in one) for one in ranges)
-    yield f"({len(left)} {whose}message{'s' if len(left) > 1 else ''} left out: {places})"
+    is_included = True
+    for at, note in enumerate(notes):
+        if note.is_verbatim and at not in forms:
+            left_out.append(note)
+            if is_included:
+                ranges.append([note.entry])
+            else:
+                ranges[-1][1:] = [note.entry]
+        is_included = at in forms if note.is_verbatim else is_included
+    if not left_out:
+        return
+    whose = "user " if all(note.speaker == "User" for note in left_out) else ""
+    places = ", ".join(" to ".join(f"#{entry}" for entry in span) for span in ranges)
+    yield f"({len(left_out)} {whose}message{'s' if len(left_out) > 1 else ''} left out: {places})"
 
 
-def _state(standing: Standing) -> Iterator[str]:
-    """The files that were changed, each with its last change, and what fails: since the user last spoke, or of what
-    was run again and again."""
-    if standing.changed:
-        files = [f"{path} (#{entry})" for path, entry in standing.changed.items()]
+def _write_state(state: WorkState) -> Iterator[str]:
+    """Yield the changed files, each with its last change, and the newest failure that is current: one since the
+    user's newest message, or of a call that was repeated."""
+    if state.changed:
+        files = [f"{path} (#{entry})" for path, entry in state.changed.items()]
         earlier = [f"{len(files) - MOST_FILES} earlier"] if len(files) > MOST_FILES else []
         yield f"{FILES}: " + ", ".join([*earlier, *files[-MOST_FILES:]])
-    for subject, note in reversed(standing.failing.items()):
-        # A query is put in other words when it failed.
-        is_over = note.action and note.action.is_data and standing.succeeded.get(note.action.tool, -1) > note.entry
-        is_new = note.entry > standing.asked and not is_over
-        if note.action and (is_new or standing.runs[subject] > 1):
+    for subject, note in reversed(state.failing.items()):
+        # A failed query is rephrased, so another success of the tool ends the failure.
+        is_over = note.action and note.action.is_data and state.succeeded.get(note.action.tool, -1) > note.entry
+        is_new = note.entry > state.asked and not is_over
+        if note.action and (is_new or state.runs[subject] > 1):
             yield f"{FAILING}: {note.action.brief}"
             return

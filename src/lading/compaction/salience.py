@@ -1,7 +1,7 @@
 """Select the sentences of an assistant's message that a later reader needs: verbatim, in order, within a budget.
 
 Causes, decisions, results, open ends and values that cannot be read again come first, then the first and the last
-sentence, politeness last. The cues are English; place, length and values decide in every language.
+sentence, politeness last. The cues are English; position, length and values work in every language.
 """
 
 from __future__ import annotations
@@ -11,65 +11,65 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from lading.shrink.sentences import Unit, units
+from lading.shrink.sentences import TextUnit, split_units
 
 Label = Literal["cause", "decision", "result", "open", "hypothesis", "filler"]
 GAP = " … "
-"""Marks what is left out between two sentences."""
+"""Marks left-out text between two sentences."""
 MOST_VALUES = 4
-"""Further values of a sentence add nothing to its score."""
+"""Further values of a sentence do not raise its score."""
 LONG_BYTES = 120
-"""Longer sentences score no higher for their length. Bytes, since a word of Chinese has fewer characters."""
+"""Longer sentences get no higher score for their length. In bytes, since a word of Chinese has fewer characters."""
 SCORES: dict[str, float] = {"cause": 3.0, "decision": 3.0, "result": 2.5, "open": 1.5, "value": 0.6, "edge": 1.5}
 KIND_SCORES = {"sentence": 1.0, "item": 1.0, "row": 0.8, "heading": 0.3, "code": 0.2, "rule": 0.0}
 
 
-def _cue(*patterns: str) -> re.Pattern[str]:
+def _compile_cue(*patterns: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
 
 
-def _opening(*patterns: str) -> re.Pattern[str]:
+def _compile_opening(*patterns: str) -> re.Pattern[str]:
     return re.compile(rf"\W*(?:{'|'.join(patterns)})\b")
 
 
 _CUES: dict[Label, re.Pattern[str]] = {
-    "cause": _cue(
+    "cause": _compile_cue(
         "because|due to|root cause|caused? by|turns? out|turned out|(?:that|this) is why|that's why",
         "the (?:actual |real |main |underlying )?(?:issue|problem|bug|culprit|reason|cause|error)"
         " (?:is|was|occurs|comes|lies|here)",
         "stems from|explains why|which (?:explains|causes|breaks)|since (?:it|this|that|the|there|these|they|we|i)",
     ),
-    "decision": _cue(
+    "decision": _compile_cue(
         "decided|decision|chose|chosen|opted|go(?:ing)? with|settled on|in favou?r of|on purpose|by design",
         r"(?:i|we|use[sd]?|using|switched)\b.{1,80}\b(?:instead of|rather than)",
         "i (?:used|kept|left|skipped|dropped)|(?:i|we)(?:'ll| will) (?:use|keep|leave|skip|drop)",
     ),
-    "result": _cue(
+    "result": _compile_cue(
         "(?<! be )(?:fixed|added|removed|deleted|created|implemented|updated|changed|replaced|renamed|moved|merged"
         "|refactored|resolved|completed|verified|confirmed|found|cancel+ed|booked|refunded|issued|deployed"
         "|committed|published|installed|reproduced)",
         "pass(?:es|ed)|fail(?:s|ed)|works|worked|succeeded|successfully|no longer|(?:is|are) now",
         "now (?:is|are|has|have|uses?)|(?:fell|rose|dropped|went|reduced|increased) (?:from|to|by)",
     ),
-    "open": _cue(
+    "open": _compile_cue(
         "next steps?|next (?:i|we)|next(?=[,:])|todo(?=[:(])|fixme|still|remain(?:s|ing)?|not yet|unresolved",
         "pending|follow-up|(?:i|we)(?:'ll| will)|needs? to|ha(?:ve|s) to|must|please (?:confirm|provide|send)",
         "let me know (?:your|which|what|whether|when)",
     ),
-    "hypothesis": _cue(
+    "hypothesis": _compile_cue(
         "might|maybe|perhaps|probably|possibly|likely|presumably|not sure|seems?|appears?|(?:looks|sounds) like",
         "(?:could|may) (?:be|have|not)|i (?:think|believe|suspect|guess|assume)|suggest(?:s|ed)?|propose|recommend",
         r"(?:i|we|you|it|this|that) (?:could|would)|\Aif",
         "should (?:now |also )?(?:fix|work|resolve|pass|help|solve|eliminate|prevent)",
     ),
 }
-_POLITE = _opening(
+_POLITE = _compile_opening(
     "(?:please )?let me know (?:if|how|should)|feel free|is there anything|i hope",
     "if you (?:have|need) (?:any|further|more)|if there(?:'s| is) anything|have a (?:great|good|nice)",
     "thank(?:s| you)|you're welcome|happy to help",
     "(?:that's a )?(?:great|good|excellent) (?:question|idea)",
 )
-_FILLER = _opening(
+_FILLER = _compile_opening(
     "(?:(?:now|first|next|then|ok|okay|so|but|wait),? )?(?:let me(?! know)|let's|i need to (?:see|look|check)"
     "|i(?:'ll| will) (?:help|start|begin|check|look|take|read|examine|explore|search|run|now|try|assist))",
     "i (?:can|would be happy to) (?:help|assist)",
@@ -85,25 +85,25 @@ _VALUE = re.compile(
 _WORD_END = re.compile(r"(?<=\S)(?=\s)|(?<=[，、；：])")
 
 
-def select(text: str, *, sizes: Sequence[int], count: Callable[[str], int]) -> list[str]:
-    """What of the message fits into each size, in tokens: all of it, else its most telling units with gaps marked.
+def select_sentences(text: str, *, sizes: Sequence[int], count: Callable[[str], int]) -> list[str]:
+    """Return the text for each size in tokens: the whole message, else its most informative units with gaps marked.
 
-    Filler is left out where there is anything else. Where no unit fits, the start of the best one, cut between
-    words; empty where not even that fits.
+    Filler is left out if there is anything else. If no unit fits, the start of the best one, cut between words;
+    empty if not even that fits.
     """
     tokens = count(whole := text.strip())
     if all(tokens <= most_tokens for most_tokens in sizes):
         return [whole for _ in sizes]
-    found = [unit for unit in units(text) if unit.kind != "rule"]
+    found = [unit for unit in split_units(text) if unit.kind != "rule"]
     ranked = rank(found)
     return [
-        whole if tokens <= most_tokens else _fitting(text, found, ranked, most_tokens=most_tokens, count=count)
+        whole if tokens <= most_tokens else _fit(text, found, ranked, most_tokens=most_tokens, count=count)
         for most_tokens in sizes
     ]
 
 
-def _fitting(
-    text: str, found: Sequence[Unit], ranked: Sequence[int], *, most_tokens: int, count: Callable[[str], int]
+def _fit(
+    text: str, found: Sequence[TextUnit], ranked: Sequence[int], *, most_tokens: int, count: Callable[[str], int]
 ) -> str:
     kept: dict[int, None] = {}
     left, gap_tokens = most_tokens, count(GAP)
@@ -115,39 +115,35 @@ def _fitting(
             left -= tokens
     best = list(kept)
     dropped = 1
-    while best and count(_joined(text, found, best)) > most_tokens:
+    while best and count(_join(text, found, best)) > most_tokens:
         del best[-dropped:]
         dropped *= 2
     if best:
-        return _joined(text, found, best)
-    return _clipped(found[ranked[0]].text, most_tokens=most_tokens, count=count) if ranked else ""
+        return _join(text, found, best)
+    return _clip(found[ranked[0]].text, most_tokens=most_tokens, count=count) if ranked else ""
 
 
-def telling(text: str) -> str:
-    """The message without its filler, verbatim; empty where there is nothing else."""
-    kept = [unit for unit in units(text) if unit.kind != "rule" and "filler" not in labels(unit.text)]
+def remove_filler(text: str) -> str:
+    """Return the message without its filler, verbatim; empty if there is nothing else."""
+    kept = [unit for unit in split_units(text) if unit.kind != "rule" and "filler" not in label_sentence(unit.text)]
     gaps = (text[before.end : unit.start] for before, unit in pairwise(kept))
     pieces = (f"{chr(10) if chr(10) in gap else ' '}{unit.text}" for gap, unit in zip(gaps, kept[1:], strict=True))
     return "".join([kept[0].text, *pieces]) if kept else ""
 
 
-def rank(found: Sequence[Unit]) -> list[int]:
-    """Indices of the units, the one to keep first in front. Filler is among them where there is nothing else."""
-    marked = [labels(unit.text) for unit in found]
-    telling = [index for index in range(len(found)) if "filler" not in marked[index]] or list(range(len(found)))
-    scores = {index: _score(found[index], marked[index]) for index in telling}
-    said = [
-        index
-        for index in telling
-        if found[index].kind in ("sentence", "item") and found[index].text[-1] not in ":："
-    ]
-    for index in {*said[:1], *said[-1:]}:
-        scores[index] += SCORES["edge"] * _fullness(found[index])
+def rank(found: Sequence[TextUnit]) -> list[int]:
+    """Return the indices of the units, the most important first, without filler if there is anything else."""
+    marked = [label_sentence(unit.text) for unit in found]
+    useful = [index for index in range(len(found)) if "filler" not in marked[index]] or list(range(len(found)))
+    scores = {index: _score(found[index], marked[index]) for index in useful}
+    prose = [at for at in useful if found[at].kind in ("sentence", "item") and found[at].text[-1] not in ":："]
+    for index in {*prose[:1], *prose[-1:]}:
+        scores[index] += SCORES["edge"] * _measure_length(found[index])
     return sorted(scores, key=lambda index: (-scores[index], index))
 
 
-def labels(sentence: str) -> frozenset[Label]:
-    """What the sentence states, by its words. A hypothesis, a proposal or a condition is no decision, no result."""
+def label_sentence(sentence: str) -> frozenset[Label]:
+    """Return the labels of a sentence, by its words. A hypothesis, proposal or condition decides nothing."""
     words = sentence.lower().replace("’", "'")
     if _POLITE.match(words):
         return frozenset(("filler",))
@@ -161,19 +157,19 @@ def labels(sentence: str) -> frozenset[Label]:
     return frozenset(found)
 
 
-def _score(unit: Unit, stated: frozenset[Label]) -> float:
+def _score(unit: TextUnit, stated: frozenset[Label]) -> float:
     if unit.kind in ("code", "heading"):
         return KIND_SCORES[unit.kind]
     cues = sum(SCORES.get(label, 0.0) for label in stated)
     values = SCORES["value"] * min(len(set(_VALUE.findall(unit.text))), MOST_VALUES)
-    return KIND_SCORES[unit.kind] + _fullness(unit) + values + (cues / 2 if "hypothesis" in stated else cues)
+    return KIND_SCORES[unit.kind] + _measure_length(unit) + values + (cues / 2 if "hypothesis" in stated else cues)
 
 
-def _fullness(unit: Unit) -> float:
+def _measure_length(unit: TextUnit) -> float:
     return min(len(unit.text.encode(errors="replace")) / LONG_BYTES, 1.0)
 
 
-def _joined(text: str, found: Sequence[Unit], kept: Sequence[int]) -> str:
+def _join(text: str, found: Sequence[TextUnit], kept: Sequence[int]) -> str:
     chosen = sorted(kept)
     pieces = [found[chosen[0]].text]
     for before, index in pairwise(chosen):
@@ -183,13 +179,12 @@ def _joined(text: str, found: Sequence[Unit], kept: Sequence[int]) -> str:
     return "".join(pieces)
 
 
-def _clipped(sentence: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
-    """The longest start of a sentence that fits with the mark of a gap behind it."""
+def _clip(sentence: str, *, most_tokens: int, count: Callable[[str], int]) -> str:
+    """Return the longest start of a sentence that fits, with the mark of a gap after it."""
     ends = [0, *(end.start() for end in _WORD_END.finditer(sentence))]
     low, high = 0, len(ends)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (middle, high) if count(sentence[: ends[middle]] + GAP.rstrip()) <= most_tokens else (low, middle)
-        )
+        fits = count(sentence[: ends[middle]] + GAP.rstrip()) <= most_tokens
+        low, high = (middle, high) if fits else (low, middle)
     return sentence[: ends[low]] + GAP.rstrip() if low else ""

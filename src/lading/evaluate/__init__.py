@@ -1,1 +1,1 @@
-"""Recorded sessions run through the line: what each request would have been, and what it costs."""
+"""Evaluation of strategies on recorded sessions: replayed requests, their bills, and what they keep."""

@@ -1,4 +1,4 @@
-"""Bills of recorded sessions: simulated append-only, and as the provider really billed them."""
+"""Bills of recorded sessions: simulated append-only bills, and the provider's recorded ones."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from lading import economics
 from lading.evaluate.prices import find_price
-from lading.evaluate.recorded import ReplayPlan
+from lading.evaluate.replay import ReplayPlan
 from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
-from lading.sources import Recording, Request, Usage
+from lading.sources import RecordedRequest, RecordedUsage, Recording
 
 MISSED_SHARE = 0.1
-"""A call misses the cache when more than this share of the prefix before it was not read from the cache."""
+"""A call misses the cache when it did not read more than this share of the previous input from the cache."""
 
 Cause: TypeAlias = Literal["idle", "model changed", "request changed", "history shortened", "unexplained"]
 
@@ -28,25 +28,25 @@ CAUSES: dict[str, str] = {
     "history shortened": "the history was shortened",
     "unexplained": "neither idle nor shortened",
 }
-"""Why a call missed the cache, in words."""
+"""Causes of cache misses in words."""
 
 CardOf: TypeAlias = Callable[[str], Card]
-"""The card for a model's name."""
+"""Returns the card of a model by name."""
 
 
-class AppendOnly(Struct, frozen=True):
-    """The bill of sessions whose every request is the whole history so far, with a cache that is always warm."""
+class AppendOnlyBill(Struct, frozen=True):
+    """Bill of sessions whose every request is the whole history so far, with a cache that is always warm."""
 
     calls: int = 0
     input: economics.Usage = economics.Usage()
     output_tokens: int = 0
     input_usd: float = 0.0
     output_usd: float = 0.0
-    """Of the calls whose model has a known price."""
+    """Cost of the calls whose model has a known price."""
     unpriced_calls: int = 0
     peak_tokens: int = 0
     window_tokens: int = 0
-    """Of the model whose session comes closest to it."""
+    """Window of the model whose session comes closest to filling it."""
     calls_over_window: int = 0
 
     @property
@@ -54,17 +54,17 @@ class AppendOnly(Struct, frozen=True):
         """The largest request as a share of the window."""
         return self.peak_tokens / self.window_tokens if self.window_tokens else 0.0
 
-    def __add__(self, other: AppendOnly) -> AppendOnly:
+    def __add__(self, other: AppendOnlyBill) -> AppendOnlyBill:
         fuller = self if self.window_share >= other.window_share else other
-        added = economics.fieldwise(self, other)
+        added = economics.add_fields(self, other)
         return replace(added, peak_tokens=fuller.peak_tokens, window_tokens=fuller.window_tokens)
 
 
 class Miss(Struct, frozen=True):
-    """A call that paid again for what the cache should have held.
+    """A call that paid again for tokens that the cache should have held.
 
-    The prefix is all input of the previous recorded call: read, written and uncached. The call misses when
-    it reads less than 90 % of that prefix from the cache, by more than the shortest prefix that is cached.
+    The prefix is all input of the previous recorded call: read, written and uncached. The call misses when it reads
+    less than 90 % of that prefix from the cache, and the missing tokens exceed the shortest prefix that is cached.
     """
 
     session: str
@@ -72,32 +72,32 @@ class Miss(Struct, frozen=True):
     prefix_tokens: int
     read_tokens: int
     rewritten_tokens: int
-    """Of the prefix, what was sent again at more than the price of a read."""
+    """Tokens of the prefix that were sent again at more than the price of a read."""
     extra_usd: float | None
-    """What that cost beyond reading it; None without a known price."""
+    """Cost of these tokens beyond reading them; None without a known price."""
     idle_s: float | None
-    """Since the previous call; None where the log has no times."""
+    """Seconds since the previous call; None where the log has no times."""
     cause: Cause
     """``idle``: longer than the cache lives by the model's card. ``request changed``: the requests are known, and
-    this one says something else from ``changed_index`` on. ``history shortened``: the input is smaller than the
-    prefix, so it was cut or compacted."""
+    this one differs from ``changed_index`` on. ``history shortened``: the input is smaller than the prefix, so it
+    was cut or compacted."""
     changed_index: int | None = None
-    """Where in the list of messages, from 0, the request first differs from the one before it; -1: in the system
-    text or the tools outside of the list. None: it only grows, or the requests are not known."""
+    """Index, from 0, of the first message that differs from the previous request; -1: the system text or the tools
+    outside the list of messages differ. None: the request only grows, or the requests are not known."""
 
 
 class RequestChange(Struct, frozen=True):
-    """A request that says something else than the one before it, whether or not its call missed the cache."""
+    """A request whose start differs from the previous request, whether or not its call missed the cache."""
 
     session: str
     message_index: int
-    """Of the reply, as in ``Miss``."""
+    """Index of the reply, as in ``Miss``."""
     changed_index: int
     """As in ``Miss``."""
 
 
 def find_changes(recording: Recording) -> tuple[RequestChange, ...]:
-    """The changes of a recording's requests; none where they are not known."""
+    """Find the changes between a recording's requests; none where the requests are not known."""
     return tuple(
         RequestChange(recording.id, item.message_index, item.changed_index)
         for item in recording.requests
@@ -105,8 +105,8 @@ def find_changes(recording: Recording) -> tuple[RequestChange, ...]:
     )
 
 
-class Billed(Struct, frozen=True):
-    """The recorded bill of the provider. The token counts do not overlap."""
+class RecordedBill(Struct, frozen=True):
+    """The provider's recorded bill. The token counts do not overlap."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -114,15 +114,15 @@ class Billed(Struct, frozen=True):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float = 0.0
-    """As recorded, or else from the card; of the calls that have either."""
+    """Recorded cost, else the cost by the card, of the calls that have either."""
     calls_priced_by_card: int = 0
     """Calls whose cost was not recorded and comes from the card."""
     unpriced_calls: int = 0
     """Calls whose cost was not recorded, and whose model has no known price."""
     misses: tuple[Miss, ...] = ()
 
-    def __add__(self, other: Billed) -> Billed:
-        return economics.fieldwise(self, other)
+    def __add__(self, other: RecordedBill) -> RecordedBill:
+        return economics.add_fields(self, other)
 
 
 def bill_append_only(
@@ -133,20 +133,20 @@ def bill_append_only(
     tools_tokens: int,
     replies: Sequence[int],
     restated: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
-) -> AppendOnly:
-    """The append-only bill of one session.
+) -> AppendOnlyBill:
+    """Compute the append-only bill of one session.
 
-    ``tokens``: of each message. ``calls``: where the model was called. ``replies``: output tokens of each
-    call. ``restated``: messages that are others from a position on, each with its tokens from then on. All tools
-    are offered from the first call on.
+    ``tokens``: tokens of each message. ``calls``: positions of the model calls. ``replies``: output tokens of each
+    call. ``restated``: by position, the index and new tokens of messages that change from that position on. All
+    tools are offered from the first call on.
     """
     price = find_price(plan.settings.card, plan.settings.rates)
     bill, sizes = economics.Usage(), list[int]()
-    for size, shared in _requests(tokens, calls, tools_tokens, restated):
+    for size, shared in _measure_requests(tokens, calls, tools_tokens, restated):
         bill += bill_request(size, min(shared, size), least=plan.min_prefix_tokens)
         sizes.append(size)
     output, window = sum(replies), plan.settings.budget.window_tokens
-    return AppendOnly(
+    return AppendOnlyBill(
         calls=len(calls),
         input=bill,
         output_tokens=output,
@@ -159,20 +159,20 @@ def bill_append_only(
     )
 
 
-def sum_bills(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Billed | None:
-    """Add up the recorded bills; None when there are none."""
+def sum_bills(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> RecordedBill | None:
+    """Add up the recorded bills; return None when there are none."""
     if not recording.usage:
         return None
     caches = any(bill.cache_read_tokens or bill.cache_write_tokens for bill in recording.usage)
     known = {model: card_of(model) for model in {bill.model for bill in recording.usage} if model}
     cards = [known.get(bill.model, plan.settings.card) for bill in recording.usage]
-    total = sum(map(_billed, recording.usage, cards), Billed())
-    return replace(total, misses=tuple(_misses(recording, cards)) if caches else ())
+    total = sum(map(_bill_call, recording.usage, cards), RecordedBill())
+    return replace(total, misses=tuple(_find_misses(recording, cards)) if caches else ())
 
 
-def _billed(bill: Usage, card: Card) -> Billed:
-    cost = _cost(bill, card)
-    return Billed(
+def _bill_call(bill: RecordedUsage, card: Card) -> RecordedBill:
+    cost = _find_cost(bill, card)
+    return RecordedBill(
         calls=1,
         input_tokens=bill.input_tokens,
         output_tokens=bill.output_tokens,
@@ -184,13 +184,13 @@ def _billed(bill: Usage, card: Card) -> Billed:
     )
 
 
-def _requests(
+def _measure_requests(
     tokens: Sequence[int],
     calls: Sequence[int],
     tools_tokens: int,
     restated: Mapping[int, Sequence[tuple[int, int]]],
 ) -> Iterator[tuple[int, int]]:
-    """Tokens of the request of each call, and of what it shares with the one before."""
+    """Yield the tokens of each call's request, and of the prefix it shares with the previous one."""
     now = list(tokens)
     total, position, shared = tools_tokens, 0, 0
     changes = sorted(restated.items())
@@ -206,22 +206,22 @@ def _requests(
         shared = total
 
 
-def _misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
-    before: Usage | None = None
+def _find_misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
+    before: RecordedUsage | None = None
     for bill, card in zip(recording.usage, cards, strict=True):
         if before is not None and _is_missed(before, bill, card):
-            yield _miss(recording, before, bill, card)
+            yield _build_miss(recording, before, bill, card)
         before = bill
 
 
-def _is_missed(before: Usage, bill: Usage, card: Card) -> bool:
+def _is_missed(before: RecordedUsage, bill: RecordedUsage, card: Card) -> bool:
     prefix = read_input(before).tokens
     return prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens)
 
 
-def _miss(recording: Recording, before: Usage, bill: Usage, card: Card) -> Miss:
+def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage, card: Card) -> Miss:
     prefix, size = read_input(before).tokens, read_input(bill).tokens
-    changed_index = _first_change(recording.requests, before, bill)
+    changed_index = _find_first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
     price = find_price(card)
@@ -231,20 +231,26 @@ def _miss(recording: Recording, before: Usage, bill: Usage, card: Card) -> Miss:
         prefix_tokens=prefix,
         read_tokens=bill.cache_read_tokens,
         rewritten_tokens=max(rewritten, 0),
-        extra_usd=price.rewriting(max(rewritten, 0)) if price else None,
+        extra_usd=price.rewrite(max(rewritten, 0)) if price else None,
         idle_s=idle_s,
-        cause=_cause(before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s, is_changed=changed_index is not None),
+        cause=_find_cause(
+            before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s, is_changed=changed_index is not None
+        ),
         changed_index=changed_index,
     )
 
 
-def _first_change(requests: Sequence[Request], before: Usage, bill: Usage) -> int | None:
-    """The earliest change of any request since the last one billed."""
+def _find_first_change(
+    requests: Sequence[RecordedRequest], before: RecordedUsage, bill: RecordedUsage
+) -> int | None:
+    """Return the earliest changed index of the requests since the last one billed."""
     since = (item for item in requests if before.message_index < item.message_index <= bill.message_index)
     return min((item.changed_index for item in since if item.changed_index is not None), default=None)
 
 
-def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float, is_changed: bool) -> Cause:
+def _find_cause(
+    before: RecordedUsage, bill: RecordedUsage, *, idle_s: float | None, ttl_s: float, is_changed: bool
+) -> Cause:
     if before.model != bill.model:
         return "model changed"
     if economics.is_cold(idle_s=idle_s, ttl_s=ttl_s):
@@ -254,13 +260,13 @@ def _cause(before: Usage, bill: Usage, *, idle_s: float | None, ttl_s: float, is
     return "history shortened" if read_input(bill).tokens < read_input(before).tokens else "unexplained"
 
 
-def _cost(bill: Usage, card: Card) -> float | None:
+def _find_cost(bill: RecordedUsage, card: Card) -> float | None:
     if bill.cost_usd is not None:
         return bill.cost_usd
     price = find_price(card)
     return None if price is None else price.input(read_input(bill)) + price.output(bill.output_tokens)
 
 
-def read_input(bill: Usage) -> economics.Usage:
-    """The input of a recorded bill."""
+def read_input(bill: RecordedUsage) -> economics.Usage:
+    """Return the input usage of a recorded bill."""
     return economics.Usage(bill.cache_read_tokens, bill.cache_write_tokens, bill.input_tokens)

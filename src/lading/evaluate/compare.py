@@ -1,6 +1,6 @@
-"""Strategies and arms compared on recorded sessions: each by each window and each set of prices.
+"""Compare strategies and arms on recorded sessions, at each window and each set of prices.
 
-What is measured is written down in docs/reference/compare.md.
+docs/reference/compare.md defines the measures.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.budget import allocate
-from lading.compaction import STRATEGIES, Strategy, When
-from lading.compaction.without import WITHOUT
+from lading.compaction import OLD_NAMES, STRATEGIES, Strategy, When, name_of
+from lading.compaction.priced import WITHOUT
 from lading.economics import Rates, Usage
 from lading.errors import UnknownName
+from lading.evaluate.arms import Arm
 from lading.evaluate.baselines import ARMS, OTHER_NAMES
 from lading.evaluate.evidence import weigh_words
 from lading.evaluate.guards import Guards
 from lading.evaluate.probes import Probe, SessionProbes
-from lading.evaluate.scores import ContestantScore, Judged, Score, sum_scores
-from lading.evaluate.showings import Arm
-from lading.evaluate.value_recall import RecalledValues, Texts, find_values, follow_addresses, look_for
-from lading.evaluate.walks import (
+from lading.evaluate.scores import CallScore, ContestantScore, SessionScore, sum_scores
+from lading.evaluate.session_runs import (
     Clock,
     RecordedSession,
-    WalkedCall,
-    everything,
+    RunCall,
     make_counter,
-    walk_arm,
-    walk_strategy,
+    run_arm,
+    run_strategy,
+    show_everything,
 )
+from lading.evaluate.value_recall import MessageTexts, RecalledValues, find_values, follow_addresses, measure_recall
 from lading.messages import Message
 from lading.registry import lookup
 
 Advance = Callable[[int], None]
-"""Told of calls as they are done."""
+"""Receives the number of calls just completed."""
 
 
 class Contestant(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Contestant(Struct, frozen=True):
     name: str
     arm: Arm | None = None
     strategy: str | Strategy = ""
-    """As the engine takes it; empty for an arm."""
+    """Strategy or its name, for the engine; empty for an arm."""
 
 
 class NamedRates(Struct, frozen=True):
@@ -61,30 +61,29 @@ class Grid(Struct, frozen=True):
 
     contestants: tuple[Contestant, ...]
     windows: tuple[int, ...]
-    """In tokens."""
+    """Windows in tokens."""
     prices: tuple[NamedRates, ...]
 
     @property
-    def walks(self) -> int:
-        """How often each session is walked, at most."""
+    def runs(self) -> int:
+        """Maximum number of runs of each session."""
         strategies = sum(contestant.arm is None for contestant in self.contestants)
         arms = len(self.contestants) - strategies
         return 1 + len(self.windows) * (strategies * len(self.prices) + arms)
 
 
 def find_contestant(name: str, *, when: When | None = None, verbatim: float | None = None) -> Contestant:
-    """The strategy or the arm of that name, or at that dotted path; a strategy where both have it, with the options
-    where it takes them. Raises UnknownName, InputError for options that cannot be.
-    """
+    """Find a strategy or an arm by name or dotted path; a strategy has precedence. The options apply where the
+    strategy has them. Raises UnknownName, and InputError for invalid options."""
     table = {**ARMS, **WITHOUT, **STRATEGIES}
-    name = OTHER_NAMES.get(name, name)
-    found: object = lookup(table, name, kind="strategy")
+    name = OTHER_NAMES.get(name, name_of(name))
+    found: object = lookup(table, name, kind="strategy", old=OLD_NAMES | OTHER_NAMES)
     if isinstance(found, Strategy):
         if found.with_options is not None and (when, verbatim) != (None, None):
             found = found.with_options(when, verbatim)
             return Contestant(found.name, strategy=found)
-        # What changes no request needs no engine to say so.
-        arm = None if found.changes_requests else Arm(name, everything)
+        # A strategy that changes no request runs faster without the engine.
+        arm = None if found.changes_requests else Arm(name, show_everything)
         return Contestant(name, arm, WITHOUT.get(name, name))
     if isinstance(found, Arm):
         return Contestant(name, found)
@@ -101,78 +100,80 @@ def compare(
 ) -> list[ContestantScore]:
     """Score each contestant at each window and each set of prices, over all sessions, in this order."""
     weight = weigh_words([[item.quote for item in probe.evidence] for probe in probes])
-    scores: dict[tuple[str, int, str], list[Score]] = {}
+    scores: dict[tuple[str, int, str], list[SessionScore]] = {}
     for session in sessions:
-        yardstick = _Yardstick(session, clock, SessionProbes(session, probes), weight)
+        scorer = _SessionScorer(session, clock, SessionProbes(session, probes), weight)
         advance(len(session.calls))
         for window in grid.windows:
-            for key, score in yardstick.scores(grid, window, advance=advance):
+            for key, score in scorer.score_contestants(grid, window, advance=advance):
                 scores.setdefault(key, []).append(score)
-    names = [rival.name for rival in grid.contestants]
+    names = [contestant.name for contestant in grid.contestants]
     return [
         sum_scores(scores.get((name, window, prices.name), []), prices.rates, name=(name, window, prices.name))
         for window, name, prices in product(grid.windows, names, grid.prices)
     ]
 
 
-class _Yardstick:
-    """A session with all that is known of it whoever walks it: its values, its guards and its bill in full."""
+class _SessionScorer:
+    """Scores contestants on one session, with its values, guards and append-only run, which all of them share."""
 
     def __init__(
-        self, session: RecordedSession, clock: Clock, asked: SessionProbes, weight: Mapping[str, float]
+        self, session: RecordedSession, clock: Clock, probes: SessionProbes, weight: Mapping[str, float]
     ) -> None:
-        self._session, self._clock, self._asked, self._weight = session, clock, asked, weight
-        self._texts = Texts()
+        self._session, self._clock, self._probes, self._weight = session, clock, probes, weight
+        self._texts = MessageTexts()
         self._count = make_counter(session)
         self._values = list(find_values(session.messages, session.calls, texts=self._texts))
         self._guards = Guards(session.messages, count=self._count, texts=self._texts)
-        full = walk_arm(session, everything, count=self._count, clock=clock)
+        full = run_arm(session, show_everything, count=self._count, clock=clock)
         self._full = [replace(step, shown=()) for step in full]
 
-    def scores(self, grid: Grid, window: int, *, advance: Advance) -> Iterator[tuple[tuple[str, int, str], Score]]:
-        """The score of each contestant at a window, by name, window and prices."""
-        session = _at_window(self._session, window)
-        for rival in grid.contestants:
+    def score_contestants(
+        self, grid: Grid, window: int, *, advance: Advance
+    ) -> Iterator[tuple[tuple[str, int, str], SessionScore]]:
+        """Yield the score of each contestant at a window, by name, window and prices."""
+        session = _set_window(self._session, window)
+        for contestant in grid.contestants:
             score = None
             for prices in grid.prices:
-                if score is None or rival.arm is None:
-                    score = self._score(self._walk(session, rival, prices.rates), window)
+                if score is None or contestant.arm is None:
+                    score = self._score(self._run(session, contestant, prices.rates), window)
                     advance(len(session.calls))
-                yield (rival.name, window, prices.name), score
+                yield (contestant.name, window, prices.name), score
 
-    def _walk(self, session: RecordedSession, rival: Contestant, rates: Rates) -> Iterator[WalkedCall]:
-        if rival.arm is not None:
-            bodies = self._asked.calls
-            return walk_arm(session, rival.arm.show, count=self._count, clock=self._clock, bodies=bodies)
-        return walk_strategy(session, rival.strategy, rates=rates, clock=self._clock)
+    def _run(self, session: RecordedSession, contestant: Contestant, rates: Rates) -> Iterator[RunCall]:
+        if contestant.arm is not None:
+            bodies = self._probes.calls
+            return run_arm(session, contestant.arm.show, count=self._count, clock=self._clock, bodies=bodies)
+        return run_strategy(session, contestant.strategy, rates=rates, clock=self._clock)
 
-    def _score(self, steps: Iterable[WalkedCall], window: int) -> Score:
-        judged = tuple(self._judged(step, call, window) for call, step in enumerate(steps))
-        return Score(self._session.name, window, judged)
+    def _score(self, steps: Iterable[RunCall], window: int) -> SessionScore:
+        judged = tuple(self._score_call(step, call, window) for call, step in enumerate(steps))
+        return SessionScore(self._session.name, window, judged)
 
-    def _judged(self, step: WalkedCall, call: int, window: int) -> Judged:
+    def _score_call(self, step: RunCall, call: int, window: int) -> CallScore:
         exceeds = self._full[call].tokens > window
-        for shown, said in step.reshaped:
-            self._guards.same(shown, said)
-        return Judged(
-            # What a step shows is not needed any more, and adds up to far more than the session.
+        for shown, original in step.reshaped:
+            self._guards.add_reshaped(shown, original)
+        return CallScore(
+            # The messages of all steps together are far larger than the session, and are not needed any more.
             replace(step, shown=(), reshaped=(), body=b""),
             self._full[call].tokens,
             self._full[call].usage or Usage(),
-            self._found(step.shown, call) if exceeds else RecalledValues(),
-            self._guards.kept(step.shown, self._session.calls[call]) if step.usage else None,
-            tuple(self._asked.scored(call, step.body, weight=self._weight, full=self._full)),
+            self._measure_recall(step.shown, call) if exceeds else RecalledValues(),
+            self._guards.measure(step.shown, self._session.calls[call]) if step.usage else None,
+            tuple(self._probes.score(call, step.body, weight=self._weight, full=self._full)),
         )
 
-    def _found(self, shown: Sequence[Message], call: int) -> RecalledValues:
+    def _measure_recall(self, shown: Sequence[Message], call: int) -> RecalledValues:
         session = self._session
         place = f"{session.plan.settings.tenant}/{session.name}"
         entries = session.recording.messages[: session.raw_calls[call]]
         reachable = follow_addresses(shown, entries, texts=self._texts, place=place)
-        return look_for(self._values[call], shown, texts=self._texts, reachable=reachable)
+        return measure_recall(self._values[call], shown, texts=self._texts, reachable=reachable)
 
 
-def _at_window(session: RecordedSession, window: int) -> RecordedSession:
+def _set_window(session: RecordedSession, window: int) -> RecordedSession:
     settings = session.plan.settings
     reserve = settings.budget.output_reserve_tokens
     budget = allocate(settings.card, window_tokens=window, output_reserve_tokens=reserve, margin_tokens=0)

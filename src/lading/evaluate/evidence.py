@@ -1,8 +1,8 @@
 """Score how much of the evidence of probes is in the requests of their calls.
 
-A quote *stands* in a request when one stretch of it, three times as long as the quote plus twenty words, holds at
-least 70 % of the quote's words, each weighted by how rare it is among the quotes. It is *verbatim* when it stands
-there word for word. A probe stands when all its quotes do.
+A quote is *present* (field ``stands``) when one stretch of the request, three times as long as the quote plus 20
+words, holds at least 70 % of the quote's words, each weighted by its rarity among the quotes. It is *verbatim* when
+the request holds it word for word. A probe is present or verbatim when all its quotes are.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from lading import jsonbytes
+from lading.wire import list_wires
 
 LEAST_SHARE = 0.7
-"""Of a quote's weighted words: with less in one stretch it does not stand."""
+"""Share of a quote's weighted words in one stretch, from which the quote is present."""
 BANDS = {"under 4k": 4_000, "4k-8k": 8_000, "8k-16k": 16_000, "16k-32k": 32_000, "32k on": 2**63}
-"""Where each band of distance ends, in tokens."""
+"""Upper end of each band of distance, in tokens."""
 
 _WORD = re.compile(r"[^\W_]+(?:[._/-][^\W_]+)*")
 _JOINTS = re.compile(r"[._/-]")
@@ -33,13 +34,13 @@ _UNCOUNTED = frozenset(
     your
     """.split()  # noqa: SIM905 - a list of words reads as words
 )
-"""Words too frequent to count."""
+"""Stop words, which are not compared."""
 _UNREAD = frozenset({"role", "type", "id", "tool_call_id", "tool_use_id", "cache_control", "model"})
-"""Keys whose values say nothing to whoever answers."""
+"""Keys whose values are not text that the model reads."""
 
 
-class Shares(Struct, frozen=True):
-    """Over a group of probes: shares that stand and are verbatim, and the mean of what is covered."""
+class EvidenceShares(Struct, frozen=True):
+    """Shares of a group of probes that are present and verbatim, and their mean coverage."""
 
     probes: int
     stands: float
@@ -47,17 +48,17 @@ class Shares(Struct, frozen=True):
     covered: float
 
 
-class Scored(Struct, frozen=True):
+class ProbeScore(Struct, frozen=True):
     """One probe, scored in one request."""
 
     line: int
-    """Of the probe file."""
+    """Line in the probe file."""
     session: str
     call: int
     kind: str
     importance: int
     distance_tokens: int
-    """By so much the history grew since the first call that could see its oldest quote."""
+    """Growth of the history since the first call that could see its oldest quote."""
     stands: bool = False
     verbatim: bool = False
     covered: float = 0.0
@@ -66,23 +67,25 @@ class Scored(Struct, frozen=True):
 class Evidence(Struct, frozen=True):
     """The probes of a comparison, scored for one contestant at one window and one set of prices."""
 
-    overall: Shares
-    by: dict[str, dict[str, Shares]]
-    """By kind, importance, distance and session."""
-    probes: tuple[Scored, ...]
+    overall: EvidenceShares
+    by: dict[str, dict[str, EvidenceShares]]
+    """Shares by kind, importance, distance and session."""
+    probes: tuple[ProbeScore, ...]
 
 
 class SearchText(NamedTuple):
-    """A request as evidence is looked for in it: white space as one space, and where each word is, in words."""
+    """Text of a request with collapsed white space, and the positions of each word, counted in words."""
 
     text: str
     places: Mapping[str, Sequence[int]]
 
 
 def read_request(body: bytes) -> SearchText:
-    """The request of a body, of any wire."""
+    """Read a request body of any provider format."""
     request = jsonbytes.load(body)
-    text = "\n".join(find_texts([request.get("system", ""), request.get("messages", request.get("input", []))]))
+    layouts = [wire.layout for wire in list_wires()]
+    fields = dict.fromkeys([*(one.system for one in layouts), *(one.items.field for one in layouts), "input"])
+    text = "\n".join(find_texts([request[name] for name in fields if name in request]))
     places: dict[str, list[int]] = {}
     for at, word in enumerate(split_words(text)):
         places.setdefault(word, []).append(at)
@@ -90,7 +93,7 @@ def read_request(body: bytes) -> SearchText:
 
 
 def find_texts(value: Any, key: str = "") -> Iterator[str]:
-    """The strings of a JSON value in order, without ids and kinds; arguments of calls as they read."""
+    """Yield the strings of a JSON value in order, without ids and kinds; arguments of calls are decoded."""
     if key == "arguments" and isinstance(value, str):
         with suppress(ValueError):
             value = jsonbytes.load(value)
@@ -105,7 +108,7 @@ def find_texts(value: Any, key: str = "") -> Iterator[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text in lower case; a name with dots, slashes or dashes counts itself, then its pieces."""
+    """Split a text into lower-case words; a name with dots, slashes or dashes yields itself, then its pieces."""
     found: list[str] = []
     for word in _WORD.findall(text.lower()):
         pieces = _JOINTS.split(word)
@@ -114,18 +117,18 @@ def split_words(text: str) -> list[str]:
 
 
 def collapse_spaces(text: str) -> str:
-    """The text with each run of white space as one space."""
+    """Replace each run of white space by one space."""
     return " ".join(text.split())
 
 
 def weigh_words(probes: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Weigh each word by its rarity; ``probes``: the quotes of each probe of the file."""
+    """Weigh each word by its rarity; ``probes`` holds the quotes of each probe of the file."""
     seen = Counter(word for quotes in probes for quote in quotes for word in set(split_words(quote)))
     return {word: 1 + math.log(1 + len(probes) / times) for word, times in seen.items()}
 
 
 def measure_coverage(quote: str, reading: SearchText, *, weight: Mapping[str, float]) -> float:
-    """The largest weighted share of the quote's words in one stretch of the request."""
+    """Return the largest weighted share of the quote's words in one stretch of the request."""
     wanted = split_words(quote)
     need, have = Counter(wanted), Counter[str]()
     span = 3 * len(wanted) + 20
@@ -146,17 +149,19 @@ def measure_coverage(quote: str, reading: SearchText, *, weight: Mapping[str, fl
     return best / total if total else 1.0
 
 
-def look_for(
+def measure_evidence(
     quotes: Sequence[str], reading: SearchText, *, weight: Mapping[str, float]
 ) -> tuple[bool, bool, float]:
-    """Whether all quotes are in the request, whether all are verbatim, and how much is covered of the least."""
+    """Measure the quotes in a request: all are present, all are verbatim, and the lowest coverage."""
     least = min(measure_coverage(quote, reading, weight=weight) for quote in quotes)
     return least >= LEAST_SHARE, all(collapse_spaces(quote) in reading.text for quote in quotes), least
 
 
-def sum_evidence(scored: Sequence[Scored]) -> Evidence | None:
-    """The figures of these probes; None where there are none."""
-    by: dict[str, dict[str, list[Scored]]] = {name: {} for name in ("kind", "importance", "distance", "session")}
+def sum_evidence(scored: Sequence[ProbeScore]) -> Evidence | None:
+    """Sum up probe scores; return None where there are none."""
+    by: dict[str, dict[str, list[ProbeScore]]] = {
+        name: {} for name in ("kind", "importance", "distance", "session")
+    }
     for item in sorted(scored, key=lambda item: item.distance_tokens):
         band = next(name for name, end in BANDS.items() if item.distance_tokens < end)
         names = (item.kind, str(item.importance), band, item.session)
@@ -164,10 +169,10 @@ def sum_evidence(scored: Sequence[Scored]) -> Evidence | None:
             groups.setdefault(name, []).append(item)
     for key in ("kind", "importance", "session"):
         by[key] = dict(sorted(by[key].items()))
-    shares = {key: {name: _shares(group) for name, group in groups.items()} for key, groups in by.items()}
-    return Evidence(_shares(scored), shares, tuple(scored)) if scored else None
+    shares = {key: {name: _average_scores(group) for name, group in groups.items()} for key, groups in by.items()}
+    return Evidence(_average_scores(scored), shares, tuple(scored)) if scored else None
 
 
-def _shares(group: Sequence[Scored]) -> Shares:
+def _average_scores(group: Sequence[ProbeScore]) -> EvidenceShares:
     columns = zip(*((item.stands, item.verbatim, item.covered) for item in group), strict=True)
-    return Shares(len(group), *(sum(column) / len(group) for column in columns))
+    return EvidenceShares(len(group), *(sum(column) / len(group) for column in columns))

@@ -1,7 +1,6 @@
-"""Guards of a request: measures that show where a low cost was bought by keeping nothing.
+"""Guards of a request: measures that expose a low cost bought by keeping nothing.
 
-They compare a request with the session's log in full, message by message and, where a result was shortened, line
-by line.
+They compare a request with the session's full log, message by message and, for shortened results, line by line.
 """
 
 from __future__ import annotations
@@ -17,61 +16,63 @@ from msgspec.structs import replace
 
 from lading.addresses import SCHEME
 from lading.compaction.admission import RESHAPED
-from lading.compaction.identifiers import leaves
-from lading.evaluate.quoting import Quotes
-from lading.evaluate.value_recall import Places, Texts, find_identifiers
+from lading.compaction.identifiers import read_leaves
+from lading.evaluate.quoting import QuoteFinder
+from lading.evaluate.value_recall import MessageTexts, ValueIndex, find_identifiers
 from lading.messages import Message, Part, ResultPart, Text, ToolCall, ToolResult, user_text
 from lading.session.matching import fingerprint
 from lading.shrink.shrinking import decode
 
 _MOST_LONG_LINES = 100
-"""Of a shortened result: so many lines that are no whole line of the original are looked for inside of it."""
+"""At most this many lines of a shortened result are searched as parts of lines of the original."""
 _MARKER = re.compile(
     rf"\[(?:[^\[\]]|\[…\]){{0,400}}(?:{SCHEME}[^\[\]]{{0,200}}\]|\] Kept at {SCHEME}\S{{0,600}})"
     rf"|{SCHEME}\S{{0,600}}"
     r"|(?<!\w)\d{1,9}x(?!\w)|^\d{1,9}[|:]|^Steps \d{1,9}-\d{1,9}:",
     re.ASCII | re.MULTILINE,
 )
-"""Lading's own: a note in brackets with an address in it or right behind it, an address, a count such as 12x, the
-number of a line or row, such as 12| and 12:, and those of steps, such as Steps 2-9:. These are figures about the
-log, not from it."""
+"""Text that Lading writes: a note in brackets with an address in it or right after it, an address, a count such as
+12x, the number of a line or row, such as 12| and 12:, and of steps, such as Steps 2-9:. Such numbers describe the
+log; they are not invented values."""
 
 
-class Kept(Struct, frozen=True):
-    """The part of the log that one request keeps."""
+class GuardMeasures(Struct, frozen=True):
+    """Guard measures of one request."""
 
     head_whole: bool
-    """Every message before the first assistant message is in it as it was, or reshaped without loss."""
+    """Every message before the first assistant message is in it unchanged or reshaped without loss."""
     newest_whole: bool | None
-    """So do the results that the model has not read yet; None where there are none."""
+    """The same for the results that the model has not read yet; None where there are none."""
     run_tokens: int
-    """Of the newest messages that are in it as they were, back to the first that does not."""
+    """Tokens of the newest messages in it unchanged or reshaped, back to the first that is not."""
     generated_tokens: int
-    """Of what it says and does not quote from the log, system messages apart."""
+    """Tokens of its text that is not quoted from the log, without system messages."""
     invented: tuple[str, ...]
-    """Identifiers and numbers in what was generated, outside Lading's own notes, that no message before holds."""
+    """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds."""
 
 
-class _Compared(Struct, frozen=True):
-    """One message of requests."""
+class _ComparedMessage(Struct, frozen=True):
+    """A message of a request, compared with the log."""
 
     message: Message
-    """Kept, so that no other gets its identity."""
+    """Referenced, so that no other message gets its identity."""
     positions: tuple[int, ...]
-    """Where the log says the same."""
+    """Positions of equal messages in the log."""
     generated_tokens: int = 0
     firsts: tuple[tuple[str, int | None], ...] = ()
-    """Values in what is generated, with the first message of the log that holds each."""
+    """Values in generated text, each with the first message of the log that holds it."""
 
 
 class Guards:
-    """The log of one session, to which requests are compared."""
+    """Compares requests with the log of one session."""
 
-    def __init__(self, messages: Sequence[Message], *, count: Callable[[Message], int], texts: Texts) -> None:
-        """``count``: tokens of a message, framing included."""
+    def __init__(
+        self, messages: Sequence[Message], *, count: Callable[[Message], int], texts: MessageTexts
+    ) -> None:
+        """``count`` returns the tokens of a message, framing included."""
         self._messages = messages
-        self._places = Places(messages, texts=texts)
-        self._quotes = Quotes(self._places)
+        self._places = ValueIndex(messages, texts=texts)
+        self._quotes = QuoteFinder(self._places)
         self._count = count
         self._tokens = [count(message) for message in messages]
         self._known = {id(message): (position,) for position, message in enumerate(messages)}
@@ -79,7 +80,7 @@ class Guards:
         self._positions: dict[str, list[int]] = {}
         self._results: dict[str, list[ToolResult]] = {}
         self._arguments: dict[str, list[str]] = {}
-        self._shown: dict[int, _Compared] = {}
+        self._shown: dict[int, _ComparedMessage] = {}
         for position, message in enumerate(messages):
             self._positions.setdefault(fingerprint(message), []).append(position)
             for result in message.results:
@@ -87,28 +88,28 @@ class Guards:
             for call in message.calls:
                 self._arguments.setdefault(call.id, []).append(call.arguments)
 
-    def same(self, shown: Message, said: Message) -> None:
-        """From now on ``shown`` counts as this message of the log, if its results decode to what was said."""
-        if id(shown) not in self._known and is_lossless(shown, said):
-            self._shown[id(shown)] = _Compared(shown, self._where(said))
+    def add_reshaped(self, shown: Message, original: Message) -> None:
+        """Treat ``shown`` as this message of the log from now on, if its results decode to the original ones."""
+        if id(shown) not in self._known and is_lossless(shown, original):
+            self._shown[id(shown)] = _ComparedMessage(shown, self._find_positions(original))
 
-    def kept(self, shown: Sequence[Message], upto: int) -> Kept:
-        """Measure what a request that shows these messages keeps of ``messages[:upto]``."""
-        read = [self._read(message) for message in shown]
+    def measure(self, shown: Sequence[Message], upto: int) -> GuardMeasures:
+        """Measure how much of ``messages[:upto]`` a request with these messages keeps."""
+        read = [self._compare_once(message) for message in shown]
         there = {position for item in read for position in item.positions}
         run = upto
         while run and run - 1 in there:
             run -= 1
         invented = (value for item in read for value, first in item.firsts if first is None or first >= upto)
-        return Kept(
+        return GuardMeasures(
             head_whole=there.issuperset(range(min(self._places.head, upto))),
-            newest_whole=self._newest_whole(there, upto),
+            newest_whole=self._has_newest_results(there, upto),
             run_tokens=sum(self._tokens[run:upto]),
             generated_tokens=sum(item.generated_tokens for item in read),
             invented=tuple(dict.fromkeys(invented)),
         )
 
-    def _newest_whole(self, there: set[int], upto: int) -> bool | None:
+    def _has_newest_results(self, there: set[int], upto: int) -> bool | None:
         newest: list[int] = []
         position = upto
         while position and self._messages[position - 1].role != "assistant":
@@ -116,35 +117,35 @@ class Guards:
             newest += [position] if self._messages[position].results else []
         return there.issuperset(newest) if newest else None
 
-    def _read(self, message: Message) -> _Compared:
+    def _compare_once(self, message: Message) -> _ComparedMessage:
         read = self._shown.get(id(message))
         if read is None:
-            read = self._shown[id(message)] = self._compared(message)
+            read = self._shown[id(message)] = self._compare(message)
         return read
 
-    def _where(self, message: Message) -> tuple[int, ...]:
+    def _find_positions(self, message: Message) -> tuple[int, ...]:
         return self._known.get(id(message)) or tuple(self._positions.get(fingerprint(message), ()))
 
-    def _compared(self, message: Message) -> _Compared:
-        positions = self._where(message)
+    def _compare(self, message: Message) -> _ComparedMessage:
+        positions = self._find_positions(message)
         if positions or message.role == "system":
-            return _Compared(message, positions)
-        rest = message.with_parts(tuple(part for whole in message.parts if (part := self._new(whole))))
+            return _ComparedMessage(message, positions)
+        rest = message.with_parts(tuple(part for whole in message.parts if (part := self._remove_logged(whole))))
         if not rest.parts:
-            return _Compared(message, ())
-        said = _said(rest.parts)
-        values = dict.fromkeys(value for text in said for value in find_identifiers(_MARKER.sub(" ", text)))
-        firsts = tuple((value, self._places.first(value)) for value in values)
-        texts = (self._quotes.unquoted(text) for text in (*said, *(call.arguments for call in rest.calls)))
-        generated = "\n".join(filter(None, texts))
-        return _Compared(message, (), self._count(user_text(generated)) if generated else 0, firsts)
+            return _ComparedMessage(message, ())
+        texts = _collect_texts(rest.parts)
+        values = dict.fromkeys(value for text in texts for value in find_identifiers(_MARKER.sub(" ", text)))
+        firsts = tuple((value, self._places.find_first(value)) for value in values)
+        unquoted = map(self._quotes.remove_quotes, (*texts, *(call.arguments for call in rest.calls)))
+        generated = "\n".join(filter(None, unquoted))
+        return _ComparedMessage(message, (), self._count(user_text(generated)) if generated else 0, firsts)
 
-    def _new(self, part: Part) -> Part | None:
-        """The part without what the log's result of the same call says; None where nothing is left."""
+    def _remove_logged(self, part: Part) -> Part | None:
+        """Return the part without the text of the log's result of the same call; None where nothing is left."""
         if id(part) in self._parts:
             return None
         if isinstance(part, ToolCall):
-            return self._new_arguments(part)
+            return self._remove_logged_arguments(part)
         if not isinstance(part, ToolResult):
             return part
         originals = self._results.get(part.call_id, [])
@@ -155,45 +156,45 @@ class Guards:
         pieces: list[ResultPart] = []
         for inner in part.parts:
             if isinstance(inner, Text):
-                left = _new_lines(inner.text.split("\n"), lines, texts)
+                left = _select_new_lines(inner.text.split("\n"), lines, texts)
                 pieces += [replace(inner, text="\n".join(left))] if left else []
             elif not any(inner in original.parts for original in originals):
                 pieces.append(inner)
         return replace(part, parts=tuple(pieces)) if pieces else None
 
-    def _new_arguments(self, call: ToolCall) -> ToolCall | None:
-        """The call with those lines of its arguments that no call of the log with its id has."""
+    def _remove_logged_arguments(self, call: ToolCall) -> ToolCall | None:
+        """Return the call with the argument lines that no call of the log with its id has; None without any."""
         originals = self._arguments.get(call.id, [])
         if call.arguments in originals:
             return None
-        texts = [text for original in originals for _, text in leaves(original)] + originals
-        said = [line for _, text in leaves(call.arguments) for line in text.split("\n")]
-        left = _new_lines(said, {line for text in texts for line in text.split("\n")}, texts)
+        texts = [text for original in originals for _, text in read_leaves(original)] + originals
+        own = [line for _, text in read_leaves(call.arguments) for line in text.split("\n")]
+        left = _select_new_lines(own, {line for text in texts for line in text.split("\n")}, texts)
         return replace(call, arguments="\n".join(left)) if left else None
 
 
-def is_lossless(shown: Message, said: Message) -> bool:
-    """Whether each result is as it was said, or in a form that decodes to the same text or an equal JSON value."""
-    results = list(zip(shown.results, said.results, strict=False))
-    return len(shown.results) == len(said.results) and all(_decodes(*pair) for pair in results)
+def is_lossless(shown: Message, original: Message) -> bool:
+    """Check whether each result is unchanged, or in a form that decodes to the same text or an equal JSON value."""
+    results = list(zip(shown.results, original.results, strict=False))
+    return len(shown.results) == len(original.results) and all(_is_equal_result(*pair) for pair in results)
 
 
-def _decodes(shown: ToolResult, said: ToolResult) -> bool:
-    if shown.parts == said.parts:
+def _is_equal_result(shown: ToolResult, original: ToolResult) -> bool:
+    if shown.parts == original.parts:
         return True
-    note, whole = RESHAPED.match(shown.text), said.text
-    others = [[part for part in result.parts if not isinstance(part, Text)] for result in (shown, said)]
+    note, whole = RESHAPED.match(shown.text), original.text
+    others = [[part for part in result.parts if not isinstance(part, Text)] for result in (shown, original)]
     if note is None or others[0] != others[1]:
         return False
     try:
         text = decode(shown.text[note.end() :], note[1])
-        return text == whole or (note[1].startswith("json.") and bool(_json(text) == _json(whole)))
+        return text == whole or (note[1].startswith("json.") and bool(_load_json(text) == _load_json(whole)))
     except ValueError:
         return False
 
 
-def _json(text: str) -> Any:
-    """JSON, or JSON lines, with the order of keys and the spelling of numbers."""
+def _load_json(text: str) -> Any:
+    """Load JSON or JSON lines, with the order of keys and the spelling of numbers preserved."""
     load = partial(json.loads, parse_int=ascii, parse_float=ascii, object_pairs_hook=lambda pairs: ("", *pairs))
     try:
         return load(text)
@@ -201,15 +202,15 @@ def _json(text: str) -> Any:
         return [load(line) for line in text.split("\n") if line.strip()]
 
 
-def _new_lines(said: Sequence[str], lines: set[str], texts: Sequence[str]) -> list[str]:
-    new = [line for line in said if line not in lines]
-    # A cut may go through a line: what is left of it is no less verbatim.
+def _select_new_lines(own: Sequence[str], lines: set[str], texts: Sequence[str]) -> list[str]:
+    new = [line for line in own if line not in lines]
+    # A cut may go through a line; its remaining part is still verbatim.
     looked_for = new[:_MOST_LONG_LINES]
     parts = {line for line in looked_for if any(line in text for text in texts)}
     return [line for line in new if line not in parts]
 
 
-def _said(parts: Sequence[Part]) -> list[str]:
-    """The texts of parts, those of results included."""
+def _collect_texts(parts: Sequence[Part]) -> list[str]:
+    """Return the texts of parts, those of results included."""
     inner = [piece for part in parts for piece in (part.parts if isinstance(part, ToolResult) else (part,))]
     return [piece.text for piece in inner if isinstance(piece, Text)]

@@ -1,6 +1,6 @@
-"""Where the tokens and the money of recorded sessions went, before anything is changed.
+"""Inspect recorded sessions as they are: the tokens and cost of each layer and tool, cache misses, broken rules.
 
-``inspect_recording`` looks at one session; inspections add up, and ``summarise`` puts one, or a sum, in order.
+``inspect_recording`` inspects one session; inspections add up, and ``summarise`` prepares one for JSON.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from lading.economics import fieldwise
-from lading.evaluate.billing import AppendOnly, Billed, RequestChange, bill_append_only, find_changes, sum_bills
-from lading.evaluate.layers import LAYERS, Mass, Weight, weigh
+from lading.economics import add_fields
+from lading.evaluate import billing
+from lading.evaluate.layers import LAYERS, MessageTokens, TokenTotal, count_layers
 from lading.evaluate.legality import Legality, check_requests
 from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.recorded import ReplayPlan, find_calls
-from lading.evaluate.tooluse import ToolUse, find_tool_use, summarise_tools
+from lading.evaluate.replay import ReplayPlan, find_calls
+from lading.evaluate.tooluse import ToolUse, find_tool_use, summarize_tools
 from lading.events import Event
 from lading.messages import Message, Tool
 from lading.models.catalog import find_card
 from lading.sources import Recording, ToolsSoFar, restated
 
-A = TypeVar("A", Billed, Legality)
+A = TypeVar("A", billing.RecordedBill, Legality)
 
 
 class Counts(Struct, frozen=True):
-    """How many of what."""
+    """Numbers of messages, turns, rounds and calls."""
 
     sessions: int = 0
     messages: int = 0
@@ -37,18 +37,18 @@ class Counts(Struct, frozen=True):
     assistant_messages: int = 0
     tool_messages: int = 0
     turns: int = 0
-    """User messages that bring more than tool results."""
+    """User messages other than tool results."""
     rounds: int = 0
     """Assistant messages."""
     model_calls: int = 0
     """Assistant messages after the first user message: the calls that a replay builds requests for."""
 
     def __add__(self, other: Counts) -> Counts:
-        return fieldwise(self, other)
+        return add_fields(self, other)
 
 
 class Setting(Struct, frozen=True):
-    """How a session was counted and priced."""
+    """Model, counter and provider format by which a session is counted and priced."""
 
     model: str
     card: str
@@ -65,14 +65,14 @@ class Inspection(Struct, frozen=True):
     """The findings of a session, or of several added up."""
 
     counts: Counts = Counts()
-    layers: dict[str, Mass] = {}
-    """By the names of ``LAYERS``, in that order."""
+    layers: dict[str, TokenTotal] = {}
+    """Tokens by layer, in the order of ``LAYERS``."""
     use: ToolUse = ToolUse()
-    append_only: AppendOnly = AppendOnly()
-    billed: Billed | None = None
+    append_only: billing.AppendOnlyBill = billing.AppendOnlyBill()
+    billed: billing.RecordedBill | None = None
     legality: Legality | None = None
-    """None when no check was asked for."""
-    changes: tuple[RequestChange, ...] = ()
+    """None without a check."""
+    changes: tuple[billing.RequestChange, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -82,17 +82,18 @@ class Inspection(Struct, frozen=True):
     def __add__(self, other: Inspection) -> Inspection:
         return Inspection(
             self.counts + other.counts,
-            {name: self.layers.get(name, Mass()) + mass for name, mass in other.layers.items()} or self.layers,
+            {name: self.layers.get(name, TokenTotal()) + mass for name, mass in other.layers.items()}
+            or self.layers,
             self.use + other.use,
             self.append_only + other.append_only,
-            _either(self.billed, other.billed),
-            _either(self.legality, other.legality),
+            _add_optional(self.billed, other.billed),
+            _add_optional(self.legality, other.legality),
             self.changes + other.changes,
         )
 
 
-class Inspected(Struct, frozen=True):
-    """One session and what was found in it."""
+class SessionInspection(Struct, frozen=True):
+    """The inspection of one session."""
 
     session: str
     setting: Setting
@@ -100,8 +101,8 @@ class Inspected(Struct, frozen=True):
     events: tuple[Event, ...] = ()
 
 
-def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool = False) -> Inspected:
-    """Inspect a recorded session and its cost. ``check``: its requests against the wire's rules.
+def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool = False) -> SessionInspection:
+    """Inspect a recorded session; with ``check``, check its requests against the rules of the provider format.
 
     Raises UnknownName for a counter that does not exist.
     """
@@ -110,48 +111,48 @@ def inspect_recording(recording: Recording, options: PlanOptions, *, check: bool
     tools = ToolsSoFar(recording).at(len(messages))
     tools_tokens = meter.count_tools(tools)
     calls = find_calls(messages)
-    weights = [weigh(message, meter) for message in messages]
+    weights = [count_layers(message, meter) for message in messages]
     tokens = [weight.tokens for weight in weights]
     carried = [len(calls) - bisect_right(calls, position) for position in range(len(messages))]
-    schemas = Mass(len(tools), tools_tokens, tools_tokens * len(calls))
+    schemas = TokenTotal(len(tools), tools_tokens, tools_tokens * len(calls))
     found = Inspection(
-        counts=_counts(messages, calls),
-        layers=_layers(weights, carried, schemas),
+        counts=_count_messages(messages, calls),
+        layers=_sum_layers(weights, carried, schemas),
         use=find_tool_use(recording, weights, carried=carried),
-        append_only=bill_append_only(
+        append_only=billing.bill_append_only(
             tokens,
             calls,
             plan=plan,
             tools_tokens=tools_tokens,
             replies=[tokens[call] - weights[call].framing for call in calls],
             restated={
-                at: [(index, weigh(message, meter).tokens) for index, message in said]
-                for at, said in restated(recording).at.items()
+                at: [(index, count_layers(message, meter).tokens) for index, message in changes]
+                for at, changes in restated(recording).at.items()
             },
         ),
-        billed=sum_bills(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
+        billed=billing.sum_bills(recording, plan, card_of=lambda model: find_card(options.model or model)[0]),
         legality=check_requests(recording, plan, tools=tools, calls=calls, tokens=tokens) if check else None,
-        changes=find_changes(recording),
+        changes=billing.find_changes(recording),
     )
-    return Inspected(recording.id, _setting(recording, plan, options, tools), found, events)
+    return SessionInspection(recording.id, _to_setting(recording, plan, options, tools), found, events)
 
 
 def add_up(inspections: Sequence[Inspection]) -> Inspection:
-    """All of them added up; by halves, so that long lists are not copied once for each session."""
+    """Add inspections up, by halves, so that long lists are not copied once for each session."""
     if len(inspections) < 2:
         return inspections[0] if inspections else Inspection()
     middle = len(inspections) // 2
     return add_up(inspections[:middle]) + add_up(inspections[middle:])
 
 
-def summarise(found: Inspection, *, top: int) -> dict[str, Any]:
-    """Put what to read first in order, for JSON. Of the results, the ``top`` largest are listed."""
-    tools = summarise_tools(found.use, top=top)
+def summarize(found: Inspection, *, top: int) -> dict[str, Any]:
+    """Prepare an inspection for JSON, with the ``top`` largest results listed."""
+    tools = summarize_tools(found.use, top=top)
     fields = (("tools", tools) if name == "use" else (name, value) for name, value in asdict(found).items())
     return {"tokens": found.tokens, **dict(fields)}
 
 
-def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
+def _count_messages(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
     roles = [message.role for message in messages]
     return Counts(
         sessions=1,
@@ -166,21 +167,21 @@ def _counts(messages: Sequence[Message], calls: Sequence[int]) -> Counts:
     )
 
 
-def _layers(weights: Sequence[Weight], carried: Sequence[int], schemas: Mass) -> dict[str, Mass]:
-    masses = dict.fromkeys(LAYERS, Mass()) | {"tools": schemas}
-    for weight, calls_after in zip(weights, carried, strict=True):
-        for layer, tokens in (*weight.layers, ("framing", weight.framing)):
-            masses[layer] += Mass(1, tokens, tokens * calls_after)
+def _sum_layers(sizes: Sequence[MessageTokens], carried: Sequence[int], tools: TokenTotal) -> dict[str, TokenTotal]:
+    masses = dict.fromkeys(LAYERS, TokenTotal()) | {"tools": tools}
+    for size, calls_after in zip(sizes, carried, strict=True):
+        for layer, tokens in (*size.layers, ("framing", size.framing)):
+            masses[layer] += TokenTotal(1, tokens, tokens * calls_after)
     return masses
 
 
-def _either(one: A | None, other: A | None) -> A | None:
+def _add_optional(one: A | None, other: A | None) -> A | None:
     if one is None or other is None:
         return one or other
     return one + other
 
 
-def _setting(recording: Recording, plan: ReplayPlan, options: PlanOptions, tools: tuple[Tool, ...]) -> Setting:
+def _to_setting(recording: Recording, plan: ReplayPlan, options: PlanOptions, tools: tuple[Tool, ...]) -> Setting:
     settings = plan.settings
     origin = "recorded" if recording.tools_recorded else "synthetic" if tools else "none"
     return Setting(

@@ -8,17 +8,17 @@ from lading.economics import Rates, Usage, rates_for
 from lading.models.card import Card
 
 UNPRICED = "unknown"
-"""Provider of the card that stands in for a model without one; its price is a unit, not a price."""
+"""Provider of the fallback card for models without one; its prices are units, not USD."""
 
 
 class Price(Struct, frozen=True):
-    """USD for tokens of input by kind, and of output."""
+    """Prices of input tokens by kind, and of output tokens, in USD."""
 
     rates: Rates
     base_usd: float
-    """Of one input token that passes uncached."""
+    """Price of one uncached input token."""
     token_usd: float
-    """Of one output token."""
+    """Price of one output token."""
 
     def input(self, usage: Usage) -> float:
         """Price an input."""
@@ -28,14 +28,14 @@ class Price(Struct, frozen=True):
         """Price an output."""
         return tokens * self.token_usd
 
-    def rewriting(self, tokens: int) -> float:
-        """Price tokens that are written to the cache again, beyond reading them there."""
+    def rewrite(self, tokens: int) -> float:
+        """Price tokens written to the cache again, in excess of reading them."""
         return tokens * max(self.rates.write - self.rates.read, 0.0) * self.base_usd
 
 
 def find_price(card: Card, rates: Rates | None = None) -> Price | None:
-    """The price of a model, for the time its cache lives by default; ``rates`` in place of the card's own. None
-    where no price in USD is known."""
+    """Find the prices of a model; None where no price in USD is known. ``rates`` override those of the card, which
+    are for its default cache lifetime."""
     prices = card.prices
     if card.provider == UNPRICED or prices.output_usd is None:
         return None

@@ -11,41 +11,41 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.addresses import name_from
-from lading.audit.text_search import message_strings
+from lading.addresses import make_name
+from lading.audit.text_search import iter_message_strings
 from lading.errors import InputError
-from lading.evaluate.evidence import Scored, collapse_spaces, look_for, read_request, split_words
-from lading.evaluate.walks import RecordedSession, WalkedCall
+from lading.evaluate.evidence import ProbeScore, collapse_spaces, measure_evidence, read_request, split_words
+from lading.evaluate.session_runs import RecordedSession, RunCall
 
 
 class Quote(Struct, frozen=True):
     """A passage of an earlier message that holds part of the answer."""
 
     message: Annotated[int, Meta(ge=-1)]
-    """Its index in the session file, from 0; -1: system text outside the list of messages."""
+    """Index of the message in the session file, from 0; -1: system text outside the list of messages."""
     quote: str
-    """Copied as it is there; runs of white space count as one space."""
+    """Copied verbatim; runs of white space count as one space."""
 
 
 class Probe(Struct, frozen=True):
-    """A question that whoever answers a call should be able to answer."""
+    """A question that the model should be able to answer at a call."""
 
     session: str
     """Recorded id of the session, or its name in results."""
     call: Annotated[int, Meta(ge=1)]
-    """Counts the assistant messages after the first user message, from 1."""
+    """Number of the assistant message after the first user message, from 1."""
     kind: Annotated[str, Meta(min_length=1)]
     evidence: Annotated[tuple[Quote, ...], Meta(min_length=1)]
     question: str = ""
     answer: str = ""
     importance: Annotated[int, Meta(ge=1, le=3)] = 2
     line: int = 0
-    """Where it is in its file, from 1."""
+    """Line in its file, from 1."""
 
     @property
     def name(self) -> str:
-        """The session as results name it."""
-        return name_from(self.session)
+        """Name of the session in results."""
+        return make_name(self.session)
 
 
 class SessionProbes:
@@ -55,43 +55,41 @@ class SessionProbes:
         self._session = session
         self._replies = [session.recording.raw_indices[position] for position in session.raw_calls]
         self.calls: dict[int, list[Probe]] = {}
-        """The probes of each call, from 0."""
+        """Probes by call, from 0."""
         for probe in probes:
             if probe.name == session.name:
                 self.calls.setdefault(probe.call - 1, []).append(probe)
 
     def check(self, path: str) -> None:
-        """Raise InputError for a probe that cannot be scored; ``path``: of its file."""
-        said = _said(self._session) if self.calls else {}
+        """Raise InputError for a probe that cannot be scored; ``path`` is the path of its file."""
+        texts = _read_messages(self._session) if self.calls else {}
         for call, probes in sorted(self.calls.items()):
             for probe in probes:
                 fault = f"There is no call {probe.call}: the session has {len(self._replies)}."
                 if call < len(self._replies):
-                    found = (_fault(item, said, reply=self._replies[call]) for item in probe.evidence)
+                    found = (_find_fault(item, texts, reply=self._replies[call]) for item in probe.evidence)
                     fault = next(filter(None, found), "")
                 if fault:
                     raise InputError(f"{path}:{probe.line}: {fault}")
 
-    def scored(
-        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[WalkedCall]
-    ) -> Iterator[Scored]:
-        """The probes of a call, scored in its request; without a request none is there.
-
-        ``weight``: what each word counts. ``full``: each call with everything in its request.
-        """
+    def score(
+        self, call: int, body: bytes, *, weight: Mapping[str, float], full: Sequence[RunCall]
+    ) -> Iterator[ProbeScore]:
+        """Score the probes of a call in its request; without a request, no evidence is present. ``weight``: weight
+        of each word. ``full``: the append-only calls."""
         probes = self.calls.get(call, ())
         reading = read_request(body) if probes and body else None
         for probe in probes:
             oldest = min(item.message for item in probe.evidence)
             seen = next(at for at, reply in enumerate(self._replies) if reply > oldest)
             quotes = [item.quote for item in probe.evidence]
-            found = look_for(quotes, reading, weight=weight) if reading else (False, False, 0.0)
+            found = measure_evidence(quotes, reading, weight=weight) if reading else (False, False, 0.0)
             place = (probe.line, self._session.name, probe.call, probe.kind, probe.importance)
-            yield Scored(*place, max(full[call].tokens - full[seen].tokens, 0), *found)
+            yield ProbeScore(*place, max(full[call].tokens - full[seen].tokens, 0), *found)
 
 
 def read_probes(path: str) -> Iterator[Probe]:
-    """The probes of a file. Raises InputError for a line that is none."""
+    """Read the probes of a file. Raises InputError for an invalid line."""
     for number, line in enumerate(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue
@@ -102,24 +100,24 @@ def read_probes(path: str) -> Iterator[Probe]:
             raise InputError(f"{path}:{number}: This is no probe: {error}. {advice}") from error
 
 
-def _fault(item: Quote, said: Mapping[int, str], *, reply: int) -> str:
+def _find_fault(item: Quote, texts: Mapping[int, str], *, reply: int) -> str:
     if not split_words(item.quote):
-        return f"The quote {item.quote!r} has no word to look for. Quote more."
+        return f"The quote {item.quote!r} has no word to search for. Quote more."
     if item.message >= reply:
         text = f"Message {item.message} is not before the call, whose reply is message {reply}."
         return f"{text} Quote an earlier message, or ask at a later call."
     quote = collapse_spaces(item.quote)
-    if quote in said.get(item.message, ""):
+    if quote in texts.get(item.message, ""):
         return ""
-    places = [index for index, text in said.items() if index < reply and quote in text]
-    advice = f"It stands in message {places[-1]}." if places else "Copy the passage from the message as it is."
+    places = [index for index, text in texts.items() if index < reply and quote in text]
+    advice = f"Message {places[-1]} holds it." if places else "Copy the passage from the message as it is."
     return f"Message {item.message} does not hold the quote {item.quote[:80]!r}. {advice}"
 
 
-def _said(session: RecordedSession) -> dict[int, str]:
-    """Read the text of each message of the file, arguments raw and decoded, white space as one space."""
+def _read_messages(session: RecordedSession) -> dict[int, str]:
+    """Read the text of each message of the file, arguments both raw and decoded, with white space collapsed."""
     found: dict[int, str] = {}
     for message, index in zip(session.recording.messages, session.recording.raw_indices, strict=True):
-        strings = (string for kind, string in message_strings(message) if kind != "reasoning")
+        strings = (string for kind, string in iter_message_strings(message) if kind != "reasoning")
         found[index] = collapse_spaces("\n".join((found.get(index, ""), *strings)))
     return found

@@ -1,4 +1,4 @@
-"""Add up walks of sessions: the figures of one contestant at one window and one set of prices."""
+"""Sum up runs of sessions: the figures of one contestant at one window and one set of prices."""
 
 from __future__ import annotations
 
@@ -8,88 +8,88 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.economics import Rates, Usage
-from lading.evaluate.evidence import Evidence, Scored, sum_evidence
-from lading.evaluate.guards import Kept
+from lading.evaluate.evidence import Evidence, ProbeScore, sum_evidence
+from lading.evaluate.guards import GuardMeasures
+from lading.evaluate.session_runs import RunCall
 from lading.evaluate.tally import quantile
 from lading.evaluate.value_recall import RecalledValues
-from lading.evaluate.walks import WalkedCall
 
 HARMED = 1.03
-"""A session that costs more than this times append-only was harmed."""
+"""A session that costs more than this multiple of append-only counts as harmed."""
 LEAST_RUN_SHARE = 0.2
-"""Of the window: a request whose newest unbroken run is shorter in the median keeps too little to count."""
+"""Share of the window; a contestant with a shorter median run of newest messages fails a guard."""
 _SHOWN_INVENTED = 20
 
 
-class Judged(Struct, frozen=True):
-    """One call as it was walked, without what it showed, and what was found in that."""
+class CallScore(Struct, frozen=True):
+    """Figures of one call: its run without the messages, recalled values, guards and probes."""
 
-    step: WalkedCall
+    step: RunCall
     full_tokens: int
-    """Of the request with everything in it."""
+    """Tokens of the append-only request."""
     full_usage: Usage
     found: RecalledValues
-    kept: Kept | None
-    """None where there is no request."""
-    scored: tuple[Scored, ...] = ()
+    kept: GuardMeasures | None
+    """None without a request."""
+    scored: tuple[ProbeScore, ...] = ()
 
 
-class Score(Struct, frozen=True):
-    """One session walked by one contestant at one window."""
+class SessionScore(Struct, frozen=True):
+    """Calls of one session, run by one contestant at one window."""
 
     session: str
     window_tokens: int
-    judged: tuple[Judged, ...]
+    judged: tuple[CallScore, ...]
 
     def cost(self, rates: Rates) -> float:
-        """The input bill in base input tokens, calls of its own included; a call without a request is charged as
-        one with everything in it."""
+        """Compute the input cost in base input tokens, including the contestant's own model calls. A call without a
+        request is charged as append-only."""
         bills = ((call.step.usage or call.full_usage, call.step.own) for call in self.judged)
         return sum(usage.cost(rates) + own.cost(rates) for usage, own in bills)
 
     def full_cost(self, rates: Rates) -> float:
-        """The bill of append-only."""
+        """Compute the input cost of append-only."""
         return sum(call.full_usage.cost(rates) for call in self.judged)
 
     @property
     def exceeds(self) -> bool:
-        """Whether any request with everything in it is over the window."""
+        """An append-only request is larger than the window."""
         return any(call.full_tokens > self.window_tokens for call in self.judged)
 
 
-class Tokens(Struct, frozen=True):
-    """Of the requests, tools included."""
+class RequestTokens(Struct, frozen=True):
+    """Sizes of requests in tokens, tools included."""
 
     mean: float
     p95: int
     peak: int
 
 
-class Cost(Struct, frozen=True):
+class CostFigures(Struct, frozen=True):
     """Input cost relative to unbounded append-only at the same prices."""
 
     ratio: float
     worst: float
-    """Of one session."""
+    """Highest ratio of one session."""
     worst_session: str
     harmed: float
-    """Share of the sessions above 1.03."""
+    """Share of the sessions above ``HARMED``."""
     within: float | None
-    """Of the sessions of which every full history fits the window; None where there is none."""
+    """Ratio of the sessions whose full history fits the window at every call; None where there is none."""
     over: float | None
-    """Of the others."""
+    """Ratio of the other sessions."""
 
 
 class EditCounts(Struct, frozen=True):
-    """Edits that the window forced, and edits made to save. An arm makes none: it shows what it likes."""
+    """Numbers of forced and voluntary edits; arms make none."""
 
     forced: int
     voluntary: int
 
 
-class Recall(Struct, frozen=True):
-    """Shares of the values that are there, over the calls of which the full history exceeds the window; None
-    where such calls use no value, or no far one."""
+class RecallShares(Struct, frozen=True):
+    """Shares of recalled values, over the calls whose full history exceeds the window; None where such calls use no
+    value, or no far one."""
 
     values: int
     far_values: int
@@ -104,27 +104,27 @@ class Recall(Struct, frozen=True):
 
 
 class GuardFigures(Struct, frozen=True):
-    """The guards, added up. Runs and generated shares are over the calls of which the full history exceeds
-    the window; None where there is none."""
+    """Guards over all calls. Runs and generated shares are over the calls whose full history exceeds the window;
+    None where there is none."""
 
     head_whole: float | None
     newest_whole: float | None
-    """Of the calls with unread results."""
+    """Share of the calls with unread results."""
     run_p10_tokens: int | None
     run_median_tokens: int | None
     generated_share: float | None
-    """Mean, of the window."""
+    """Mean share of the window."""
     generated_peak: float | None
     invented: int
-    """Different values, by session."""
+    """Number of different invented values, per session."""
     invented_values: tuple[str, ...]
-    """The first of them."""
+    """The first invented values."""
     violations: dict[str, int]
-    """How often each rule was broken, by calls."""
+    """Calls that broke each rule."""
     over_window: int
-    """Requests larger than the window."""
+    """Number of requests larger than the window."""
     errors: int
-    """Calls without a request."""
+    """Number of calls without a request."""
 
 
 class ContestantScore(Struct, frozen=True):
@@ -135,36 +135,36 @@ class ContestantScore(Struct, frozen=True):
     prices: str
     calls: int
     exceeding_calls: int
-    """Calls of which the full history exceeds the window."""
-    tokens: Tokens
-    cost: Cost
+    """Calls whose full history exceeds the window."""
+    tokens: RequestTokens
+    cost: CostFigures
     edits: EditCounts
     evidence: Evidence | None
-    """None where no probe asks for any."""
-    recall: Recall
+    """None without probes."""
+    recall: RecallShares
     guards: GuardFigures
     ms_per_call: float
-    """Spent on deciding and building a request; a strategy's includes admission and the receipt."""
+    """Milliseconds to decide and build a request; for strategies including admission and the manifest."""
 
 
-def group_by_window(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
-    """The standings at each window, in order."""
+def group_by_window(scores: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
+    """Group scores by window, in order."""
     found: dict[int, list[ContestantScore]] = {}
-    for item in standings:
+    for item in scores:
         found.setdefault(item.window_tokens, []).append(item)
     return list(found.values())
 
 
-def group_by_strategy(standings: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
-    """The standings of each contestant, in order."""
+def group_by_strategy(scores: Iterable[ContestantScore]) -> list[list[ContestantScore]]:
+    """Group scores by contestant, in order."""
     found: dict[str, list[ContestantScore]] = {}
-    for item in standings:
+    for item in scores:
         found.setdefault(item.strategy, []).append(item)
     return list(found.values())
 
 
-def find_lapses(found: ContestantScore) -> tuple[str, ...]:
-    """Which guards a contestant does not hold, in words; with any, its cost is no figure to compare with."""
+def list_failed_guards(found: ContestantScore) -> tuple[str, ...]:
+    """List the guards that a contestant fails, in words; if there are any, its cost is not comparable."""
     guards, least = found.guards, LEAST_RUN_SHARE * found.window_tokens
     failed = {
         "breaks rules": bool(guards.violations),
@@ -177,8 +177,8 @@ def find_lapses(found: ContestantScore) -> tuple[str, ...]:
     return tuple(name for name, is_so in failed.items() if is_so)
 
 
-def sum_scores(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, str]) -> ContestantScore:
-    """The figures over sessions; ``name``: the contestant, the window and the prices."""
+def sum_scores(scores: Sequence[SessionScore], rates: Rates, *, name: tuple[str, int, str]) -> ContestantScore:
+    """Sum up the scores of sessions; ``name``: the contestant, the window and the prices."""
     window = name[1]
     calls = [call for score in scores for call in score.judged]
     exceeding = [call for call in calls if call.full_tokens > window]
@@ -188,37 +188,37 @@ def sum_scores(scores: Sequence[Score], rates: Rates, *, name: tuple[str, int, s
         *name,
         calls=len(calls),
         exceeding_calls=len(exceeding),
-        tokens=Tokens(_mean(tokens) or 0.0, quantile(tokens, 0.95), tokens[-1] if tokens else 0),
-        cost=_cost(scores, rates),
+        tokens=RequestTokens(_mean(tokens) or 0.0, quantile(tokens, 0.95), tokens[-1] if tokens else 0),
+        cost=_sum_cost(scores, rates),
         edits=EditCounts(
             sum(call.step.forced_edits for call in calls), sum(call.step.voluntary_edits for call in calls)
         ),
         evidence=sum_evidence([item for call in calls for item in call.scored]),
-        recall=_recall(sum((call.found for call in exceeding), RecalledValues())),
-        guards=_guards(scores, exceeding, window),
+        recall=_build_recall(sum((call.found for call in exceeding), RecalledValues())),
+        guards=_sum_guards(scores, exceeding, window),
         ms_per_call=1000 * seconds / len(calls) if calls else 0.0,
     )
 
 
-def _cost(scores: Sequence[Score], rates: Rates) -> Cost:
+def _sum_cost(scores: Sequence[SessionScore], rates: Rates) -> CostFigures:
     bills = [(score, score.cost(rates), score.full_cost(rates)) for score in scores if score.judged]
     ratios = [(_ratio(cost, full), score.session) for score, cost, full in bills]
     worst, session = max(ratios, default=(1.0, ""), key=lambda pair: pair[0])
     parts: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for score, cost, full in bills:
         parts[score.exceeds].append((cost, full))
-    return Cost(
-        ratio=_added([*parts[False], *parts[True]]) or 1.0,
+    return CostFigures(
+        ratio=_sum_ratio([*parts[False], *parts[True]]) or 1.0,
         worst=worst,
         worst_session=session,
         harmed=_mean([ratio > HARMED for ratio, _ in ratios]) or 0.0,
-        within=_added(parts[False]),
-        over=_added(parts[True]),
+        within=_sum_ratio(parts[False]),
+        over=_sum_ratio(parts[True]),
     )
 
 
-def _added(bills: Sequence[tuple[float, float]]) -> float | None:
-    """Costs as a share of full costs."""
+def _sum_ratio(bills: Sequence[tuple[float, float]]) -> float | None:
+    """Return costs as a share of full costs; None for no bills."""
     return _ratio(sum(cost for cost, _ in bills), sum(full for _, full in bills)) if bills else None
 
 
@@ -226,8 +226,8 @@ def _ratio(cost: float, full: float) -> float:
     return cost / full if full else 1.0
 
 
-def _recall(found: RecalledValues) -> Recall:
-    return Recall(
+def _build_recall(found: RecalledValues) -> RecallShares:
+    return RecallShares(
         values=found.values,
         far_values=found.far_values,
         far_steps=found.far_steps,
@@ -241,13 +241,21 @@ def _recall(found: RecalledValues) -> Recall:
     )
 
 
-def _guards(scores: Sequence[Score], exceeding: Sequence[Judged], window: int) -> GuardFigures:
+def _sum_guards(scores: Sequence[SessionScore], exceeding: Sequence[CallScore], window: int) -> GuardFigures:
     calls = [call for score in scores for call in score.judged]
     kept = [call.kept for call in calls if call.kept]
     long = [call.kept for call in exceeding if call.kept]
     runs = sorted(item.run_tokens for item in long)
     generated = [item.generated_tokens / window for item in long]
-    invented = list(dict.fromkeys((score.session, value) for score in scores for value in _invented(score)))
+    invented = list(
+        dict.fromkeys(
+            (score.session, value)
+            for score in scores
+            for call in score.judged
+            if call.kept
+            for value in call.kept.invented
+        )
+    )
     return GuardFigures(
         head_whole=_mean([item.head_whole for item in kept]),
         newest_whole=_mean([item.newest_whole for item in kept if item.newest_whole is not None]),
@@ -261,10 +269,6 @@ def _guards(scores: Sequence[Score], exceeding: Sequence[Judged], window: int) -
         over_window=sum(call.step.tokens > window for call in calls),
         errors=len(calls) - len(kept),
     )
-
-
-def _invented(score: Score) -> list[str]:
-    return [value for call in score.judged if call.kept for value in call.kept.invented]
 
 
 def _share(part: int, whole: int) -> float | None:

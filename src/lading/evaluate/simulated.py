@@ -1,7 +1,8 @@
-"""The bills of a session's requests, computed from their manifests with a cache that works as the card says.
+"""Bills of a session's requests, simulated from their manifests with a cache that follows the model card.
 
-Requests that Lading made alone are cost of its side only: everything sent is computed over the calls of the caller,
-and over the history that it had without Lading. Only the newest request counts without a reply: the others failed.
+Requests that only Lading makes are billed on its side alone: everything sent is computed over the caller's calls,
+and over the history without Lading's own messages. Requests without a reply failed and are not billed, except the
+newest.
 """
 
 from __future__ import annotations
@@ -16,66 +17,63 @@ from lading.history.log import NO_COMPACTIONS, Entry
 from lading.request.manifest import Frame, Manifest, totals
 
 
-class Simulated(Struct, frozen=True):
-    """The bill of a request, and of everything sent in its place."""
+class SimulatedBill(Struct, frozen=True):
+    """Bill of a request, and of everything sent instead."""
 
     sent: Usage
     everything: Usage
-    """Nothing where the caller did not make the call."""
+    """Zero where the caller did not make the call."""
     is_unanswered: bool = False
-    """The request before has no reply in the log: it failed or was refused, and was not billed."""
+    """The previous request has no reply in the log: it failed or was refused, and was not billed."""
     repeats: int = 0
-    """Number of a call of the caller that got no reply and that this request makes again; 0: none."""
+    """Number of the caller's unanswered call that this request repeats; 0: none."""
 
 
-class _Billing(Struct, frozen=True):
-    """The last of a series of requests. Until it is answered, the cache holds what it shares with those before."""
+class _SentRequest(Struct, frozen=True):
+    """The last of a series of requests; until it is answered, only its prefix from earlier ones is cached."""
 
     tokens: int = 0
     at_s: float | None = None
     cached: int = 0
     cached_s: float | None = None
 
-    def answered(self) -> _Billing:
-        """The same once it was answered."""
-        return _Billing(self.tokens, self.at_s, self.tokens, later(self.at_s, self.cached_s))
+    def mark_answered(self) -> _SentRequest:
+        """Return the state after the answer: the whole request is cached."""
+        return _SentRequest(self.tokens, self.at_s, self.tokens, find_latest(self.at_s, self.cached_s))
 
 
 class SimulatedBills:
-    """The bills of one session's requests, in call order.
-
-    Everything sent shares with the caller's call before what the request shares, and whatever only a compaction
-    removed from it.
-    """
+    """Bills the requests of one session, in call order. Everything sent shares a prefix with the caller's previous
+    call: the shared prefix of the request, and what only a compaction removed from it."""
 
     def __init__(self) -> None:
         self._removed = 0
-        """Tokens that compactions removed so far."""
+        """Tokens removed by compactions so far."""
         self._added: dict[int, int] = {}
         """Tokens of each entry that Lading added."""
         self._new: list[Entry] = []
-        """Entries that no request showed yet."""
+        """Entries not yet shown by a request."""
         self._tools: dict[str, int] = {}
-        """Tokens of each array of tools in full."""
-        self._request, self._call = _Billing(), _Billing()
-        """The last request, and everything sent in place of the caller's last call."""
+        """Tokens of each set of tools at full detail, by digest."""
+        self._request, self._call = _SentRequest(), _SentRequest()
+        """The last request, and everything sent instead of the caller's last call."""
         self._called = 0
         """Number of the caller's last call, until it is answered."""
 
-    def take(self, entry: Entry) -> None:
-        """Take in an entry of the log, before the first request that shows it."""
+    def add_entry(self, entry: Entry) -> None:
+        """Add an entry of the log, before the first request that shows it."""
         self._new.append(entry)
 
-    def next(self, manifest: Manifest, frame: Frame) -> Simulated:
-        """The bills of this request."""
+    def bill(self, manifest: Manifest, frame: Frame) -> SimulatedBill:
+        """Compute the bills of the next request."""
         shown = [entry for entry in self._new if entry.index < manifest.seen.entries]
         self._new = self._new[len(shown) :]
         added = find_added(shown)
         self._added |= {entry.index: entry.tokens for entry in added}
         replies = {entry.index for entry in shown if entry.message.role == "assistant"}
-        request = self._request.answered() if replies else self._request
+        request = self._request.mark_answered() if replies else self._request
         if replies - set(self._added):
-            self._call, self._called = self._call.answered(), 0
+            self._call, self._called = self._call.mark_answered(), 0
         cause, at_s, call, is_first = (
             manifest.place.cause,
             manifest.place.at_s,
@@ -85,23 +83,23 @@ class SimulatedBills:
         is_own = bool(cause) or (bool(shown) and added == shown and any(entry.known_as != "" for entry in shown))
         decided = [edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS]
         self._removed += sum(edit.tokens_before - edit.tokens_after for edit in decided)
-        withdrawn = self._withdrawn(manifest)
+        withdrawn = self._forget_withdrawn(manifest)
         sent, cached, tools = totals(manifest.counts), manifest.prefix.tokens, manifest.counts.get("tools", 0)
         lost = max(request.tokens - cached - withdrawn, 0)
         if manifest.tool_detail == "full":
             self._tools[frame.tools] = tools
-        self._request = _Billing(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
-        billed, is_unanswered = _bill(self._request, frame), manifest.place.call > 1 and not replies
+        self._request = _SentRequest(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
+        billed, is_unanswered = _bill_sent(self._request, frame), manifest.place.call > 1 and not replies
         if is_own:
-            return Simulated(billed, Usage(), is_unanswered)
+            return SimulatedBill(billed, Usage(), is_unanswered)
         everything = sent - tools + self._removed + self._tools.get(frame.tools, tools) - sum(self._added.values())
         kept = 0 if is_first else call.cached if decided else max(call.cached - lost, 0)
         repeats, self._called = self._called, manifest.place.call
-        self._call = _Billing(everything, at_s, min(kept, everything), call.cached_s)
-        return Simulated(billed, _bill(self._call, frame), is_unanswered, repeats)
+        self._call = _SentRequest(everything, at_s, min(kept, everything), call.cached_s)
+        return SimulatedBill(billed, _bill_sent(self._call, frame), is_unanswered, repeats)
 
-    def _withdrawn(self, manifest: Manifest) -> int:
-        """Forget added entries that the caller withdrew with those around them; their tokens."""
+    def _forget_withdrawn(self, manifest: Manifest) -> int:
+        """Remove entries that Lading added and the caller withdrew with those around them; return their tokens."""
         gone = [edit.pointers[0] for edit in manifest.decisions if edit.kind == "restated" and edit.pointers]
         firsts = [address.item.split("-")[0] for address in map(parse, gone) if address.kind == "log"]
         first = min(map(int, firsts), default=None)
@@ -111,15 +109,15 @@ class SimulatedBills:
 
 
 def find_added(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries that a history without Lading would not have: calls of ``restore`` alone, their answers, warnings
-    of loop detection. A caller that answers ``restore`` itself has seen some of them."""
+    """Return the entries that Lading added: messages with calls of ``restore`` only, their answers, and warnings of
+    loop detection. A caller that answers ``restore`` itself has seen some of them."""
     answered = {result.call_id for entry in entries for result in entry.message.results if result.name == RESTORE}
     return [entry for entry in entries if entry.known_as == "" or _is_restoring(entry, answered)]
 
 
 def bill_request(tokens: int, cached: int, *, least: int) -> Usage:
-    """The bill of a request of so many tokens that shares ``cached`` of them with one before it; ``least``:
-    the provider caches no shorter prefix."""
+    """Bill a request of ``tokens`` whose prefix of ``cached`` tokens is cached; prefixes shorter than ``least`` are
+    never cached."""
     if tokens < least:
         return Usage(fresh_tokens=tokens)
     read = cached if cached >= least else 0
@@ -131,12 +129,12 @@ def _is_restoring(entry: Entry, answered: set[str]) -> bool:
     return bool(ids) and ids <= answered
 
 
-def later(at_s: float | None, before_s: float | None) -> float | None:
-    """The later of two times, where known."""
+def find_latest(at_s: float | None, before_s: float | None) -> float | None:
+    """Return the later of two times; None where neither is known."""
     return max((time for time in (at_s, before_s) if time is not None), default=None)
 
 
-def _bill(last: _Billing, frame: Frame) -> Usage:
+def _bill_sent(last: _SentRequest, frame: Frame) -> Usage:
     idle_s = None if last.at_s is None or last.cached_s is None else last.at_s - last.cached_s
     cached = 0 if is_cold(idle_s=idle_s, ttl_s=frame.cache_ttl_s) else last.cached
     return bill_request(last.tokens, cached, least=frame.card.cache.min_prefix_tokens)

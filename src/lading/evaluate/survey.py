@@ -1,7 +1,7 @@
-"""All sessions that a tool keeps on this machine, inspected one by one.
+"""Inspect all sessions that a tool keeps on this machine.
 
-A session that was resumed or forked may begin with a copy of another log. A bill that was met before, the same
-to the moment, is such a copy: it is counted where it was met first.
+A resumed or forked session may begin with a copy of another log. A bill equal to an earlier one, including its
+time, is such a copy and is counted only once.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.errors import SourceError
-from lading.evaluate.inspection import Inspected, Inspection, add_up, inspect_recording
+from lading.evaluate.inspection import Inspection, SessionInspection, add_up, inspect_recording
 from lading.evaluate.plan import PlanOptions
-from lading.sources import Problem, Recording, Usage, read
-from lading.sources.places import LogFile, Place
+from lading.sources import Problem, RecordedUsage, Recording, read
+from lading.sources.log_locations import LogFile, ToolLogs
 
 
 class PlaceSummary(Struct, frozen=True):
-    """The figures of a tool's logs."""
+    """Figures of a tool's logs."""
 
     tool: str
     format: str
@@ -27,7 +27,7 @@ class PlaceSummary(Struct, frozen=True):
     files: int
     size_bytes: int
     sessions: int | None
-    """None where that is unknown."""
+    """None where unknown."""
     first_s: float | None
     last_s: float | None
     unreadable: tuple[str, ...]
@@ -35,34 +35,30 @@ class PlaceSummary(Struct, frozen=True):
     """None where the logs are only listed, or hold no session."""
 
 
-class Surveyed(Struct, frozen=True):
-    """A log of a tool, what was found in it, and what was wrong with it."""
+class LogSurvey(Struct, frozen=True):
+    """A log of a tool, with the inspections of its sessions and its problems."""
 
-    place: Place
+    place: ToolLogs
     file: LogFile
-    sessions: tuple[Inspected, ...]
+    sessions: tuple[SessionInspection, ...]
     first_s: float
     last_s: float
-    """When the first and the last of its messages were written, in seconds since 1970; the time of the file
-    where the messages bear none."""
+    """Times of its first and last message, in seconds since 1970; the time of the file where messages have none."""
     problems: tuple[Problem, ...] = ()
 
 
-def survey(place: Place, options: PlanOptions, *, check: bool = False) -> Iterator[Surveyed]:
-    """The logs of a place, each as soon as it is inspected; none where they are only listed.
-
-    A file in which nothing can be read is a problem like any other. Raises UnknownName for a counter that does
-    not exist.
-    """
-    met: set[Usage] = set()
+def survey(place: ToolLogs, options: PlanOptions, *, check: bool = False) -> Iterator[LogSurvey]:
+    """Inspect the logs of a place and yield each when done; none where they are only listed. An unreadable file is
+    reported as a problem. Raises UnknownName for a counter that does not exist."""
+    seen: set[RecordedUsage] = set()
     for file in place.files if place.format else ():
-        sessions: list[Inspected] = []
+        sessions: list[SessionInspection] = []
         problems: list[Problem] = []
         times_s: list[float] = []
         try:
             for item in read(file.path, format=place.format):
                 if isinstance(item, Recording):
-                    billed = replace(item, usage=tuple(_first_met(item.usage, met)))
+                    billed = replace(item, usage=tuple(_drop_copies(item.usage, seen)))
                     sessions.append(inspect_recording(billed, options, check=check))
                     times_s += (at_s for at_s in item.times_s if at_s is not None)
                 else:
@@ -70,11 +66,11 @@ def survey(place: Place, options: PlanOptions, *, check: bool = False) -> Iterat
         except SourceError as error:
             problems.append(Problem(file.path, 0, str(error)))
         times_s = times_s or [file.modified_s]
-        yield Surveyed(place, file, tuple(sessions), min(times_s), max(times_s), tuple(problems))
+        yield LogSurvey(place, file, tuple(sessions), min(times_s), max(times_s), tuple(problems))
 
 
-def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
-    """Add up the logs of a place; ``surveyed``: what its survey gave."""
+def summarize_place(place: ToolLogs, surveyed: Sequence[LogSurvey]) -> PlaceSummary:
+    """Sum up the logs of a place from its survey."""
     with_sessions = [item for item in surveyed if item.sessions]
     sessions = [found.found for item in with_sessions for found in item.sessions]
     newest_s = max((file.modified_s for file in place.files), default=None)
@@ -92,9 +88,9 @@ def summarise_place(place: Place, surveyed: Sequence[Surveyed]) -> PlaceSummary:
     )
 
 
-def _first_met(usage: Iterable[Usage], met: set[Usage]) -> Iterator[Usage]:
+def _drop_copies(usage: Iterable[RecordedUsage], seen: set[RecordedUsage]) -> Iterator[RecordedUsage]:
     for bill in usage:
         anywhere = replace(bill, message_index=0)
-        if bill.at_s is None or anywhere not in met:
-            met.add(anywhere)
+        if bill.at_s is None or anywhere not in seen:
+            seen.add(anywhere)
             yield bill

@@ -1,4 +1,4 @@
-"""Add up the calls of a replay."""
+"""Sum up the calls of a replay."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from lading.economics import OwnCalls, fieldwise
+from lading.economics import OwnCalls, add_fields
 from lading.errors import WindowExceeded
 from lading.evaluate.prices import Price, find_price
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan
+from lading.evaluate.replay import ReplayedCall, ReplayPlan
 from lading.events import Repaired
 from lading.history.log import Edit
 from lading.request.manifest import Decision
@@ -29,59 +29,59 @@ class TypedError(Struct, frozen=True):
 
 
 class EditTotals(Struct, frozen=True):
-    """Edits that the window forced, and edits made to save, apart."""
+    """Forced and voluntary edits."""
 
     forced: int
     voluntary: int
     forced_tokens: int
-    """Removed because the request would not have fit."""
+    """Tokens removed because the request would not have fit otherwise."""
     voluntary_tokens: int
-    """Removed beyond what the window demanded, by any edit."""
+    """Tokens removed beyond that, by any edit."""
 
     def __add__(self, other: EditTotals) -> EditTotals:
-        return fieldwise(self, other)
+        return add_fields(self, other)
 
 
-class Restore(Struct, frozen=True):
-    """The cost of offering the tool ``restore``; it answers nothing in a replay, as no model asks it."""
+class RestoreCost(Struct, frozen=True):
+    """Cost of offering the tool ``restore``. In a replay no model calls it."""
 
     requests: int
-    """That offer it."""
+    """Requests that offer it."""
     tokens_per_request: float
     cost_share: float
-    """Of the input cost of all calls, what its schema takes."""
+    """Share of its schema in the input cost of all calls."""
 
 
 class Tally(Struct, frozen=True):
-    """The figures of a replay; token figures are over the calls that have a request."""
+    """Figures of a replay; token figures are over the calls that have a request."""
 
     calls: int
     tokens_mean: float
     tokens_p95: int
     tokens_peak: int
     append_only_share: float
-    """Tokens sent as a share of everything sent, over the same calls."""
+    """Tokens of the requests relative to everything sent, over the same calls."""
     cost_ratio: float
     """Input cost, compaction's own model calls included, relative to everything sent; typed errors are charged
     alike in both."""
     edits: EditTotals
     repairs: dict[str, int]
-    """How often each rule of ``lading.history.repair`` repaired a message."""
+    """Number of repairs by rule of ``lading.history.repair``."""
     violations: dict[str, int]
-    """How often each rule was broken, by calls."""
+    """Calls that broke each rule."""
     typed_errors: tuple[TypedError, ...]
-    restore: Restore | None = None
-    """None where no request offers it."""
+    restore: RestoreCost | None = None
+    """None where no request offers the tool."""
     own: OwnCalls | None = None
-    """What compaction's own model calls took; None where there were none."""
+    """Compaction's own model calls; None where there were none."""
 
 
 class StrategyTally(Struct, frozen=True):
-    """The figures of one strategy over all sessions."""
+    """Figures of one strategy over all sessions."""
 
     strategy: str
     settings: dict[str, Any]
-    """What applied, where it was the same for all sessions; else the list of what applied."""
+    """Settings; a list where they differ between sessions."""
     total: Tally
     sessions: dict[str, Tally]
 
@@ -89,25 +89,25 @@ class StrategyTally(Struct, frozen=True):
 def tally_strategy(
     strategy: str, replays: Mapping[str, tuple[ReplayPlan, Sequence[ReplayedCall]]]
 ) -> StrategyTally:
-    """Add up these calls, by session and over all. Sessions are priced each at its own model's price."""
+    """Sum up calls by session and over all; each session is priced at its own model's price."""
     plans = {session: plan for session, (plan, _) in replays.items()}
-    prices = _prices(plans)
+    prices = _find_prices(plans)
     priced = {session: [(call, prices[session]) for call in calls] for session, (_, calls) in replays.items()}
     total = tally([pair for pairs in priced.values() for pair in pairs])
     sessions = {session: tally(pairs) for session, pairs in priced.items()}
-    return StrategyTally(strategy, _settings(plans), total, sessions)
+    return StrategyTally(strategy, _merge_settings(plans), total, sessions)
 
 
 def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
-    """The figures of these calls, each at its session's price; all prices in one unit."""
+    """Sum up calls, each at its session's price; all prices are in one unit."""
     calls = [call for call, _ in priced]
     sent = [call for call in calls if call.pack is not None]
     tokens = sorted(call.pack.tokens for call in sent if call.pack)
     events = [event for call in sent if call.pack for event in call.pack.events]
     edits = [edit for call in calls for edit in call.edits]
-    own = [(taken, price) for call, price in priced if (taken := call.pack and call.pack.manifest.sent.own)]
+    own = [(used, price) for call, price in priced if (used := call.pack and call.pack.manifest.sent.own)]
     billed = sum(price.input(call.billed) for call, price in priced)
-    billed += sum(taken.cost * price.base_usd for taken, price in own)
+    billed += sum(used.cost * price.base_usd for used, price in own)
     full = sum(price.input(call.append_only) for call, price in priced)
     full_tokens = sum(call.append_only_tokens for call in sent)
     return Tally(
@@ -119,15 +119,17 @@ def tally(priced: Sequence[tuple[ReplayedCall, Price]]) -> Tally:
         cost_ratio=billed / full if full else 1.0,
         edits=count_edits(edits),
         repairs=dict(Counter(event.rule for event in events if isinstance(event, Repaired))),
-        violations=dict(Counter(rule for call in sent for rule in _rules(call))),
-        typed_errors=tuple(_typed_error(call) for call in calls if call.error is not None),
-        restore=_restore(priced, billed),
-        own=sum((taken for taken, _ in own), OwnCalls()) if own else None,
+        violations=dict(
+            Counter(rule for call in sent if call.pack for rule in {item.rule for item in call.pack.violations})
+        ),
+        typed_errors=tuple(_describe_error(call) for call in calls if call.error is not None),
+        restore=_sum_restore_cost(priced, billed),
+        own=sum((used for used, _ in own), OwnCalls()) if own else None,
     )
 
 
 def count_edits(edits: Sequence[Edit | Decision]) -> EditTotals:
-    """How many of these edits were forced, and how much they removed."""
+    """Count forced and voluntary edits and the tokens they removed."""
     removed = sum(edit.tokens_before - edit.tokens_after for edit in edits)
     forced_tokens = sum(edit.forced_tokens for edit in edits)
     forced = sum(edit.forced_tokens > 0 for edit in edits)
@@ -135,12 +137,12 @@ def count_edits(edits: Sequence[Edit | Decision]) -> EditTotals:
 
 
 def quantile(ordered: Sequence[int], share: float) -> int:
-    """The value below which ``share`` of an ascending sequence lies (nearest rank); 0 for an empty one."""
+    """Return the value below which ``share`` of an ascending sequence lies (nearest rank); 0 for an empty one."""
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0
 
 
 def describe_saving(cost_ratio: float) -> str:
-    """A cost in the form of a headline, such as ``62 % cheaper than everything sent``."""
+    """Describe a cost as a headline, such as ``62 % cheaper than everything sent``."""
     percent = 100 * abs(1 - cost_ratio)
     if percent < 0.05:
         return "as expensive as everything sent"
@@ -149,33 +151,29 @@ def describe_saving(cost_ratio: float) -> str:
     return f"{min(percent, 99.9):.{0 if 1 <= percent < 99.5 else 1}f} % cheaper than everything sent"
 
 
-def _restore(priced: Sequence[tuple[ReplayedCall, Price]], billed: float) -> Restore | None:
+def _sum_restore_cost(priced: Sequence[tuple[ReplayedCall, Price]], billed: float) -> RestoreCost | None:
     offering = [(call.restore, price) for call, price in priced if call.restore.tokens]
     if not offering:
         return None
     tokens = sum(usage.tokens for usage, _ in offering)
     cost = sum(price.input(usage) for usage, price in offering)
-    return Restore(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
+    return RestoreCost(len(offering), tokens / len(offering), cost / billed if billed else 0.0)
 
 
-def _rules(call: ReplayedCall) -> set[str]:
-    return {violation.rule for violation in call.pack.violations} if call.pack else set()
-
-
-def _typed_error(call: ReplayedCall) -> TypedError:
+def _describe_error(call: ReplayedCall) -> TypedError:
     layer = call.error.layer if isinstance(call.error, WindowExceeded) else ""
     return TypedError(call.session, call.call, call.upto, type(call.error).__name__, layer, str(call.error))
 
 
-def _prices(plans: Mapping[str, ReplayPlan]) -> dict[str, Price]:
-    """The price of each session: in USD where all models have one, else relative to a base input token."""
+def _find_prices(plans: Mapping[str, ReplayPlan]) -> dict[str, Price]:
+    """Find the price of each session: in USD where all models have one, else relative to a base input token."""
     rates = {session: plan.settings.rates for session, plan in plans.items()}
     found = {session: find_price(plan.settings.card, rates[session]) for session, plan in plans.items()}
     in_usd = {session: price for session, price in found.items() if price and price.base_usd > 0}
     return in_usd if len(in_usd) == len(plans) else {name: Price(rates[name], 1.0, 1.0) for name in plans}
 
 
-def _settings(plans: Mapping[str, ReplayPlan]) -> dict[str, Any]:
+def _merge_settings(plans: Mapping[str, ReplayPlan]) -> dict[str, Any]:
     facts = [
         {
             "model": plan.settings.card.name,

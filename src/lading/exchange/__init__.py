@@ -1,4 +1,5 @@
-"""One call of a client, there and back, without I/O: packed, sent, answered, recorded.
+"""One call of a client, without I/O: pack the request, send it, pass the answer on, record the reply.
 
-Knows no HTTP library, SDK or asyncio. Start with ``exchange.py``, then ``call.py`` and ``conversations.py``.
+Independent of HTTP libraries, SDKs and asyncio. Start with ``exchange.py``, then ``call.py`` and
+``conversations.py``.
 """

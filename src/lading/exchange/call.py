@@ -1,102 +1,110 @@
-"""A packed call: the body to send, and its answer taken into the session.
+"""A packed call: choose which requests are packed, make the body to send, add its answer to the session.
 
-What fails on the way never reaches the caller, unless it asked for errors.
+Failures are reported as events and do not reach the caller, unless it asked for errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 from lading import jsonbytes
 from lading.addresses import RESTORE
-from lading.audit.restore import address_asked
+from lading.audit.restore import read_requested_address
 from lading.errors import LadingError, LoopStopped, WireError
-from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored
-from lading.exchange.conversations import Conversation, Conversations
-from lading.exchange.history import GivenMessages, read_body
-from lading.exchange.unpacked import is_kept
-from lading.exchange.wrapping import Given, guarded, words
+from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored, Unpacked
+from lading.exchange.bodies import GivenMessages
+from lading.exchange.conversations import ClientConversation, Conversations
+from lading.exchange.wrapping import T, attempt, describe_error
 from lading.messages import Message, Text, ToolResult
 from lading.request.pack import Pack
 from lading.session.matching import fingerprint
 from lading.stores.leases import Lease
-from lading.wire import Wire
-from lading.wire.replies import Reply, summed
-from lading.wire.streams import object_at
+from lading.wire import Wire, list_plugged_wires, list_wires
+from lading.wire.layout import Layout
+from lading.wire.replies import Reply, add_usage
 
-Answered: TypeAlias = tuple[bytes, bytes | None]
+AnswerStep: TypeAlias = tuple[bytes, bytes | None]
 """Bytes for the caller, and the next body to send, if any."""
 
 MOST_RESTORES = 8
-"""How often ``restore`` is answered within one call before the model has to go on with what it has."""
+"""Requests sent to answer ``restore`` within one call; after that the model has to continue without."""
 _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 
-class Call:
-    """A packed call. ``begin`` makes it."""
+_UNPACKED = (
+    "/responses", "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
+    "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict",
+)  # fmt: skip
+"""Path endings of conversation endpoints that no provider format supports."""
 
-    def __init__(self, conversations: Conversations, held: Conversation, *, body: bytes, lease: Lease) -> None:
-        self.conversations, self.conversation, self.session = conversations, held, held.session
+
+class PackedCall:
+    """A packed call, made by ``begin``."""
+
+    def __init__(
+        self, conversations: Conversations, conversation: ClientConversation, *, body: bytes, lease: Lease
+    ) -> None:
+        self.conversations, self.conversation, self.session = conversations, conversation, conversation.session
         self.body, self._lease = body, lease
         self.restores = 0
-        """How many answers that asked for ``restore`` were answered unseen by the caller."""
+        """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
         self.is_broken = False
-        """Whether the answer is not recorded, because taking it in failed."""
+        """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
-        """Whether an unknown error may have left the session half changed."""
+        """Whether an unexpected error may have left the session inconsistent."""
 
     def retry(self, error: bytes) -> bytes | None:
-        """Make a smaller request, where the provider refused this one as too long and it can be made smaller."""
+        """Return a smaller body if the provider refused this one as too long and it can be made smaller."""
         return self.guard(lambda: self._shrink(error.decode("utf-8", "replace")), lambda: None)
 
-    def take(self, data: bytes) -> Answered:
-        """Take in a whole response. Return its bytes for the caller, and the next body to send in its place where
-        the model only asked for ``restore``."""
+    def take(self, data: bytes) -> AnswerStep:
+        """Record a complete response. Return the bytes for the caller, and the next body to send if the model only
+        asked for ``restore``."""
 
-        def without_restore() -> Answered:
-            return guarded(lambda: self._remove_restore(data), lambda _: data, fail_open=True), None
+        def without_restore() -> AnswerStep:
+            return attempt(lambda: self._remove_restore(data), lambda _: data, fail_open=True), None
 
         return self.guard(lambda: self._take(data), without_restore)
 
     def release(self) -> None:
-        """Let the next call of the conversation begin. Releasing twice is harmless."""
+        """Release the conversation for its next call. Releasing twice is harmless."""
         if self._is_unsure:
             self.conversations.drop(self.session)
         self.guard(self._lease.release, lambda: None)
 
-    def guard(self, step: Callable[[], Given], otherwise: Callable[[], Given]) -> Given:
-        """Run a step. Where it fails, report that the reply is lost and return ``otherwise()``."""
+    def guard(self, step: Callable[[], T], otherwise: Callable[[], T]) -> T:
+        """Run a step. If it fails, report that the reply is lost and return ``otherwise()``."""
 
-        def failed(error: Exception) -> Given:
+        def failed(error: Exception) -> T:
             self._is_unsure = self._is_unsure or not isinstance(error, LadingError)
             if not self.is_broken:
                 self.is_broken = True
-                self.conversations.tell(ReplyLost(self.session.name, words(error)))
+                self.conversations.report(ReplyLost(self.session.name, describe_error(error)))
             return otherwise()
 
-        return guarded(step, failed, fail_open=self.conversations.wrapping.fail_open)
+        return attempt(step, failed, fail_open=self.conversations.wrapping.fail_open)
 
     def count_restores(self, reply: Reply) -> tuple[int, int]:
-        """Count the calls for the session to answer, and those for the caller."""
+        """Count the reply's ``restore`` calls, which the session answers, and the other calls."""
         ours = sum(call.name == RESTORE for call in reply.message.calls) if self.session.offers_restore else 0
         return ours, len(reply.message.calls) - ours
 
     def restore(self, reply: Reply) -> bytes:
-        """Answer a reply that the caller does not see; return the body of the request that continues it."""
+        """Answer a reply that the caller does not see; return the body of the next request."""
         self.record(reply, "")
         self.answer(reply)
         self.restores += 1
-        return self._tell(self.session.request(at_s=self.conversations.clock(), cause="restore"))
+        return self._report(self.session.request(at_s=self.conversations.clock(), cause="restore"))
 
     def record(self, reply: Reply, known_as: str) -> None:
-        """Add a reply to the log, unless it is there; ``known_as``: the fingerprint of what the caller sees."""
+        """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
 
     def answer(self, reply: Reply) -> None:
-        """Add the results of a reply's calls of ``restore`` to the log."""
+        """Add the results of the reply's ``restore`` calls to the log."""
         calls = [call for call in reply.message.calls if call.name == RESTORE]
         if self.restores < MOST_RESTORES:
             results: Sequence[Message] = self.session.handle(reply)
@@ -104,33 +112,33 @@ class Call:
             refused = [ToolResult(call.id, (Text(_ENOUGH),), is_error=True, name=RESTORE) for call in calls]
             results = [Message("tool", (result,)) for result in refused]
         self.session.extend(results, known_as=[""] * len(results))
-        addresses = [address_asked(call, self.session.settings.owner) for call in calls]
+        addresses = [read_requested_address(call, self.session.settings.owner) for call in calls]
         for message, asked in zip(results, addresses, strict=True):
-            self.conversations.tell(Restored(self.session.name, asked, message.results[0].is_error))
+            self.conversations.report(Restored(self.session.name, asked, message.results[0].is_error))
 
-    def _tell(self, pack: Pack) -> bytes:
+    def _report(self, pack: Pack) -> bytes:
         """Report the events of a pack; return its body."""
         for event in pack.events:
-            self.conversations.tell(event)
+            self.conversations.report(event)
         return pack.body
 
     def _shrink(self, error: str) -> bytes | None:
         try:
-            body, budget = self._tell(self.session.retry(error)), self.session.settings.budget
+            body, budget = self._report(self.session.retry(error)), self.session.settings.budget
         except LadingError:
-            # No overflow, or nothing left to take out: the provider's own error says it best.
+            # No overflow, or nothing left to remove: the provider's own error is the better message.
             return None
         if budget.is_learned:
             self.conversations.windows[self.session.model] = budget.window_tokens
         return body
 
-    def _take(self, data: bytes) -> Answered:
+    def _take(self, data: bytes) -> AnswerStep:
         try:
             value = jsonbytes.load(data)
         except ValueError as error:
-            raise WireError(f"The response is no JSON: {error}") from error
+            raise WireError(f"The response is not JSON: {error}") from error
         if not isinstance(value, dict):
-            raise WireError("The response is no JSON object.")
+            raise WireError("The response is not a JSON object.")
         replies = self.session.wire.replies
         reply = replies.read(value)
         restores, others = self.count_restores(reply)
@@ -138,57 +146,101 @@ class Call:
             return data, None
         if not restores:
             self.record(reply, fingerprint(reply.message))
-            return self._bill(value) or data, None
+            return self._write_usage(value) or data, None
         if not others and self.restores <= MOST_RESTORES:
-            self.conversation.spent = summed(self.conversation.spent, object_at(value, "usage"))
+            self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
             return b"", self.restore(reply)
         shown = replies.without(value, RESTORE)
         self.record(reply, fingerprint(replies.read(shown).message))
         self.answer(reply)
-        return self._bill(shown) or jsonbytes.dump(shown), None
+        return self._write_usage(shown) or jsonbytes.dump(shown), None
 
-    def _bill(self, value: dict[str, Any]) -> bytes:
-        """Write a response with the usage of all requests that it took; empty where it took one."""
-        spent = self.conversation.spent
-        if not spent or not (usage := object_at(value, "usage")):
+    def _write_usage(self, value: dict[str, Any]) -> bytes:
+        """Return the response with the usage of all its requests; empty if there was only one request."""
+        spent, replies = self.conversation.spent, self.session.wire.replies
+        if not spent or not (usage := replies.read_usage(value)):
             return b""
         self.conversation.spent = {}
-        return jsonbytes.dump(value | {"usage": summed(spent, usage)})
+        return jsonbytes.dump(value | {replies.usage: add_usage(spent, usage)})
 
     def _remove_restore(self, data: bytes) -> bytes:
-        """Remove the calls of ``restore`` from a response."""
+        """Return the response without its ``restore`` calls."""
         replies, value = self.session.wire.replies, jsonbytes.load(data)
         restores, _ = self.count_restores(replies.read(value))
         return jsonbytes.dump(replies.without(value, RESTORE)) if restores else data
 
 
-def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str = "") -> Call | None:
-    """Pack a client's request. None when it has to go out as it is: it is no conversation, or packing failed and
-    that is no error."""
-    return guarded(
-        lambda: _pack(conversations, body, wire, name),
-        lambda error: conversations.tell(PackingFailed(name, words(error))),
+def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, path: str) -> PackedCall | None:
+    """Pack a client's request. None if it has to be sent unchanged: it is not a conversation, or packing failed and
+    ``fail_open`` is set."""
+    return attempt(
+        lambda: _pack(conversations, body, wire, name=name, path=path),
+        lambda error: conversations.report(PackingFailed(name, describe_error(error))),
         fail_open=conversations.wrapping.fail_open,
     )
 
 
-def _pack(conversations: Conversations, body: bytes, wire: Wire, name: str) -> Call | None:
-    value = read_body(body)
-    if not isinstance(value, dict) or not isinstance(value.get("messages"), GivenMessages) or not value["messages"]:
+def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
+    layout = wire.layout
+    value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
+    given = value.get(layout.items.field) if isinstance(value, dict) else None
+    if not isinstance(given, GivenMessages) or not given:
         return None
-    if is_kept(conversations, value):
+    if _is_kept_by_provider(conversations, value, layout=layout):
         return None
     conversation, lease = conversations.begin(value, wire, name=name)
     session = conversation.session
     with ExitStack() as undo:
         undo.callback(lease.release)
+        conversations.bodies.remember(given)
         try:
-            with conversations.dropping(session):
+            with conversations.drop_on_error(session):
                 pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
-            conversations.tell(next(event for event in reversed(session.events) if isinstance(event, LoopDetected)))
+            conversations.report(
+                next(event for event in reversed(session.events) if isinstance(event, LoopDetected))
+            )
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
         for event in pack.events:
-            conversations.tell(event)
+            conversations.report(event)
         undo.pop_all()
-    return Call(conversations, conversation, body=pack.body, lease=lease)
+    return PackedCall(conversations, conversation, body=pack.body, lease=lease)
+
+
+def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -> Wire | None:
+    """Return the provider format of a request by its path; None if the request is not packed."""
+    if method != "POST":
+        return None
+    if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
+        return found
+    if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
+        advice = "Use chat.completions or messages to have it packed, or lading.Session."
+        conversations.report_once(Unpacked(f"the endpoint ...{end}", advice))
+    return None
+
+
+def _find_by_path(found: Iterable[Wire], path: str) -> Wire | None:
+    return next((wire for wire in found if wire.layout.named(path) is not None), None)
+
+
+def _list_plugged(conversations: Conversations) -> tuple[Wire, ...]:
+    """List the provider formats of entry points, once per client because listing them is slow."""
+
+    def failed(error: Exception) -> tuple[Wire, ...]:
+        conversations.report(PackingFailed("", describe_error(error)))
+        return ()
+
+    if conversations.plugged is None:
+        conversations.plugged = attempt(list_plugged_wires, failed, fail_open=conversations.wrapping.fail_open)
+    return conversations.plugged
+
+
+def _is_kept_by_provider(conversations: Conversations, body: Mapping[str, Any], *, layout: Layout) -> bool:
+    """Whether the provider stores the conversation of a request or its working files, which a packed request would
+    contradict. An object without id and type only asks for a new one."""
+    given = ((name, body[name]) for name in layout.kept if body.get(name))
+    field = next((name for name, it in given if not isinstance(it, dict) or it.get("id") or it.get("type")), "")
+    if field:
+        advice = f"Leave {field} out and send the whole history to have the request packed.{layout.kept[field]}"
+        conversations.report_once(Unpacked(f"the field {field}", advice))
+    return bool(field)

@@ -1,8 +1,8 @@
-"""Which conversation a request belongs to, and the session that keeps it.
+"""Find the conversation that a request belongs to, and the session that stores it.
 
-A request tells its whole history. It goes on with the conversation all of whose messages stand at its start;
-where there is none, it begins one. What was given last is known by the digest of its bytes, so that what is
-known is not decoded again.
+A request contains its whole history. It continues the conversation whose messages are all at its start; if there is
+none, it starts a new one. The messages of the last request are recognised by digests of their bytes, so that they
+are not decoded again.
 """
 
 from __future__ import annotations
@@ -11,53 +11,49 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import takewhile
+from itertools import chain, takewhile
 from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
-from lading.addresses import fork_prefix, free_names, is_numbered
+from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
-from lading.exchange.history import DIGEST_BYTES, Asked, History, Opening, forces
-from lading.exchange.marks import arranged, head_of
-from lading.exchange.sharing import SharedSession
-from lading.exchange.wrapping import Wrapping, guarded, logged, words
+from lading.exchange.bodies import DIGEST_BYTES, Bodies
+from lading.exchange.history import ConversationRequest, Opening, RequestHistory
+from lading.exchange.marks import arrange
+from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, describe_error, log_safely
 from lading.messages import Tool
-from lading.models.card import same_model
+from lading.models.card import is_same_model
 from lading.models.catalog import find_card
 from lading.session.matching import Matched, match
-from lading.stores import SessionStore, opened
+from lading.stores import SessionStore, resolve_store
 from lading.stores.leases import Lease
 from lading.wire import Wire
 
-_MOST_OPEN = 256
-"""Conversations kept open; one that is closed is found again in the store."""
-_MOST_LISTED = 1_000
-"""Stored names that are read to find those."""
-_MOST_TRIED = 64
-"""Stored conversations that start alike which are opened to find the one a history goes on with."""
-_MOMENT_S = 1.0
-"""How long a call waits at least for another process that makes one of the same conversation."""
+_MOST_OPEN = 256  # Open conversations; one that is closed is found again in the store.
+_MOST_LISTED = 1_000  # Stored names that are read to find a conversation.
+_MOST_TRIED = 64  # Stored conversations with the same start that are opened for one request.
+_MOMENT_S = 1.0  # Least time that a call waits for another process which uses the same conversation.
 
 
-class Conversation:
-    """One conversation of a client: its session, and how its last request told it."""
+class ClientConversation:
+    """One conversation of a client: its session and the digests of its last request."""
 
     def __init__(self, session: SharedSession, head: str) -> None:
         self.session, self.head = session, head
         self.opening: Opening | None = None  # Of the last request.
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False
-        """Closed: its session was closed, to be opened again when it is wanted."""
-        self._given = b""  # Digests of the messages of the last request, after those at its start.
-        self._settled = session.shown  # How many messages stay; what came after may differ once.
+        """``is_closed``: the session was closed; the next request opens it again from the store."""
+        self._given = b""  # Digests of the messages of the last request, after its opening system messages.
+        self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
 
     def lease(self) -> Lease:
-        """The right to make a call. It ends at the latest when nobody refers to it any more."""
+        """Return a lease for one call; it is released at the latest when it is garbage-collected."""
         self.busy, self.leave = True, None
         return Lease(self._free)
 
@@ -67,39 +63,44 @@ class Conversation:
         finally:
             self.busy = False
 
-    def left(self, history: History) -> bool:
-        """End the call that streams where a history goes beyond it: its caller is gone. Whether it is over."""
-        if self.leave and (end := self.leave()) and self.continued(history) not in (None, len(history)):
+    def end_abandoned_call(self, history: RequestHistory) -> bool:
+        """End a streaming call whose caller is gone, because the history continues it. Return whether it is
+        free."""
+        if self.leave and (end := self.leave()) and self.find_continuation(history) not in (None, len(history)):
             end()
         return not self.busy
 
-    def continued(self, history: History) -> int | None:
-        """Return the position from which messages are new; None when the history differs from all that is known."""
+    def find_continuation(self, history: RequestHistory, *, answered: bool = False) -> int | None:
+        """Return the position of the first new message; None if the history does not continue this conversation.
+        ``answered``: nor if the history has replies and this conversation has none."""
         matched = self._match(history)
-        return matched.position if matched and matched.kind == "continues" else None
+        if matched is None or matched.kind != "continues":
+            return None
+        is_short = answered and history.has_reply_before(len(history))
+        return None if is_short and not history.has_reply_before(matched.position) else matched.position
 
-    def diverged(self, history: History, *, named: bool) -> int | None:
-        """Return the position from which a history has another end, where only the last call differs: a reply asked
-        for again or written in another way, a last message edited. None when it is another conversation."""
+    def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
+        """Return the position at which a history diverges, if only the last call differs: a reply requested again
+        or rewritten, a last message edited. None if it is another conversation."""
         matched, leading = self._match(history), history.opening.leading
         if matched is None or matched.position <= len(leading) or matched.position < self._settled:
             return None
         if named or history.has_reply_before(matched.position):
             return matched.position
-        # Before the first reply, another conversation may start alike; unless the caller named this one.
+        # Before the first reply, another conversation may have the same start; unless the caller named this one.
         is_same = self._is_instructed(history) and matched.position < len(history)
         return matched.position if is_same else None
 
-    def withdraw(self, history: History, position: int) -> bool:
-        """Go on from a position that ``diverged`` found. False where an edit shows what is before and after it in
-        one piece."""
+    def withdraw(self, history: RequestHistory, position: int) -> bool:
+        """Remove the messages from a position that ``find_divergence`` returned. False if one edit of the view
+        covers messages before and after it."""
         if not self.session.withdraw(position):
             return False
         self._settled, self._given = len(history), b""
         return True
 
-    def take(self, body: dict[str, Any], history: History, *, position: int) -> None:
-        """Take in the messages from a position on, and the tools and other fields of the request."""
+    def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
+        """Add the messages from a position on to the session, and the request's tools and other fields."""
         session, wire, leading = self.session, self.session.wire, history.opening.leading
         if waiting := session.unanswered:
             start = min(max(len(session.known) - waiting, len(leading)), position)
@@ -113,36 +114,32 @@ class Conversation:
             self._settled = max(self._settled, len(session.known))
         session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
         self.opening, self._given = history.opening, history.digests
-        emptied: dict[str, Any] = {"tools": []} if body.get("tools") else {}
-        fields, tools = arranged(
-            dict(wire.decode(body | {"messages": []} | emptied).template or {}),
-            body.get("tools"),
-            given=history.marks,
-            head=head_of(session, [message for message, _ in leading]),
-            leading=len(leading),
-        )
+        fields, tools = wire.read_fields(body), body.get(wire.layout.tools)
+        if scheme := wire.layout.marks:
+            head = session.list_opening([message for message, _ in leading])
+            given = history.marks
+            fields, tools = arrange(fields, tools, scheme=scheme, given=given, head=head, leading=len(leading))
         if tools != self._tools_given:
-            self._tools_given = tools
-            self._tools = wire.decode({"messages": [], "tools": self._tools_given or []}).tools
-        session.offer(self._tools, fields, restore=not forces(body))
+            self._tools_given, self._tools = tools, wire.read_tools(tools)
+        session.offer(self._tools, fields, restore=not wire.layout.forces(body))
 
-    def _match(self, history: History) -> Matched | None:
-        """Match a history with what the session knows, whatever the system messages at the start say; None where it
-        has another number of these."""
+    def _match(self, history: RequestHistory) -> Matched | None:
+        """Match a history with the session's messages, ignoring the text of opening system messages; None if their
+        number differs."""
         leading, known = len(history.opening.leading), self._given
         if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
             return None
         start = leading + (len(known) // DIGEST_BYTES if history.digests.startswith(known) else 0)
         return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
 
-    def _is_instructed(self, history: History) -> bool:
-        """Whether the system messages at the start say what the session knows."""
+    def _is_instructed(self, history: RequestHistory) -> bool:
+        """Whether the opening system messages are those of the session."""
         leading = [known_as for _, known_as in history.opening.leading]
         return leading == self.session.known[: len(leading)]
 
 
-Taken: TypeAlias = tuple[Conversation, int, Lease]
-"""A conversation, the position from which messages are new in it, and the right to make its call."""
+ClaimedConversation: TypeAlias = tuple[ClientConversation, int, Lease]
+"""A conversation, the position of its first new message, and the lease for its call."""
 
 
 class Conversations:
@@ -151,56 +148,57 @@ class Conversations:
     def __init__(
         self,
         store: SessionStore | str | os.PathLike[str] | None,
-        wrapping: Wrapping,
+        wrapping: WrapOptions,
         *,
         clock: Callable[[], float],
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._store = opened(store)
+        self._store = resolve_store(store)
         self._owns_store = self._store is not store
         wait_s = wrapping.options.wait_s
         self._wait_s = None if wait_s is None else max(wait_s, _MOMENT_S)
         self.wrapping, self.clock = wrapping, clock
-        self._on_event = on_event
+        self._on_event, self.bodies = on_event, Bodies()
         self._unpacked: dict[str, Unpacked] = {}
+        self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
-        """By model, the window that its provider named when it found a request too long."""
+        """By model, the window that its provider reported when it found a request too long."""
         self._lock = Lock()
-        self._open: dict[str, Conversation] = {}
-        """By the session's name, the one used last at the end."""
+        self._open: dict[str, ClientConversation] = {}
+        """By the session's name; the most recently used one is last."""
         self._groups: WeakValueDictionary[str, Lock] = WeakValueDictionary()
-        """For each name or start of a history that is looked for now, the lock of those who look for it."""
+        """A lock for each session name that is being searched, shared by the requests that search it."""
 
     @property
     def sessions(self) -> tuple[SharedSession, ...]:
-        """The sessions that are open, the one used last at the end."""
+        """The open sessions; the most recently used one is last."""
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
 
-    def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[Conversation, Lease]:
-        """The conversation that a request belongs to, with what is new in it taken in, and the right to make
-        its call. Raises LadingError when the request cannot be read."""
+    def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[ClientConversation, Lease]:
+        """Find or start the conversation of a request and add its new messages. Return it with the lease for its
+        call. Raises LadingError if the request cannot be read."""
         with self._lock:
             openings = [one.opening for one in self._open.values() if one.opening and one.session.wire == wire]
-        asked = Asked(body, wire, name, openings=openings)
-        found: Taken | None = None
+        request = ConversationRequest(body, wire, name, openings=openings)
+        found: ClaimedConversation | None = None
         while found is None:
-            # Opening a stored session takes a while: only requests for the same conversation wait for it.
+            # Opening a stored session is slow: only requests for the same conversation wait for it.
             with self._lock:
-                group = self._groups.setdefault(asked.wanted, Lock())
+                group = self._groups.setdefault(request.wanted, Lock())
             with group:
-                found = self._find(asked)
+                found = self._find(request)
         conversation, position, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
-            conversation.session.narrow(self.windows.get(asked.model))
-            with self.dropping(conversation.session):
-                conversation.take(body, asked.history, position=position)
+            conversation.session.narrow(self.windows.get(request.model))
+            with self.drop_on_error(conversation.session):
+                conversation.take(body, request.history, position=position)
             undo.pop_all()
         return conversation, lease
 
-    def _claimed(self, conversation: Conversation, asked: Asked) -> Lease | None:
-        """The right to make a call of a conversation; None where another took it or went on, or it was closed."""
+    def _claim(self, conversation: ClientConversation, request: ConversationRequest) -> Lease | None:
+        """Return a lease for a call of the conversation; None if it is busy, closed or continued elsewhere."""
         session = conversation.session
         with self._lock:
             known = self._open.get(session.name)
@@ -210,44 +208,43 @@ class Conversations:
             self._open.pop(session.name, None)
             self._open[session.name] = conversation
             self._close_oldest()
-        if known is None:
-            for event in session.events:
-                self.tell(event)
+        for event in session.events if known is None else ():
+            self.report(event)
         with ExitStack() as undo:
             undo.callback(lease.release)
-            if self._held(session, asked):
+            if self._try_hold(session, request):
                 undo.pop_all()
                 return lease
         return None
 
-    def _held(self, session: SharedSession, asked: Asked) -> bool:
-        """Whether a session could be held, and is here as it is stored. What is waited for once is not again."""
+    def _try_hold(self, session: SharedSession, request: ConversationRequest) -> bool:
+        """Lock the session; return whether it is locked and up to date. A search waits for each session once."""
         try:
-            session.hold(wait_s=self._wait_s if asked.may_be_stored and not asked.held else 0.0)
+            session.hold(wait_s=self._wait_s if request.may_be_stored and not request.held else 0.0)
         except SessionBusy:
-            asked.held.add(session.name)
+            request.held.add(session.name)
             return False
         return not session.is_behind
 
-    def tell(self, event: Event) -> None:
-        """Pass an event on; what went wrong is logged as well. Neither can fail."""
+    def report(self, event: Event) -> None:
+        """Pass an event to the listener; failures are logged as well. Never raises."""
         if isinstance(event, PackingFailed | ReplyLost | Unpacked):
-            logged(logging.WARNING, event)
+            log_safely(logging.WARNING, event)
         if (listener := self._on_event) is not None:
-            guarded(
+            attempt(
                 lambda: listener(event),
-                lambda error: logged(logging.ERROR, f"The listener failed: {words(error)}"),
+                lambda error: log_safely(logging.ERROR, f"The listener failed: {describe_error(error)}"),
                 fail_open=True,
             )
 
-    def tell_once(self, event: Unpacked) -> None:
-        """Pass an event on if it is the first of its kind."""
+    def report_once(self, event: Unpacked) -> None:
+        """Report an event unless one about the same thing was reported."""
         if self._unpacked.setdefault(event.what, event) is event:
-            self.tell(event)
+            self.report(event)
 
     @contextmanager
-    def dropping(self, session: SharedSession) -> Iterator[None]:
-        """``drop`` the session where what is done with it fails by an error that is none of ours."""
+    def drop_on_error(self, session: SharedSession) -> Iterator[None]:
+        """Close the session if the body of the ``with`` statement raises an error other than LadingError."""
         try:
             yield
         except LadingError:
@@ -257,60 +254,63 @@ class Conversations:
             raise
 
     def drop(self, session: SharedSession) -> None:
-        """Close a session that may hold half of a step; whoever wants it opens it anew, as stored. Cannot fail."""
+        """Close an inconsistent session; the next request opens it again from the store. Never raises."""
         with self._lock:
             conversation = self._open.get(session.name)
             if conversation is not None and conversation.session is session:
                 conversation.is_closed = True
                 del self._open[session.name]
-        guarded(session.close, lambda _: None, fail_open=True)
+        attempt(session.close, lambda _: None, fail_open=True)
 
     def close(self) -> None:
-        """Let go of all sessions."""
+        """Close all sessions, and the store if it was opened here."""
         with self._lock:
-            conversations, self._open = list(self._open.values()), {}
-        for conversation in conversations:
-            conversation.session.close()
+            sessions, self._open = [one.session for one in self._open.values()], {}
+        for session in sessions:
+            session.close()
         if self._owns_store:
             self._store.close()
 
-    def _find(self, asked: Asked) -> Taken | None:
-        """The conversation that a request goes on with or begins; None where another took it: then look again."""
-        history, name, tried = asked.history, asked.name, self._alike(asked, busy=False)
-        # A conversation that got no answer yet is the start of many.
-        for conversation in sorted(tried, key=lambda one: -len(one.session.known)):
-            if conversation.continued(history) is not None:
-                return self._taken(self._current(conversation, asked), asked)
+    def _find(self, request: ConversationRequest) -> ClaimedConversation | None:
+        """Find or start the request's conversation; None to search again, because another request claimed it."""
+        history, name, tried = request.history, request.name, self._find_open(request, busy=False)
+        longest_first = sorted(tried, key=lambda one: -len(one.session.known))
         try:
-            for conversation in self._stored(asked):
-                tried.append(conversation)
-                if conversation.continued(history) is not None:
-                    return self._taken(conversation, asked)
+            for conversation in chain(longest_first, self._find_stored(request)):
+                tried += [] if conversation in tried else [conversation]
+                if conversation.find_continuation(history, answered=True) is not None:
+                    return self._take(self._reopen_stale(conversation, request), request)
             for at, conversation in enumerate(tried):
-                if (position := conversation.diverged(history, named=bool(name))) is None:
+                if (position := conversation.find_divergence(history, named=bool(name))) is None:
                     continue
-                tried[at] = self._current(conversation, asked)
-                if taken := self._taken(tried[at], asked, position=position):
+                tried[at] = self._reopen_stale(conversation, request)
+                if taken := self._take(tried[at], request, position=position):
                     return taken
-            behind = [one.session for one in tried if asked.may_be_stored and one.session.is_behind]
+            # Last: a conversation without a reply is the start of many histories.
+            for conversation in tried:
+                if conversation.find_continuation(history) is not None:
+                    return self._take(self._reopen_stale(conversation, request), request)
+            behind = [one.session for one in tried if request.may_be_stored and one.session.is_behind]
             for session in behind:
                 self.drop(session)
-            if behind or any(one.left(history) for one in self._alike(asked, busy=True)):
+            if behind or any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True)):
                 return None
         finally:
             for conversation in tried:
                 if conversation.session.name not in self._open:
                     conversation.session.close()
-        if begun := self._begun(asked):
+        if begun := self._begin_session(request):
             if name and begun.name != name:
-                self.tell(Forked(name, begun.name))
-            return self._taken(Conversation(begun, history.opening.head), asked)
+                self.report(Forked(name, begun.name))
+            return self._take(ClientConversation(begun, history.opening.head), request)
         return None
 
-    def _taken(self, conversation: Conversation, asked: Asked, *, position: int | None = None) -> Taken | None:
-        """Return a conversation with the right to make its call, from ``position`` on where the history has another
-        end. None where it cannot continue like that, or not any more."""
-        history, lease = asked.history, self._claimed(conversation, asked)
+    def _take(
+        self, conversation: ClientConversation, request: ConversationRequest, *, position: int | None = None
+    ) -> ClaimedConversation | None:
+        """Claim a conversation that the history continues, or from which it diverges at ``position``; None if it
+        was claimed by another request or does not match any more."""
+        history, lease = request.history, self._claim(conversation, request)
         if lease is None:
             return None
         with ExitStack() as undo:
@@ -318,7 +318,7 @@ class Conversations:
             if not conversation.session.entries:
                 position = len(history.opening.leading)
             elif position is None:
-                position = conversation.continued(history)
+                position = conversation.find_continuation(history)
             elif not conversation.withdraw(history, position):
                 return None
             if position is None:
@@ -326,10 +326,10 @@ class Conversations:
             undo.pop_all()
         return conversation, position, lease
 
-    def _current(self, conversation: Conversation, asked: Asked) -> Conversation:
-        """The conversation, opened anew where another process went on with it or a name is told another model."""
-        session, model = conversation.session, asked.model
-        is_same = session.model == model or same_model(session.settings.card, find_card(model)[0])
+    def _reopen_stale(self, conversation: ClientConversation, request: ConversationRequest) -> ClientConversation:
+        """Return the conversation, opened again if another process continued it or the model changed."""
+        session, model = conversation.session, request.model
+        is_same = session.model == model or is_same_model(session.settings.card, find_card(model)[0])
         if is_same and not session.is_behind:
             return conversation
         with self._lock:
@@ -338,57 +338,57 @@ class Conversations:
             conversation.is_closed = True
             self._open.pop(session.name, None)
         session.close()
-        return Conversation(self._session(asked, session.name), conversation.head)
+        return ClientConversation(self._open_session(request, session.name), conversation.head)
 
-    def _begun(self, asked: Asked) -> SharedSession | None:
-        """A new session of the wanted name, or of that with a number, held; None where another process begins."""
-        for name in free_names(asked.wanted, lambda name: name in self._open or self._is_stored(name)):
-            session = self._session(asked, name)
-            if self._held(session, asked):
+    def _begin_session(self, request: ConversationRequest) -> SharedSession | None:
+        """Open and lock a new session, numbered if its name is taken; None if another process is starting it."""
+        for name in free_names(request.wanted, lambda name: name in self._open or self._is_stored(name)):
+            session = self._open_session(request, name)
+            if self._try_hold(session, request):
                 return session
             session.close()
-            if name not in asked.held:
+            if name not in request.held:
                 break
         return None
 
-    def _alike(self, asked: Asked, *, busy: bool) -> list[Conversation]:
-        """Open conversations of which the request may be, that make a call or none, the one used last first."""
+    def _find_open(self, request: ConversationRequest, *, busy: bool) -> list[ClientConversation]:
+        """Return the open, (not) busy conversations that may be the request's; the most recently used is first."""
         with self._lock:
             conversations = list(reversed(self._open.items()))
         return [
             one
             for own, one in conversations
-            if (is_numbered(own, asked.name) if asked.name else one.head == asked.history.opening.head)
+            if (is_fork_name(own, request.name) if request.name else one.head == request.history.opening.head)
             and one.busy == busy
-            and own not in asked.held
-            and one.session.wire == asked.wire
+            and own not in request.held
+            and one.session.wire == request.wire
         ]
 
-    def _stored(self, asked: Asked) -> Iterator[Conversation]:
-        """Stored conversations that the request may belong to, opened."""
-        if not asked.may_be_stored:
+    def _find_stored(self, request: ConversationRequest) -> Iterator[ClientConversation]:
+        """Open the stored conversations that the request may belong to, one at a time."""
+        if not request.may_be_stored:
             return
-        tenant, prefix = self.wrapping.options.tenant, fork_prefix(asked.wanted)
+        tenant, prefix = self.wrapping.options.tenant, fork_prefix(request.wanted)
         names = (name for _, name in self._store.sessions(tenant, prefix=prefix, limit=_MOST_LISTED))
-        stored = {name for name in names if is_numbered(name, asked.wanted)}
-        stored |= {asked.wanted} if self._is_stored(asked.wanted) else set()
+        stored = {name for name in names if is_fork_name(name, request.wanted)}
+        stored |= {request.wanted} if self._is_stored(request.wanted) else set()
         for session in sorted(stored, key=lambda name: (len(name), name), reverse=True)[:_MOST_TRIED]:
-            if session not in self._open and session not in asked.held:
-                yield Conversation(self._session(asked, session), asked.history.opening.head)
+            if session not in self._open and session not in request.held:
+                yield ClientConversation(self._open_session(request, session), request.history.opening.head)
 
     def _is_stored(self, name: str) -> bool:
         return self._store.exists(self.wrapping.options.tenant, name)
 
-    def _session(self, asked: Asked, name: str) -> SharedSession:
+    def _open_session(self, request: ConversationRequest, name: str) -> SharedSession:
         wrapping = self.wrapping
         return SharedSession(
-            asked.model,
+            request.model,
             store=self._store,
             name=name,
             strategy=wrapping.strategy,
             window=wrapping.window,
             output_reserve=wrapping.output_reserve,
-            wire=asked.wire.name,
+            wire=request.wire.name,
             options=wrapping.options,
         )
 

@@ -1,8 +1,9 @@
-"""Place a caller's cache marks in the requests of ``wrap``.
+"""Place cache marks: fields on blocks up to which a request is to be cached.
 
-Anthropic caches up to each marked block. A mark in the head (before the first reply) stays where the caller put it,
-for instance between a document and a question. A mark on the last block moves from call to call: it becomes the
-request's own mark, at the top level, which Anthropic applies to the last block.
+Anthropic caches up to each marked block; some servers of Chat Completions accept its marks. A mark in the opening
+messages (before the first reply) keeps its place, for instance between a document and a question. A mark on the
+last block moves from call to call: it becomes the request's own mark, at the top level, which Anthropic applies to
+the last block.
 """
 
 from __future__ import annotations
@@ -10,31 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from lading.exchange.sharing import SharedSession
 from lading.messages import Message, Opaque, Template, ToolResult
-from lading.session.coercion import MARK, unmarked
-from lading.session.matching import fingerprint_entry
-from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
-from lading.wire.anthropic.decoding import NAME
-from lading.wire.anthropic.walking import ttl_of
+from lading.wire.layout import DEEPEST_MARK, BlockPath, CacheMarks, list_blocks, read_ttl
 
-Place: TypeAlias = tuple[int, ...]
-"""Index of a message, of a block in it, of a block in that block."""
-Marks: TypeAlias = Mapping[Place, Any]
-
-_DEEPEST = 3
+PlacedMarks: TypeAlias = Mapping[BlockPath, Any]
 
 
-def marks_in(messages: Sequence[Any], bearing: Iterable[int]) -> Marks:
-    """The cache marks of a request's messages, in order; ``bearing``: the messages that may have one."""
-    return dict(found for at in sorted(bearing) for found in _marks(messages[at], (at,)))
+def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[int]) -> PlacedMarks:
+    """Return the marks of a request's items by path, in order; ``bearing``: indices of items that may have one."""
+    return dict(found for at in sorted(bearing) for found in _find_within(items[at], scheme, (at,)))
 
 
-def kept_places(messages: Sequence[Any], marks: Marks, *, head: int, wire: str) -> Set[Place]:
-    """Where marks stay: in the first ``head`` messages, not on the last block of all; other wires keep none."""
-    if wire != NAME or not marks:
+def find_kept_paths(items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int) -> Set[BlockPath]:
+    """Return the paths of the marks that stay: in the first ``head`` items, except on the request's last block."""
+    if not scheme.stay or not marks:
         return frozenset()
-    last = len(messages) - 1, len(_blocks(messages[-1])) - 1
+    last = len(items) - 1, len(list_blocks(items[-1])) - 1
     return {
         place
         for place, mark in marks.items()
@@ -42,72 +34,52 @@ def kept_places(messages: Sequence[Any], marks: Marks, *, head: int, wire: str) 
     }
 
 
-def head_of(session: SharedSession, leading: Sequence[Message]) -> list[Message]:
-    """The messages before the first reply as the session sends them; ``leading``: the system messages as the caller
-    writes them now."""
-    head: list[Message] = []
-    for position, entry in enumerate(session.known_entries):
-        if entry.message.role == "assistant":
-            break
-        is_restated = position < len(leading) and session.known[position] != fingerprint_entry(entry)
-        head.append(leading[position] if is_restated else entry.message)
-    return head
-
-
-def arranged(
-    fields: Template, tools: Any, *, given: Marks, head: Sequence[Message], leading: int
+def arrange(
+    fields: Template, tools: Any, *, scheme: CacheMarks, given: PlacedMarks, head: Sequence[Message], leading: int
 ) -> tuple[Template, Any]:
-    """A request's other fields with its own mark, and its tools, so that all marks together are legal.
+    """Return a request's other fields with its own mark, and its tools, so that all marks together are legal.
 
-    ``given``: the caller's marks on messages; those that ``head`` (``leading`` of it are system messages) does not
-    hold become the request's own. Marks in the head cannot change any more: where they leave no place (A20, A21),
-    tools lose theirs, and the request gets none or a shorter one.
+    ``given``: the caller's marks on messages; the last one that is not in ``head`` (``leading`` of these messages
+    are system messages) becomes the request's own mark, unless it has one. Marks in ``head`` cannot change any
+    more: if they leave no room (A20, A21), tools lose theirs, and the request gets none or a mark of five minutes.
     """
-    standing = {
+    kept = {
         place: mark
         for at, message in enumerate(head)
         for part, item in enumerate(message.parts)
-        for place, mark in _part_marks(item, (at - leading, part))
+        for place, mark in _find_on_part(item, scheme, (at - leading, part))
     }
-    before = list(map(ttl_of, standing.values()))
-    of_tools = [ttl_of(tool[MARK]) for tool in _dicts(tools) if tool.get(MARK) is not None]
-    if of_tools and (len(before) + len(of_tools) > MAX_CACHE_MARKS or ("5m" in of_tools and "1h" in before)):
-        tools = list(map(unmarked, tools))
+    before = list(map(read_ttl, kept.values()))
+    declared = [tool for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, dict)]
+    of_tools = [read_ttl(tool[scheme.field]) for tool in declared if tool.get(scheme.field) is not None]
+    if of_tools and (len(before) + len(of_tools) > scheme.most or ("5m" in of_tools and "1h" in before)):
+        tools = list(map(scheme.strip, tools))
     else:
         before += of_tools
-    moved = [mark for place, mark in given.items() if place not in standing]
-    mark = fields.get(MARK) or (moved[-1] if moved else None)
+    moved = [mark for place, mark in given.items() if place not in kept]
+    mark = fields.get(scheme.field) or (moved[-1] if moved else None)
     if mark is None:
         return fields, tools
-    if len(before) >= MAX_CACHE_MARKS:
-        return {key: value for key, value in fields.items() if key != MARK}, tools
-    if ttl_of(mark) == "1h" and "5m" in before:
+    if len(before) >= scheme.most:
+        return {key: value for key, value in fields.items() if key != scheme.field}, tools
+    if read_ttl(mark) == "1h" and "5m" in before:
         mark = {key: value for key, value in mark.items() if key != "ttl"}
-    return fields | {MARK: mark}, tools
+    return fields | {scheme.field: mark}, tools
 
 
-def _marks(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
-    if isinstance(value, dict) and len(place) <= _DEEPEST:
-        if value.get(MARK) is not None:
-            yield place, value[MARK]
-        for at, block in enumerate(_blocks(value)):
-            yield from _marks(block, (*place, at))
+def _find_within(value: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
+    if isinstance(value, dict) and len(place) <= DEEPEST_MARK:
+        if value.get(scheme.field) is not None:
+            yield place, value[scheme.field]
+        for at, block in enumerate(list_blocks(value)):
+            yield from _find_within(block, scheme, (*place, at))
 
 
-def _part_marks(part: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+def _find_on_part(part: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
     if isinstance(part, Opaque):
-        yield from _marks(part.value, place)
+        yield from _find_within(part.value, scheme, place)
         return
-    if (mark := (part.template or {}).get(MARK)) is not None:
+    if (mark := (part.template or {}).get(scheme.field)) is not None:
         yield place, mark
     for at, inner in enumerate(part.parts if isinstance(part, ToolResult) else ()):
-        yield from _part_marks(inner, (*place, at))
-
-
-def _blocks(value: Any) -> list[Any]:
-    content = value.get("content") if isinstance(value, dict) else None
-    return content if isinstance(content, list) else []
-
-
-def _dicts(items: Any) -> Iterator[dict[str, Any]]:
-    return (item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
+        yield from _find_on_part(inner, scheme, (*place, at))

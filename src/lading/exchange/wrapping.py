@@ -1,24 +1,27 @@
-"""How a client's calls are packed, and what is done where that fails."""
+"""Options of a wrapped client, its fallback when packing fails, and its sessions."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
-from lading.session.options import SessionOptions
+from lading.messages import Message
+from lading.session.matching import fingerprint_entry
+from lading.session.options import SessionOptions, lower_window
+from lading.session.session import Session
 
 _log = logging.getLogger("lading")
 
-Given = TypeVar("Given")
+T = TypeVar("T")
 
 
-class Wrapping(Struct, frozen=True):
-    """How a client's calls are packed; see ``wrap``."""
+class WrapOptions(Struct, frozen=True):
+    """Options of a wrapped client; see ``wrap``."""
 
     window: int | None
     strategy: str | Strategy
@@ -29,13 +32,13 @@ class Wrapping(Struct, frozen=True):
     """The error that the client's SDK passes on as it is."""
 
 
-def guarded(step: Callable[[], Given], failed: Callable[[Exception], Given], *, fail_open: bool) -> Given:
-    """What a step gives. An agent must not stop because packing does: where that is wanted, what a failure of
-    any kind gives instead."""
+def attempt(step: Callable[[], T], failed: Callable[[Exception], T], *, fail_open: bool) -> T:
+    """Run a step and return its result. With ``fail_open``, any error but LoopStopped is passed to ``failed``,
+    whose result is returned instead: an agent must not stop because packing fails."""
     try:
         return step()
     except LoopStopped:
-        # That is what the caller asked for.
+        # The caller asked for this error.
         raise
     except Exception as error:
         if not fail_open:
@@ -43,14 +46,57 @@ def guarded(step: Callable[[], Given], failed: Callable[[Exception], Given], *, 
         return failed(error)
 
 
-def words(error: Exception) -> str:
-    """What an error says, also one that fails to say it."""
+def describe_error(error: Exception) -> str:
+    """Return an error's type and message; only the type if its ``__str__`` fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - not ours to judge
         return type(error).__name__
 
 
-def logged(level: int, what: object) -> None:
-    """Log it; a handler that fails stops nobody."""
-    guarded(lambda: _log.log(level, "%s", what), lambda _: None, fail_open=True)
+def log_safely(level: int, what: object) -> None:
+    """Log a value; errors of log handlers are ignored."""
+    attempt(lambda: _log.log(level, "%s", what), lambda _: None, fail_open=True)
+
+
+class SharedSession(Session):
+    """A session that is locked for each call instead of for as long as it is open."""
+
+    def _hold(self) -> None:
+        """Take no lock: opening only reads, and the store is append-only."""
+
+    def hold(self, *, wait_s: float | None) -> None:
+        """Lock the session for writing, unless it is locked here already. Raises SessionBusy after ``wait_s``."""
+        if self._lease is None:
+            self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=wait_s)
+
+    def let_go(self) -> None:
+        """Unlock the session for other writers."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.release()
+
+    def narrow(self, window_tokens: int | None) -> None:
+        """Reduce the window to one that the provider reported for another session of the model; None: no report."""
+        self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
+
+    def list_opening(self, leading: Sequence[Message]) -> list[Message]:
+        """Return the messages before the first reply as they are sent; ``leading``: the current system messages of
+        the caller."""
+        head: list[Message] = []
+        for position, entry in enumerate(self._engine.history.known):
+            if entry.message.role == "assistant":
+                break
+            is_restated = position < len(leading) and self.known[position] != fingerprint_entry(entry)
+            head.append(leading[position] if is_restated else entry.message)
+        return head
+
+    @property
+    def unanswered(self) -> int:
+        """Number of messages of the caller without a reply."""
+        return len(self._engine.history.unanswered)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another process has written to the session since it was opened or locked here."""
+        return self._engine.is_behind

@@ -1,7 +1,7 @@
-"""A session's log at work: raw entries, frozen edits, and the view they give, kept in step.
+"""The history of one session: raw entries, frozen edits, and the view that both give.
 
-Messages enter through the sanitizer (``repair``). Edits are decided in a ``Plan``, which shows the view as it would
-be with them, and are made by ``commit``; a plan that is dropped has changed nothing.
+Messages enter through the sanitizer (``repair.py``). Edits are staged in a ``Plan``, which has the view with them
+applied, and become part of the history by ``commit``. Dropping a plan changes nothing.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import Draft, Edit, Entry, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
-from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trimmed
+from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trim_end
 from lading.history.view import View, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
-"""Starts the reason of a repair that was made when a request was due, not when a message came."""
+"""Starts the reason of a repair made at the end of the history, for a request."""
 
 
 class History:
-    """Entries, edits and view of one session. Append-only but for edits that were never sent."""
+    """Entries, edits and view of one session. Entries and edits are only appended."""
 
     def __init__(
         self, needs: Needs, count: Callable[[Message], int], *, session: tuple[str, str] = ("default", "session")
     ) -> None:
-        """``session``: the tenant and the session to which pointers lead."""
+        """``session``: tenant and session that pointers refer to."""
         self._needs, self._session = needs, session
         self._sanitizer = Sanitizer(needs)
         self._count = count
@@ -41,20 +41,20 @@ class History:
         self.edits: list[Edit] = []
         self.view = View()
         self.log = ""
-        """Chain digest over the entries (``manifest.log_chain``)."""
+        """Chain digest over the entries (``log.log_chain``)."""
         self.withdrawn: set[int] = set()
-        """Entries that the caller said are not part of the history any more."""
-        self.holds_media = False
-        """Whether a picture or document was ever taken in: their tokens are no matter of words."""
-        self.holds_reasoning = False
-        """Whether reasoning was ever taken in, which a provider may leave out of what it is sent."""
+        """Entries that the caller removed from the history."""
+        self.has_media = False
+        """Whether any entry has an image or a document: their tokens cannot be counted from text."""
+        self.has_reasoning = False
+        """Whether any entry has reasoning: a provider may drop it, and then reports fewer tokens."""
         self._round = self._turn = 0
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
-        """The first entries and edits as this counter counts them, where another one counted them before."""
+        """The stored entries and edits, counted anew by this counter; empty where their counts apply."""
 
     @property
     def is_recounted(self) -> bool:
-        """Whether the log holds counts of another counter; the view has none."""
+        """Whether the stored counts are another counter's. The view has this counter's."""
         return bool(self._recounted[0])
 
     @property
@@ -64,13 +64,13 @@ class History:
 
     @property
     def unanswered(self) -> list[Entry]:
-        """The entries that the caller knows after the last reply, without system messages."""
+        """The caller's entries after the last reply, without system messages."""
         newest = takewhile(lambda entry: entry.message.role != "assistant", reversed(self.entries))
         known = [entry for entry in newest if entry.known_as != "" and entry.index not in self.withdrawn]
         return [entry for entry in reversed(known) if entry.message.role != "system"]
 
-    def rebuilt(self, entries: int, edits: int) -> View:
-        """The view of the first so many entries and edits."""
+    def rebuild_view(self, entries: int, edits: int) -> View:
+        """Return the view of the first ``entries`` entries and ``edits`` edits."""
         of_entries, of_edits = self._recounted
         return rebuild(
             [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
@@ -86,10 +86,10 @@ class History:
         usage: Reported | None = None,
         known_as: str | None = None,
     ) -> list[Event]:
-        """Take in one raw message; what had to be mended becomes its first edit, valid from ``call`` on.
+        """Append one raw message. A repair becomes its first edit, valid from ``call`` on; returns its events.
 
-        Raises IllegalRequest, before anything is taken in, for a NaN or infinite number, InputError for
-        what is no Message.
+        Raises IllegalRequest for a NaN or infinite number and InputError for a value that is no Message; the
+        history is then unchanged.
         """
         _check_message(message)
         data = jsonbytes.dump_at(f"messages.{len(self.entries)}", msgspec.to_builtins(message))
@@ -97,43 +97,43 @@ class History:
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
         index, tokens = len(self.entries), self._count(message)
-        self._take(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
+        self._admit_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         admitted = self._sanitizer.admit(message, pointer=relative(str(index)))
-        if draft := self._repair(admitted, admitted.messages, "", entry=index):
+        if draft := self._draft_repair(admitted, admitted.messages, "", entry=index):
             self.apply(draft, call=call)
         return [Repaired(item.rule, index, item.detail) for item in admitted.repairs]
 
     def plan(self, *, call: int, fields: Template | None = None) -> Plan:
-        """Begin the edits of a call whose request has these body fields, with what such a request would break now
-        mended: calls without results, an assistant message at the end that the model does not continue."""
-        plan = Plan(self.view, self.edits, make=partial(self._edit, call=call))
-        admitted = self._sanitizer.closing(fields)
+        """Start the edits of one call. The plan repairs the end of the history for a request with these body
+        fields: calls without results, a final assistant message that the model would not continue."""
+        plan = Plan(self.view, self.edits, make=partial(self._make_edit, call=call))
+        admitted = self._sanitizer.find_closing(fields)
         if admitted.messages or admitted.repairs:
             entry = self.entries[-1].index if admitted.messages else self.view.items[-1].entry
             start, end = self.view.span(entry, entry)
             shown = [item.message for item in self.view.items[start:end]]
             if not admitted.messages:
-                shown[-1] = trimmed(shown[-1])
-            if draft := self._repair(admitted, (*shown, *admitted.messages), CLOSING, entry=entry):
+                shown[-1] = trim_end(shown[-1])
+            if draft := self._draft_repair(admitted, (*shown, *admitted.messages), CLOSING, entry=entry):
                 plan.apply(draft)
             plan.closing = admitted
             plan.repairs = [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
         return plan
 
     def commit(self, plan: Plan) -> None:
-        """Make the edits of a plan; nothing may have been added since it was begun."""
+        """Apply the edits of a plan. Nothing may have been appended since ``plan`` returned it."""
         self.edits += plan.edits[len(self.edits) :]
         self.view = plan.view
         self._sanitizer.close(plan.closing)
 
     def apply(self, draft: Draft, *, call: int, room_tokens: int = UNLIMITED) -> int:
-        """Make a draft an edit of the view at once; returns the first position that changed."""
-        edit = self._edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
+        """Apply a draft without a plan. Returns the first position that changed."""
+        edit = self._make_edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
         self.edits.append(edit)
         return self.view.apply(edit)
 
-    def _edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
-        """Of what it frees, as much counts as forced as the view stands above ``room_tokens``."""
+    def _make_edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
+        """Make an edit of a draft. The tokens by which the view exceeds ``room_tokens`` count as forced."""
         start, end = view.span(draft.first, draft.last)
         before = sum(item.tokens for item in view.items[start:end])
         tokens = tuple(self._count(message) for message in draft.replacement)
@@ -153,49 +153,49 @@ class History:
         )
 
     def restate(self, entry: int, message: Message, *, call: int) -> None:
-        """From ``call`` on an entry is seen as this message, because the caller says it differently now."""
+        """Show an entry as this message from ``call`` on, because the caller changed it."""
         draft = Draft("restated", entry, entry, (message,), "the caller changed the message", ())
         self.apply(draft, call=call)
 
     def pin(self, entry: int, *, call: int) -> None:
-        """From ``call`` on an entry is kept verbatim, whatever leaves the view around it."""
+        """Keep an entry verbatim from ``call`` on, also where its neighbours are compacted."""
         start, end = self.view.span(entry, entry)
         shown = tuple(item.message for item in self.view.items[start:end])
         self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call)
 
     def withdraw(self, entry: int, *, call: int) -> int:
-        """From ``call`` on nothing from this entry on is seen, because the caller goes on from before it.
+        """Hide this entry and all later ones from ``call`` on, because the caller continues from before it.
         Returns the first position that changed."""
         last = len(self.entries) - 1
         pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call)
-        self._sanitize_again()
+        self._replay_sanitizer()
         readings = self.view.readings
         for key in [*readings]:
             if hasattr(readings[key], "forget"):
                 readings[key].forget(entry)
             else:
                 del readings[key]
-        self._show()
+        self._refresh_view()
         return position
 
-    def splits(self, entry: int) -> bool:
-        """Whether an edit shows this entry and ones before it in one piece."""
+    def is_replaced_with_earlier(self, entry: int) -> bool:
+        """Whether one edit replaces this entry together with earlier ones."""
         return any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws)
 
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
-        """Continue a stored session: same view, same repairs. Nothing is counted again, unless the counts may be
-        another counter's; then they stay in the log, and the view gets its own."""
+        """Continue a stored session with the same view and repairs. ``recount``: the stored counts may be another
+        counter's; the log keeps them and the view is counted anew."""
         for entry in entries:
-            self._note(entry)
+            self._add_entry(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         self.edits.extend(edits)
-        self._sanitize_again()
+        self._replay_sanitizer()
         if recount:
             self._recount()
-        self._show()
+        self._refresh_view()
 
     def _recount(self) -> None:
         entries = [replace(entry, tokens=self._count(entry.message)) for entry in self.entries]
@@ -203,13 +203,13 @@ class History:
         if entries != self.entries or edits != self.edits:
             self._recounted = entries, edits
 
-    def _show(self) -> None:
+    def _refresh_view(self) -> None:
         readings = self.view.readings
-        self.view = self.rebuilt(len(self.entries), len(self.edits))
+        self.view = self.rebuild_view(len(self.entries), len(self.edits))
         self.view.readings = readings
 
-    def _sanitize_again(self) -> None:
-        """Bring the sanitizer to where it is after all that is part of the history."""
+    def _replay_sanitizer(self) -> None:
+        """Replay the history through a new sanitizer."""
         closed: dict[int, Message] = {}
         for edit in self.edits:
             if edit.withdraws:
@@ -225,27 +225,29 @@ class History:
             if entry.index in closed:
                 self._sanitizer.close(Admitted((closed[entry.index],)))
 
-    def _take(self, entry: Entry) -> None:
-        self._note(entry)
+    def _admit_entry(self, entry: Entry) -> None:
+        self._add_entry(entry)
         self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
 
-    def _note(self, entry: Entry) -> None:
+    def _add_entry(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.log = log_chain(self.log, entry)
-        self.holds_media = self.holds_media or holds_media(entry.message)
-        self.holds_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
+        self.has_media = self.has_media or has_media(entry.message)
+        self.has_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
 
-    def _repair(self, admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int) -> Draft | None:
+    def _draft_repair(
+        self, admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int
+    ) -> Draft | None:
         if shown == (self.entries[entry].message,):
             return None
-        # Nothing mended here, and yet more is shown: an orphan that waited for the results around it.
+        # No rule was applied to this message; it shows an orphan result that waited for the results around it.
         rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
         pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
         return Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
 
 
-def holds_media(message: Message) -> bool:
-    """Whether a picture or document stands in the message or in one of its results."""
+def has_media(message: Message) -> bool:
+    """Whether the message or one of its results has an image or a document."""
     inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
     return any(isinstance(part, Image | File) for parts in inner for part in parts)
 
@@ -254,5 +256,5 @@ def _check_message(message: object) -> None:
     if not isinstance(message, Message):
         raise InputError(
             f"A {type(message).__name__} was given as a message. Decode a provider's body first: "
-            "lading.find_wire(name).decode(body).messages."
+            "lading.wire.find_wire(name).decode(body).messages."
         )

@@ -1,7 +1,7 @@
-"""The log: everything that happened in a session, raw and append-only, and the frozen decisions about it.
+"""The log of a session: raw messages, append-only, and the frozen edits of them.
 
-An ``Entry`` is a message as it arrived. An ``Edit`` says that from one call on, a span of entries is seen
-as other messages (or as none). The log is never rewritten; ``view.py`` shows it through its edits.
+An ``Entry`` is a message as it arrived. An ``Edit`` replaces a span of entries by other messages, or by none, in
+all requests from one call on. The log is never rewritten; ``view.py`` applies the edits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lading.messages import Message
 EditKind: TypeAlias = Literal[
     "repaired", "restated", "pinned", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
 ]
-"""``repaired`` at the border, ``restated`` and ``pinned`` by the caller; all others are a strategy's."""
+"""``repaired`` by the sanitizer, ``restated`` and ``pinned`` by the caller; all others are a strategy's."""
 
 NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
-"""Kinds that no strategy may use: they save nothing."""
+"""Kinds of edits that are no compaction; strategies may not use them."""
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):
@@ -35,7 +35,7 @@ class Reported(Struct, frozen=True, omit_defaults=True):
     """Of the input, written to the prompt cache."""
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of the log, as it arrived."""
 
     index: int
@@ -53,8 +53,8 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     usage: Reported | None = None
     """Reported usage of the call that this message answers, if any."""
     known_as: str | None = None
-    """Digest (``matching.fingerprint``) by which the caller knows the message, if it came from a client; empty: the
-    caller never saw it."""
+    """Fingerprint (``matching.fingerprint``) of the message in the caller's history; empty: it is not in there;
+    None: that of ``message``."""
 
 
 class Edit(Struct, frozen=True, omit_defaults=True):
@@ -103,7 +103,7 @@ class Draft(Struct, frozen=True):
 
 
 def log_chain(previous: str, entry: Entry) -> str:
-    """The next link of the chain over a log's entries: message, place, count, time and what was said of each."""
+    """Return the next link of the digest chain over a log's entries: message, position, counts, time, usage."""
     facts: tuple[object, ...] = (entry.digest, entry.index, entry.tokens, entry.round, entry.turn, entry.at_s)
     if entry.usage is not None or entry.known_as is not None:
         facts = (*facts, msgspec.to_builtins(entry.usage), entry.known_as)

@@ -1,7 +1,7 @@
-"""Edits that are decided for one call and not made yet, with the view as it would be with them.
+"""Staged edits: decided for one call, not yet part of the history.
 
-A plan begins as the history is, and copies nothing before its first edit. ``branch`` tries something beside it;
-whoever drops a plan or a branch has nothing to undo.
+A plan shares the history's view until its first edit. ``branch`` starts an alternative; a plan or branch that is
+dropped leaves nothing to undo.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ UNLIMITED = 2**62
 
 
 class MakeEdit(Protocol):
-    """Make a draft the edit of that index of a view."""
+    """Make an edit of a draft, with this index, for this view."""
 
     def __call__(self, draft: Draft, view: View, index: int, *, room_tokens: int) -> Edit: ...
 
 
 class Plan:
-    """The edits of one call while they are decided."""
+    """The staged edits of one call and the view that they give."""
 
     def __init__(self, view: View, edits: list[Edit], *, make: MakeEdit) -> None:
         self.view = view
-        """The view with the plan's edits."""
+        """With the plan's edits applied."""
         self.edits = edits
-        """All edits of the session, and after them the plan's."""
+        """All edits of the session, followed by the plan's."""
         self.closing = Admitted(())
-        """How the history is mended at its end,"""
+        """The repairs at the end of the history,"""
         self.repairs: list[Event] = []
-        """and the events of that."""
+        """and their events."""
         self.changed = len(view)
-        """The first position of the view that the plan changes."""
+        """First position of the view that the plan changes."""
         self._make = make
         self._is_shared = True
-        """Whether view and edits are somebody else's too."""
+        """Whether another plan or the history uses the same view and edits."""
 
     def branch(self) -> Plan:
-        """Return a plan that goes on from this one and leaves it as it is."""
+        """Return a plan that continues from this one without changing it."""
         self._is_shared = True
         branch = Plan(self.view, self.edits, make=self._make)
         branch.closing, branch.repairs, branch.changed = self.closing, self.repairs, self.changed
         return branch
 
     def apply(self, draft: Draft, *, room_tokens: int = UNLIMITED) -> None:
-        """Add a draft as an edit."""
+        """Apply a draft to the plan's view."""
         if self._is_shared:
             self.view, self.edits, self._is_shared = self.view.copy(), self.edits.copy(), False
         edit = self._make(draft, self.view, len(self.edits), room_tokens=room_tokens)

@@ -1,8 +1,8 @@
-"""What is mended on a message's way into the view, by named and reported rules.
+"""Repair messages on their way into the view, by named rules that are reported as events.
 
-A ``Sanitizer`` looks at each raw message once, in order, and says how it is shown. What it decided is never
-decided again: duplicate ids are renamed from their second occurrence on, a call found unanswered keeps its
-synthetic result even when the real one arrives late (that one is then shown as text).
+A ``Sanitizer`` reads each raw message once, in order, and returns how it is shown. Its decisions are final:
+duplicate ids are renamed from their second occurrence on, and a call that got a synthetic result keeps it even
+when the real result arrives later (that one is then shown as text).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNANSWERED = "[No result was recorded for this call. It was interrupted, or its 
 CONTINUE = "[Continue.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
-"""The rule whose repairs lose content and therefore leave a pointer."""
+"""The rule whose repairs remove content and therefore leave a pointer."""
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
@@ -45,7 +45,7 @@ RULES: dict[str, str] = {
     "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
     "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
 }
-"""Every rule by name, in a sentence."""
+"""Description of each rule by its name."""
 
 
 class Repair(Struct, frozen=True):
@@ -55,79 +55,79 @@ class Repair(Struct, frozen=True):
     detail: str
 
 
-class Standing(Struct, frozen=True):
-    """Where a message enters."""
+class Placement(Struct, frozen=True):
+    """The place at which a message enters the view."""
 
     last: Message | None
     """The message shown before it; None for the first."""
     pointer: str
-    """The address of the raw message; empty where it has none."""
+    """Address of the raw message; empty for none."""
 
 
-Mend: TypeAlias = Callable[[Message, Standing], tuple[Message, Sequence[Repair]]]
-"""A wire's own change to a message; an unchanged message is returned as the same object."""
+RepairStep: TypeAlias = Callable[[Message, Placement], tuple[Message, Sequence[Repair]]]
+"""A repair of a wire. Returns the same object for a message that needs none."""
 
 
 class Needs(Struct, frozen=True):
-    """What a wire demands beyond pairing."""
+    """Requirements of a wire beyond the pairing of calls and results."""
 
-    mends: tuple[Mend, ...] = ()
-    """What the wire changes of each message, in order."""
+    repair_steps: tuple[RepairStep, ...] = ()
+    """The wire's own repairs, in order."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
-    """Whether the model goes on with this final assistant message, given the body's other fields."""
+    """Whether the model continues this final assistant message, given the body's other fields."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
     """A final assistant message must not end in whitespace."""
     alternation: bool = False
-    """Neighbouring messages of one role are joined; the sanitizer reports each."""
+    """The wire joins neighbouring messages of one role; the sanitizer only reports them."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
     call_id: str = ""
-    """Pattern of the tool-call ids it takes; empty: any."""
+    """Pattern of legal tool-call ids; empty: any."""
     tool_name: str = ""
-    """Pattern of the tool names it takes; empty: any."""
+    """Pattern of legal tool names; empty: any."""
 
 
 class Admitted(Struct, frozen=True):
-    """How a raw message is shown, and which rules made it so. No repairs: as it came."""
+    """How a raw message is shown, and the repairs behind it."""
 
     messages: tuple[Message, ...]
     repairs: tuple[Repair, ...] = ()
 
 
 class Sanitizer:
-    """The fold over a session's raw messages. ``admit`` each message once, and ``close`` before a request."""
+    """Repairs the messages of one session. ``admit`` each message once; ``close`` before a request."""
 
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
         self._open: dict[str, list[ToolCall]] = {}
-        """Calls not answered yet, as they are shown, by original id."""
+        """Unanswered calls, as shown, by original id."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
-        """The last number given to an id that was there before."""
-        self._calls_origin = ""
+        """The last number appended to each duplicate id."""
+        self._origin = ""
         self._late: list[Message] = []
         self.last: Message | None = None
         """The last message shown."""
 
     def admit(self, message: Message, *, pointer: str = "") -> Admitted:
-        """How the next message is shown; ``pointer``: the address that a note in place of a part names."""
+        """Return how the next message is shown. ``pointer``: address for notes in place of removed parts."""
         repairs: list[Repair] = []
-        # Open calls get their results before anything but a result is shown.
-        standing = Standing(Message("tool") if self._open else self.last, pointer)
-        for mend in self._needs.mends:
-            message, found = mend(message, standing)
+        # A message that is no result is shown after the synthetic results of open calls.
+        placement = Placement(Message("tool") if self._open else self.last, pointer)
+        for repair in self._needs.repair_steps:
+            message, found = repair(message, placement)
             repairs += found
         answers = [part for part in message.results if part.call_id in self._open]
         continues_results = bool(answers) or (bool(message.results) and bool(self._open))
         before = () if continues_results else self._close_calls(repairs)
-        shown = self._shown(message, repairs)
+        shown = self._repair_parts(message, repairs)
         messages = [*before, *shown]
-        if continues_results and self._open and _says_more(message):
-            messages = [_with_results(messages[0], self._synthetic(repairs)), *messages[1:]]
+        if continues_results and self._open and _has_more_than_results(message):
+            messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
             self._open.clear()
         if not self._open:
             messages += self._late
@@ -135,40 +135,40 @@ class Sanitizer:
         self._report_runs(messages, repairs)
         return Admitted(tuple(messages), tuple(repairs))
 
-    def closing(self, fields: Template | None = None) -> Admitted:
-        """Find what must follow the last message for a request with these body fields; nothing when all is well.
+    def find_closing(self, fields: Template | None = None) -> Admitted:
+        """Return the messages that must follow the last one in a request with these body fields.
 
-        Where the model continues a final assistant message, nothing follows one that says anything; the repair
-        ``trailing_space`` then asks the caller to show it ``trimmed``. Changes nothing: ``close`` does.
+        A final assistant message with text stays last where the model continues it; the repair ``trailing_space``
+        then asks the caller to apply ``trim_end``. The sanitizer is unchanged until ``close``.
         """
         repairs: list[Repair] = []
-        messages = list(self._unanswered(repairs))
+        messages = list(self._closing_messages(repairs))
         last = messages[-1] if messages else self.last
         if last is not None and last.role == "assistant":
             if last.text == EMPTY or not self._needs.continues(last, fields or {}):
                 repairs.append(Repair("ends_with_assistant", "a user turn was added after the assistant message"))
                 last = user_text(CONTINUE)
                 messages.append(last)
-            elif self._needs.no_trailing_space and trimmed(last) is not last:
+            elif self._needs.no_trailing_space and trim_end(last) is not last:
                 repairs.append(Repair("trailing_space", "whitespace was removed at the end of the last message"))
         return Admitted(tuple(messages), tuple(repairs))
 
     def close(self, closing: Admitted) -> None:
-        """Take as shown what ``closing`` found."""
+        """Take the messages that ``find_closing`` returned as shown."""
         self._open.clear()
         self._late = []
         if closing.messages:
             self.last = closing.messages[-1]
         elif closing.repairs and self.last:
-            self.last = trimmed(self.last)
+            self.last = trim_end(self.last)
 
-    def _shown(self, message: Message, repairs: list[Repair]) -> list[Message]:
+    def _repair_parts(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
         for part in message.parts:
             if isinstance(part, ToolCall):
-                parts.append(self._call(part, message, repairs))
+                parts.append(self._repair_call(part, message, repairs))
             elif isinstance(part, ToolResult):
-                answer = self._answer(part, message, repairs)
+                answer = self._match_result(part, message, repairs)
                 parts += [answer] if answer else []
             else:
                 parts.append(part)
@@ -187,8 +187,8 @@ class Sanitizer:
         repairs.append(Repair("empty_text", f"empty text in a message of role {message.role}"))
         return kept or [Text(EMPTY)]
 
-    def _call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
-        self._calls_origin = message.origin
+    def _repair_call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
+        self._origin = message.origin
         name = self._fit_name(call.name)
         if name != call.name:
             repairs.append(Repair("unfit_name", f"the wire takes no tool named {call.name[:80]}; shown as {name}"))
@@ -211,28 +211,28 @@ class Sanitizer:
 
     def _fresh_id(self, call_id: str) -> str:
         fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
-        wanted = call_id if fits else _stand_in(call_id)
+        wanted = call_id if fits else _hash_id(call_id)
         shown = wanted
         while shown in self._seen or not shown:
             number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
             shown = f"{wanted or 'call'}_{number}"
             if len(shown) > _LONGEST_ID:
-                shown = _stand_in(shown)
+                shown = _hash_id(shown)
         return shown
 
-    def _answer(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
+    def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
         if not asked and asked not in self._open:
-            # An answer of the old style names its call only by the function and by where it stands.
+            # A result in the old style names the function and no call: it answers the first open call of that name.
             same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
             asked = next(same, next(iter(self._open), asked))
         waiting = self._open.get(asked)
         if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
-            self._late.append(_as_text(result, message))
+            self._late.append(_show_as_text(result, message))
             return None
-        # Calls that all have one id, or none, are answered in order; but a result may say whose it is.
-        named = (at for at, call in enumerate(waiting) if result.name and call.name == result.name)
+        # Calls with equal ids, or none, are answered in order, unless the result names its function.
+        named = (at for at, call in enumerate(waiting) if call.name == result.name) if result.name else iter(())
         shown = waiting.pop(next(named, 0)).id
         if not waiting:
             del self._open[asked]
@@ -243,17 +243,17 @@ class Sanitizer:
         return replace(result, call_id=shown)
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
-        messages = self._unanswered(repairs)
+        messages = self._closing_messages(repairs)
         self._open.clear()
         self._late = []
         return messages
 
-    def _unanswered(self, repairs: list[Repair]) -> tuple[Message, ...]:
-        results = self._synthetic(repairs)
-        # A wire writes ids of its own as they are: the result must say that it belongs to such a call.
-        return (*(Message("tool", (result,), origin=self._calls_origin) for result in results), *self._late)
+    def _closing_messages(self, repairs: list[Repair]) -> tuple[Message, ...]:
+        results = self._make_results(repairs)
+        # A wire writes its own ids unchanged: the result must have the origin of its call.
+        return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
 
-    def _synthetic(self, repairs: list[Repair]) -> list[ToolResult]:
+    def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
         waiting = [call.id for calls in self._open.values() for call in calls if call.id not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
@@ -266,29 +266,29 @@ class Sanitizer:
             self.last = message
 
 
-def trimmed(message: Message) -> Message:
-    """The message without whitespace at the end of its last text; the same object where there is none."""
+def trim_end(message: Message) -> Message:
+    """Remove whitespace at the end of the last text. Returns the same object where there is none."""
     last = message.parts[-1] if message.parts else None
     if not isinstance(last, Text) or last.text == last.text.rstrip():
         return message
     return message.with_parts((*message.parts[:-1], replace(last, text=last.text.rstrip())))
 
 
-def _stand_in(call_id: str) -> str:
+def _hash_id(call_id: str) -> str:
     return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _says_more(message: Message) -> bool:
+def _has_more_than_results(message: Message) -> bool:
     return message.role != "tool" and any(not isinstance(part, ToolResult) for part in message.parts)
 
 
-def _with_results(message: Message, results: Sequence[ToolResult]) -> Message:
+def _add_results(message: Message, results: Sequence[ToolResult]) -> Message:
     own = [part for part in message.parts if isinstance(part, ToolResult)]
     rest = [part for part in message.parts if not isinstance(part, ToolResult)]
     return message.with_parts((*own, *results, *rest))
 
 
-def _as_text(result: ToolResult, message: Message) -> Message:
+def _show_as_text(result: ToolResult, message: Message) -> Message:
     name = f" of {result.name}" if result.name else ""
     pictures = tuple(part for part in result.parts if isinstance(part, Image))
     note = Text(f"[A tool result{name}{_LATE}\n{result.text}")
@@ -296,6 +296,6 @@ def _as_text(result: ToolResult, message: Message) -> Message:
 
 
 def is_late(message: Message) -> bool:
-    """Whether a message that was repaired shows the result of no open call as text."""
+    """Whether a repaired message shows an orphan result as text."""
     first = message.parts[0] if message.role == "user" and message.parts else None
     return isinstance(first, Text) and first.text.startswith("[A tool result") and _LATE in first.text[:400]

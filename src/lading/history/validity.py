@@ -1,5 +1,4 @@
-"""Where a history may be cut. Each invariant is a small object that forbids positions; strategies cut only at
-positions that all of them allow.
+"""The positions at which a history may be cut. Each invariant forbids some; strategies cut only where all allow it.
 
 A cut at position ``i`` drops messages before ``i`` and keeps those from ``i`` on. Provider formats add invariants
 of their own (``Wire.invariants``), such as an open reasoning loop that must stay whole.
@@ -23,7 +22,7 @@ class Invariant(Protocol):
         """A short name for reports."""
 
     def forbidden(self, messages: Sequence[Message]) -> Iterable[int]:
-        """Positions at which a cut would break it."""
+        """Return the positions at which a cut would break it."""
 
 
 class PairsWhole(Struct, frozen=True):
@@ -32,7 +31,7 @@ class PairsWhole(Struct, frozen=True):
     name: str = "pairs_whole"
 
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
-        """Every position after a call up to and including its last result."""
+        """Yield each position after a call up to and including its last result."""
         for start, end in blocks(messages):
             yield from range(start + 1, end)
 
@@ -43,7 +42,7 @@ class NewestBlockWhole(Struct, frozen=True):
     name: str = "newest_block_whole"
 
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
-        """Every position after the start of the newest block."""
+        """Yield each position after the start of the newest block."""
         yield from range(newest_block(messages) + 1, len(messages) + 1)
 
 
@@ -53,7 +52,7 @@ class OpenLoopWhole(Struct, frozen=True):
     name: str = "open_loop_whole"
 
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
-        """Every position inside the open loop: after its first assistant message."""
+        """Yield each position inside the open loop, after its first assistant message."""
         start = open_loop(messages)
         if any(isinstance(part, Reasoning) for message in messages[start:] for part in message.parts):
             yield from range(start + 1, len(messages) + 1)
@@ -64,13 +63,14 @@ INVARIANTS: tuple[Invariant, ...] = (PairsWhole(), NewestBlockWhole())
 
 
 def legal_cuts(messages: Sequence[Message], invariants: Sequence[Invariant] = ()) -> list[int]:
-    """The positions at which every invariant, the given ones and ``INVARIANTS``, allows a cut; ascending."""
+    """List the positions that all ``INVARIANTS`` and ``invariants`` allow, ascending."""
     barred = {position for item in (*INVARIANTS, *invariants) for position in item.forbidden(messages)}
     return [position for position in range(len(messages)) if position not in barred]
 
 
 def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """The blocks of a history as half-open spans, in order: a call message with all its results, else one."""
+    """Iterate over the blocks of a history as half-open spans: a message with calls and all its results, or one
+    other message."""
     start = 0
     while start < len(messages):
         end = start + 1
@@ -83,7 +83,7 @@ def blocks(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
 
 
 def newest_block(messages: Sequence[Message]) -> int:
-    """Where the newest block starts: the last assistant message whose results are still unread, else the
+    """Return the start of the newest block: the last assistant message whose results are still unread, else the
     first message after the last assistant message, else the last message. 0 for an empty history."""
     position = len(messages)
     while position and messages[position - 1].role != "assistant":
@@ -94,7 +94,7 @@ def newest_block(messages: Sequence[Message]) -> int:
 
 
 def open_loop(messages: Sequence[Message]) -> int:
-    """Where the running tool loop starts: the first message after the last real user message."""
+    """Return the start of the running tool loop: the first message after the user's last message."""
     position = len(messages)
     while position and not _is_user_turn(messages[position - 1]):
         position -= 1

@@ -1,1 +1,1 @@
-"""Model cards: dated rows and how a model name finds its row."""
+"""Model cards: facts about models, in dated rows, and the search for the card of a model name."""

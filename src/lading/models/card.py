@@ -9,7 +9,7 @@ from msgspec import Struct
 Tier: TypeAlias = Literal["local", "mid", "large", "frontier"]
 
 Dialect: TypeAlias = Literal["first_party", "bedrock", "chat_template", "strict"]
-"""Which portability (P) rules count as violations: none, Bedrock's, a strict chat template's, or all."""
+"""Which portability (P) rules are violations: none, Bedrock's, a strict chat template's, or all."""
 
 
 class Limits(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Prices(Struct, frozen=True):
 
     @property
     def output(self) -> float:
-        """Price of an output token, relative to base input; five if unknown."""
+        """Price of an output token, relative to base input; 5.0 if unknown."""
         return self.output_usd / self.input_usd if self.output_usd and self.input_usd else 5.0
 
 
@@ -64,7 +64,7 @@ class CacheRules(Struct, frozen=True):
 
 
 class Conduct(Struct, frozen=True):
-    """What the model's endpoint accepts (rule ids of docs/reference/wire-rules.md)."""
+    """Request features that the model's endpoint accepts (rule ids of docs/reference/wire-rules.md)."""
 
     dialect: Dialect = "first_party"
     mid_system: bool = False
@@ -95,6 +95,6 @@ class Card(Struct, frozen=True):
     """Date of the source, YYYY-MM-DD."""
 
 
-def same_model(one: Card, other: Card) -> bool:
-    """Whether two cards describe the same model."""
+def is_same_model(one: Card, other: Card) -> bool:
+    """Return whether two cards describe the same model."""
     return (one.provider, one.name) == (other.provider, other.name)

@@ -1,8 +1,8 @@
-"""From a model's name to its card.
+"""Find the card of a model by its name.
 
-The shipped cards lie in ``cards/``, one TOML file per provider; they are read at the first question, once.
-A name is matched provider first: the word of its last segment that stands for a provider decides, then the
-longest of that provider's patterns wins, at word boundaries, with dots, dashes and the like taken as equal.
+The shipped cards are TOML files in ``cards/``, one per provider, read at the first lookup. The provider is found
+first: by the provider word that comes first in the last segment of the name. Among that provider's patterns the
+longest match wins. Patterns match at word boundaries; dots, dashes and similar characters are equal.
 """
 
 from __future__ import annotations
@@ -18,43 +18,41 @@ from lading import jsonbytes
 from lading.errors import ModelError
 from lading.events import Event, UnknownModel
 from lading.models.card import Card, Limits, Prices, TokenFacts
-from lading.models.rows import Shelf, read_shelf
+from lading.models.rows import ProviderCards, read_cards
 
 _VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai"
 _BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
 _SERVED_LOCALLY = re.compile(r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)/")
 _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
 _NAME_CHARS = 120
-"""Of the name of an unknown model."""
+"""The name of an unknown model is cut to this length."""
 
 
 def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
-    """Find the card of a model by any usual spelling of its name, routes and dates included; returns it with
-    events about the match. Never fails.
+    """Find the card of a model by any usual spelling of its name, routes and dates included.
 
-    ``own`` cards are used unchanged and take precedence unless a shipped pattern is longer. An unknown name gives
-    a conservative mid-tier card and an UnknownModel event. A Bedrock route sets the Bedrock dialect; a local
-    server's route removes the prices.
+    Returns the card and the events about the match; never fails. ``own`` cards are used unchanged and take
+    precedence unless a shipped pattern is longer. An unknown name gives a conservative mid-tier card and an
+    UnknownModel event. A Bedrock route sets the Bedrock dialect; a local server's route removes the prices.
     """
-    segment = _last_segment(model)
-    shelf = _shelf_of(segment)
-    card = _longest(segment, (*own, *(shelf.cards if shelf is not None else ())))
+    segment = _extract_last_segment(model)
+    shelf = _find_provider(segment)
+    card = _find_longest_match(segment, (*own, *(shelf.cards if shelf is not None else ())))
     if card is None:
-        card = unknown_card(model)
-        return _as_routed(card, model), (UnknownModel(card.name, card.limits.window_tokens),)
+        card = build_unknown_card(model)
+        return _apply_route(card, model), (UnknownModel(card.name, card.limits.window_tokens),)
     if any(card is mine for mine in own):
         return card, ()
-    return _as_routed(card, model), ()
+    return _apply_route(card, model), ()
 
 
-def cards() -> tuple[Card, ...]:
-    """Every shipped card."""
-    return tuple(card for shelf in _shelves() for card in shelf.cards)
+def list_cards() -> tuple[Card, ...]:
+    """Return every shipped card."""
+    return tuple(card for shelf in _load_shipped() for card in shelf.cards)
 
 
 def load_cards(path: str | Path) -> tuple[Card, ...]:
-    """Read the cards of a TOML file of the same shape as the shipped ones, to be passed to ``find_card`` as
-    ``own``.
+    """Read the cards of a TOML file in the format of the shipped ones, to be passed to ``find_card`` as ``own``.
 
     Raises ModelError naming the row and the field.
     """
@@ -62,12 +60,12 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"The model cards {path} cannot be read: {error}. Give a TOML file in UTF-8.") from error
-    return read_shelf(text, name=str(path)).cards
+    return read_cards(text, name=str(path)).cards
 
 
-def unknown_card(model: str) -> Card:
-    """The card assumed for an unknown model: mid tier, a window and an output that most models reach, generously
-    rounded counts, the most common cache prices. A name that is too long to be shown ends in its digest."""
+def build_unknown_card(model: str) -> Card:
+    """Build the card assumed for an unknown model: mid tier, a common window and output limit, a high multiplier
+    and margin, common cache prices. A long name is cut and ends in its digest."""
     return Card(
         name=model
         if len(model) <= _NAME_CHARS
@@ -83,16 +81,16 @@ def unknown_card(model: str) -> Card:
 
 
 @cache
-def _shelves() -> tuple[Shelf, ...]:
+def _load_shipped() -> tuple[ProviderCards, ...]:
     found = sorted(Path(__file__).with_name("cards").glob("*.toml"))
-    return tuple(read_shelf(item.read_text(encoding="utf-8"), name=item.name) for item in found)
+    return tuple(read_cards(item.read_text(encoding="utf-8"), name=item.name) for item in found)
 
 
-def _shelf_of(segment: str) -> Shelf | None:
-    """The provider whose word stands first in the name."""
-    first: tuple[int, Shelf] | None = None
-    for shelf in _shelves():
-        for pattern in _provider_patterns(shelf.words, shelf.first_words):
+def _find_provider(segment: str) -> ProviderCards | None:
+    """Find the provider whose word comes first in the segment."""
+    first: tuple[int, ProviderCards] | None = None
+    for shelf in _load_shipped():
+        for pattern in _compile_provider_patterns(shelf.words, shelf.first_words):
             match = pattern.search(segment)
             if match is not None and (first is None or match.start() < first[0]):
                 first = match.start(), shelf
@@ -100,41 +98,41 @@ def _shelf_of(segment: str) -> Shelf | None:
 
 
 @cache
-def _provider_patterns(words: tuple[str, ...], first_words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+def _compile_provider_patterns(words: tuple[str, ...], first_words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     anywhere = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z])") for word in words]
     leading = [re.compile(rf"^{re.escape(word)}(?![a-z0-9])") for word in first_words]
     return (*anywhere, *leading)
 
 
-def _longest(segment: str, among: Iterable[Card]) -> Card | None:
+def _find_longest_match(segment: str, among: Iterable[Card]) -> Card | None:
     best: tuple[int, Card] | None = None
     for card in among:
         for name in (card.name, *card.patterns):
-            pattern = _plain(name)
-            if (best is None or len(pattern) > best[0]) and _boundaries(pattern).search(segment):
+            pattern = _normalize(name)
+            if (best is None or len(pattern) > best[0]) and _compile_pattern(pattern).search(segment):
                 best = len(pattern), card
     return None if best is None else best[1]
 
 
 @cache
-def _boundaries(pattern: str) -> re.Pattern[str]:
-    """The pattern as whole words. After a version's digits no minor version may follow: ``gpt-5`` is not
-    ``gpt-5.1``; a date or a size may."""
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that matches whole words. No minor version may follow the digits of a version (``gpt-5``
+    does not match ``gpt-5.1``); a date or a size may."""
     end = _NO_MINOR_VERSION if pattern[-1:].isdigit() else ""
     return re.compile(rf"(?<![a-z0-9]){re.escape(pattern)}(?![a-z0-9]){end}")
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _last_segment(model: str) -> str:
+def _extract_last_segment(model: str) -> str:
     last = model.strip().rstrip("/").rpartition("/")[2]
-    plain = _plain(last)
+    plain = _normalize(last)
     return re.sub(r"^(?:(?:us|eu|au|jp|apac|global|openai|azure|ft)-)+", "", plain)
 
 
-def _as_routed(card: Card, model: str) -> Card:
+def _apply_route(card: Card, model: str) -> Card:
     name = model.lower()
     if _SERVED_LOCALLY.search(name):
         conduct = replace(card.conduct, dialect="chat_template")

@@ -1,8 +1,7 @@
-"""Context profiles: how much of its history a model of each tier sees, by the numbers of Reactive Agents.
+"""Context profiles: how much of the history a model of each tier is shown, with the numbers of Reactive Agents.
 
-The seven fields of its document have the document's numbers; where its code had others (full steps 2/4/6/8, local
-results of 600 characters) the document takes precedence. The other four fields are in its code only. A profile has
-no window: that is on the model's card.
+Seven fields have the numbers of its document, which takes precedence over its code (there full steps are 2/4/6/8
+and local results 600 characters). The other four are in its code only. The window is on the model's card.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ToolSchemaDetail: TypeAlias = Literal["names-only", "names-and-types", "full"]
 Detail: TypeAlias = Literal["full", "types", "names"]
 
 DETAILS: Mapping[ToolSchemaDetail, Detail] = {"names-only": "names", "names-and-types": "types", "full": "full"}
-"""The detail of tool schemas, as a profile names it."""
+"""Detail of tool schemas, by its name in a profile."""
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,29 +68,29 @@ _QUALITY: tuple[tuple[Tier, float], ...] = (("frontier", 0.9), ("large", 0.75), 
 
 
 def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
-    """Find the tier of a model by its name; returns it with events about the match. Never fails.
+    """Find the tier of a model by its name; return it with the events about the match. Never fails.
 
-    The words of the document are matched first, as whole words (``mini`` is not in ``gemini``, versions may
-    follow: ``phi4``); then the model's card decides. An unknown name is of the mid tier, with an UnknownModel
-    event.
+    The document's words match first, as whole words (``mini`` is not in ``gemini``; a version may follow:
+    ``phi4``), then the model's card. An unknown name gives the mid tier and an UnknownModel event.
     """
     for tier, words in _WORDS:
-        if any(_whole(word).search(model.lower()) for word in words):
+        if any(_compile_word(word).search(model.lower()) for word in words):
             return tier, ()
     card, events = find_card(model)
     return card.tier, events
 
 
 def tier_by_quality(score: float) -> Tier:
-    """The tier of a model by a quality score from 0 to 1."""
+    """Return the tier for a quality score from 0 to 1."""
     return next((tier for tier, least in _QUALITY if score >= least), "local")
 
 
 def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None) -> Profile:
-    """Build the profile for a model, with some fields replaced; the tier is the given one, else the model's.
+    """Build the profile for a model, with some fields replaced. An overridden tier takes precedence over the
+    model's.
 
-    ``overrides`` may use snake_case or the document's spelling (``toolResultMaxChars``). Raises InputError naming
-    a field that is unknown, given twice or has an invalid value.
+    ``overrides`` may use snake_case or the document's spelling (``toolResultMaxChars``). Raises InputError naming a
+    field that is unknown, given twice or has an invalid value.
     """
     check(overrides, (Mapping, type(None)), advice="overrides are fields by name, as a mapping")
     given = snake_case(overrides or {})
@@ -104,6 +103,6 @@ def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None)
         raise InputError(f"The context profile cannot be used: {error}.") from error
 
 
-def _whole(word: str) -> re.Pattern[str]:
+def _compile_word(word: str) -> re.Pattern[str]:
     after = "(?![a-z0-9])" if word[-1].isdigit() else "(?![a-z])"
     return re.compile(rf"(?<![a-z0-9]){re.escape(word)}{after}")

@@ -35,8 +35,8 @@ _NESTED: dict[str, type[Struct]] = {
 _FILE_FIELDS = frozenset(("provider", "words", "first_words", "card"))
 
 
-class Shelf(Struct, frozen=True):
-    """The cards of one provider, and the words in a model's name that lead to it."""
+class ProviderCards(Struct, frozen=True):
+    """The cards of one provider, and the words in a model's name that select it."""
 
     provider: str
     cards: tuple[Card, ...]
@@ -44,8 +44,9 @@ class Shelf(Struct, frozen=True):
     first_words: tuple[str, ...] = ()
 
 
-def read_shelf(text: str, *, name: str) -> Shelf:
-    """The cards of a TOML text; ``name`` is how errors call it. A row without ``provider`` takes the file's.
+def read_cards(text: str, *, name: str) -> ProviderCards:
+    """Read the cards of a TOML text; errors refer to the text by ``name``. A row without ``provider`` gets the
+    file's.
 
     Raises ModelError naming the row and the field.
     """
@@ -53,43 +54,43 @@ def read_shelf(text: str, *, name: str) -> Shelf:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{name} is not TOML: {error}.") from error
-    _no_others(content, _FILE_FIELDS, where=name)
+    _refuse_unknown_fields(content, _FILE_FIELDS, where=name)
     provider = content.get("provider", "own")
     rows = content.get("card")
     if not isinstance(rows, list) or not rows:
         raise ModelError(f"{name} holds no rows; write one [[card]] table for each model.")
-    cards = tuple(_card(row, provider, where=f"{name}, row {number}") for number, row in enumerate(rows, 1))
+    cards = tuple(_read_card(row, provider, where=f"{name}, row {number}") for number, row in enumerate(rows, 1))
     words = {field: content.get(field, []) for field in ("words", "first_words")}
     try:
-        return msgspec.convert({"provider": provider, "cards": cards, **words}, Shelf)
+        return msgspec.convert({"provider": provider, "cards": cards, **words}, ProviderCards)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}.") from error
 
 
-def _card(row: Any, provider: Any, *, where: str) -> Card:
+def _read_card(row: Any, provider: Any, *, where: str) -> Card:
     if not isinstance(row, dict):
         raise ModelError(f"{where} is not a table; write [[card]] above its fields.")
     where = f"{where} ({row.get('name', 'without a name')})"
-    _no_others(row, get_type_hints(Card), where=where)
+    _refuse_unknown_fields(row, get_type_hints(Card), where=where)
     for field, type_ in _NESTED.items():
         if isinstance(row.get(field), dict):
-            _no_others(row[field], get_type_hints(type_), where=f"{where}, {field}")
+            _refuse_unknown_fields(row[field], get_type_hints(type_), where=f"{where}, {field}")
     try:
         card = msgspec.convert({"provider": provider, **row}, Card, str_keys=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{where}: {error}.") from error
-    for field, why in _faults(card):
+    for field, why in _find_faults(card):
         raise ModelError(f"{where} has a wrong {field}: {why}.")
     return card
 
 
-def _no_others(table: Mapping[str, Any], known: Any, *, where: str) -> None:
+def _refuse_unknown_fields(table: Mapping[str, Any], known: Any, *, where: str) -> None:
     others = sorted(set(table) - set(known))
     if others:
         raise ModelError(f"{where} has a field {others[0]!r} that is none of: {', '.join(sorted(known))}.")
 
 
-def _faults(card: Card) -> Iterator[tuple[str, str]]:
+def _find_faults(card: Card) -> Iterator[tuple[str, str]]:
     if not any(letter.isalnum() for letter in card.name):
         yield "name", "it needs a letter or digit"
     if any(not any(letter.isalnum() for letter in pattern) for pattern in card.patterns):
@@ -102,14 +103,14 @@ def _faults(card: Card) -> Iterator[tuple[str, str]]:
         yield "tokens.margin", "it is a share of the window, from 0 to below 1"
     if card.tokens.call_tokens < 0:
         yield "tokens.call_tokens", "it is a number of tokens, 0 or more"
-    yield from _price_faults(card.prices)
+    yield from _find_price_faults(card.prices)
     if not card.source.strip():
         yield "source", "it names the document the row comes from"
     if not _is_date(card.as_of):
         yield "as_of", 'it is the date of the source, as "2026-11-20"'
 
 
-def _price_faults(prices: Prices) -> Iterator[tuple[str, str]]:
+def _find_price_faults(prices: Prices) -> Iterator[tuple[str, str]]:
     if not (isfinite(prices.input_usd) and prices.input_usd >= 0):
         yield "prices.input_usd", "it is USD for a million tokens, 0 or more"
     if prices.output_usd is not None and not (isfinite(prices.output_usd) and prices.output_usd >= 0):

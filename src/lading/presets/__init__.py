@@ -1,4 +1,4 @@
-"""The strategies of the documents that Lading implements, a folder for each system, under their own names.
+"""Documented strategies of other systems, a folder for each, under their own names and with their own numbers.
 
-Knows what any strategy knows: views and pressure. Start with the ``__init__`` of a folder; it names its document.
+Like any strategy, a preset knows the view and the pressure. The ``__init__`` of a folder names its reference page.
 """

@@ -1,5 +1,4 @@
-"""A report on sessions: one page that shows what the model saw at each call, and what it cost.
+"""Reports on sessions: one HTML page with the request of each call and its cost, which needs no network.
 
-``stored`` and ``replayed`` turn a session at rest, or one just replayed, into the page's data; ``page`` writes
-the data and everything that shows it into one HTML file that needs no network.
+``stored`` and ``replayed`` convert a stored or a replayed session to the page's data; ``page`` writes the page.
 """

@@ -1,5 +1,5 @@
-"""The data of a report, as small as it can be: each message of a log once, each edit once, and of each call
-only how much of both its request shows, and the calls that show each (``timeline.py``)."""
+"""The data of a report. Each message and edit is stored once, with the calls that show it (``timeline.py``); a call
+has only the numbers of entries and edits in its request."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from msgspec import Struct
 
 from lading.compaction.record_lines import RecordText
 from lading.economics import OwnCalls, Usage
-from lading.evaluate.bill_reconciliation import SideBySide
+from lading.evaluate.bill_reconciliation import BillComparison
 from lading.history.log import EditKind, Reported
 from lading.request.manifest import Cause, Frame, Prefix
 
 FORMAT = 1
-"""Version of the data's form."""
+"""Version of the data's structure."""
 
 PieceKind: TypeAlias = Literal["text", "call", "result", "reasoning", "image", "file", "opaque"]
 
 
 class PartData(Struct, frozen=True, omit_defaults=True):
-    """A part of a message as a person reads it. Pictures and other bytes are named, not carried."""
+    """A part of a message for people; images and other bytes are described, not included."""
 
     kind: PieceKind
     text: str = ""
-    """Words, arguments of a call, reasoning, or an opaque part as JSON."""
+    """Text, arguments of a call, reasoning, or an opaque part as JSON."""
     name: str = ""
-    """Of the tool, or of the file."""
+    """Name of the tool or file."""
     id: str = ""
-    """Of the tool call."""
+    """Id of the tool call."""
     pieces: tuple[PartData, ...] = ()
-    """What a result holds."""
+    """Parts of a result."""
     is_error: bool = False
     note: str = ""
-    """What is sent and not shown here: a picture's type and size, a signature."""
+    """Description of content that is sent and not included here: an image's type and size, a signature."""
 
 
 class MessageData(Struct, frozen=True, omit_defaults=True):
@@ -45,44 +45,44 @@ class MessageData(Struct, frozen=True, omit_defaults=True):
 
 
 class EntryData(Struct, frozen=True, omit_defaults=True):
-    """An entry of the log; its index is its place in the list."""
+    """An entry of the log; its index is its position in the list."""
 
     message: MessageData
     tokens: int
     turn: int = 0
     at_s: float | None = None
     shown: tuple[int, int] | None = None
-    """Positions of the calls from which and until which requests show it; None: no call saw it."""
+    """Positions of the first call that shows it and of the next call that does not; None: no call shows it."""
 
 
 class EditData(Struct, frozen=True, omit_defaults=True):
-    """A frozen decision; its index is its place in the list."""
+    """An edit; its index is its position in the list."""
 
     kind: EditKind
     first: int
     last: int
     messages: tuple[MessageData, ...]
     tokens: tuple[int, ...]
-    """Of the record, where there is one, and of each of ``messages``."""
+    """Tokens of the record, where there is one, and of each of ``messages``."""
     tokens_before: int
     reason: str
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
     record: RecordText | None = None
-    """What is before ``messages``."""
+    """The record, shown before ``messages``."""
     shown: tuple[int, int] | None = None
-    """As of entries."""
+    """As in ``EntryData``."""
 
 
 class ShownCounts(Struct, frozen=True):
-    """The part of a session that a request shows: counts of its lists, and places in them."""
+    """The part of a session that a request shows: numbers of entries and edits, indexes of frame and tools."""
 
     entries: int
     edits: int
     frame: int
     tools: int
     conversation: tuple[int, ...] = ()
-    """Of the layer: tokens of what was said, of results of tools, of what edits left in their place."""
+    """Tokens of the conversation layer: messages, tool results, and replacements by edits."""
 
 
 class RequestData(Struct, frozen=True, omit_defaults=True):
@@ -92,11 +92,11 @@ class RequestData(Struct, frozen=True, omit_defaults=True):
     body_bytes: int
     cause: Cause = ""
     expected_tokens: int | None = None
-    """What the provider was expected to count, after what it had reported; None: nothing was reported yet."""
+    """Expected token count of the provider, from its earlier reports; None: nothing was reported yet."""
     learned_from: int = 0
-    """How many reports that expectation rests on."""
+    """Number of reports used for this expectation."""
     own: OwnCalls | None = None
-    """What compaction's own model calls for it took."""
+    """Compaction's own model calls for it."""
 
 
 class CallData(Struct, frozen=True, omit_defaults=True):
@@ -105,23 +105,23 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     call: int
     shows: ShownCounts
     layers: dict[str, int]
-    """Tokens of the request by layer; empty where none could be built."""
+    """Tokens of the request by layer; empty without a request."""
     simulated: Usage
-    """What its input would be billed by a prompt cache that works as the card says; nothing where the provider
-    refused it as too long."""
+    """Simulated bill of its input, with a prompt cache that follows the model card; zero where the provider refused
+    the request as too long."""
     append_only: Usage
-    """The same for sending everything, in a window without end; nothing where the caller did not make the call."""
+    """The same for everything sent, in an unlimited window; zero where the caller did not make the call."""
     prefix: Prefix | None = None
     sent: RequestData | None = None
     account: float = 0.0
-    """Rent paid since the last edit, in base input tokens."""
+    """Accumulated carrying cost since the last edit, in base input tokens."""
     at_s: float | None = None
     reported: Reported | None = None
-    """What the provider said this very request took."""
+    """Usage that the provider reported for this request."""
     recorded: Reported | None = None
-    """What the recording says its own call took at this place: another request than the one replayed."""
+    """Usage of the recorded call at this position, whose request differs from the replayed one."""
     error: str = ""
-    """Why no request could be built."""
+    """Error that prevented the request."""
 
 
 class ToolData(Struct, frozen=True, omit_defaults=True):
@@ -138,20 +138,20 @@ class SessionData(Struct, frozen=True):
     tenant: str
     name: str
     source: str
-    """The store or file it was read from, as the caller named it."""
+    """Store or file it was read from, as named by the caller."""
     is_replay: bool
-    """Built from a recording of another run, not the requests of that run."""
+    """The requests were built by a replay of a recording; they are not the recorded ones."""
     frames: tuple[Frame, ...]
     tools: tuple[tuple[ToolData, ...], ...]
     templates: dict[str, Any]
-    """The bodies' other fields, by the digest that frames name."""
+    """The bodies' other fields, by the digest in frames."""
     entries: tuple[EntryData, ...]
     edits: tuple[EditData, ...]
     calls: tuple[CallData, ...]
-    bill: SideBySide | None = None
-    """What the recorded run was billed, beside what was simulated; None where its recording does not say."""
+    bill: BillComparison | None = None
+    """Recorded bill compared with the simulated ones; None where the recording has no bill."""
     bill_words: tuple[str, ...] = ()
-    """Each of the bill's differences in words."""
+    """Description of each of the bill's differences."""
 
 
 class ReportData(Struct, frozen=True):

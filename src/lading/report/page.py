@@ -1,7 +1,7 @@
-"""The page: data, style and program in one HTML file that asks no network for anything.
+"""Render a report as one HTML file with data, style and script, which needs no network.
 
-What sessions said is in it as JSON only and is shown as text, never as markup; a content security policy
-allows nothing but the style and the program written here, by their digests.
+Texts of sessions are included as JSON only and shown as text, never as markup; a content security policy allows
+only the page's own style and script, by their digests.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ PROGRAMS = (
     "search",
     "page",
 )
-"""Files of ``assets``, in the order in which they are in the page."""
+"""Files of ``assets``, in their order in the page."""
 
 
 def render_page(data: ReportData) -> bytes:
-    """The page, in UTF-8. Raises ValueError when a session holds a number that is NaN or infinite."""
+    """Render the page in UTF-8. Raises ValueError when a session holds a number that is NaN or infinite."""
     sessions = dict.fromkeys(session.name for session in data.sessions)
     title = f"{next(iter(sessions))} - Lading" if len(sessions) == 1 else f"{len(sessions)} sessions - Lading"
     style = join_assets(STYLES, "css")
@@ -49,29 +49,29 @@ def render_page(data: ReportData) -> bytes:
     )
     pieces = {"policy": policy, "title": html.escape(title), "style": style, "program": program}
     before, _, after = read_asset("page.html").partition("{{data}}")
-    return fill(before, pieces) + embed(data) + fill(after, pieces)
+    return fill_template(before, pieces) + embed_json(data) + fill_template(after, pieces)
 
 
-def embed(data: ReportData) -> bytes:
-    """The data as JSON that ends no HTML element and opens none, whatever a session said."""
+def embed_json(data: ReportData) -> bytes:
+    """Encode the data as JSON that cannot open or close an HTML element, whatever the texts of a session are."""
     return jsonbytes.dump(msgspec.to_builtins(data)).replace(b"<", b"\\u003c")
 
 
-def fill(text: str, pieces: Mapping[str, str]) -> bytes:
-    """The text in UTF-8, each ``{{name}}`` in it replaced by the piece of that name."""
+def fill_template(text: str, pieces: Mapping[str, str]) -> bytes:
+    """Replace each ``{{name}}`` in a text by the piece of that name, and encode it in UTF-8."""
     return re.sub(r"\{\{(\w+)\}\}", lambda place: pieces[place[1]], text).encode("utf-8", "replace")
 
 
 def join_assets(names: tuple[str, ...], ending: str) -> str:
-    """Assets of one kind, one after the other."""
+    """Concatenate assets of one kind."""
     return "\n".join(read_asset(f"{name}.{ending}") for name in names)
 
 
 def read_asset(name: str) -> str:
-    """The text of a file in ``assets``."""
+    """Read a text file of ``assets``."""
     return (files("lading.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def digest_source(text: str) -> str:
-    """How a content security policy names an inline element with this text."""
+    """Return the source expression for an inline element with this text in a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

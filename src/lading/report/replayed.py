@@ -1,4 +1,4 @@
-"""A session just replayed as a report's data: what its store holds, the calls without a request, exact bills."""
+"""Convert a replayed session to a report's data, with the calls without a request and exact bills."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from lading.evaluate.bill_reconciliation import compare_bills, describe
-from lading.evaluate.recorded import ReplayedCall, ReplayPlan
+from lading.evaluate.bill_reconciliation import compare_bills, describe_part
+from lading.evaluate.replay import ReplayedCall, ReplayPlan
 from lading.history.log import Reported
 from lading.report.data import CallData, SessionData, ShownCounts
 from lading.report.stored import read_without_timeline
 from lading.report.timeline import add_timeline
 from lading.request.manifest import frame
 from lading.sources import Recording
-from lading.sources.recording import Usage as RecordedUsage
+from lading.sources.recording import RecordedUsage
 from lading.stores import SessionStore
 
 
 def read_replay(
     store: SessionStore, calls: Iterable[ReplayedCall], *, recording: Recording, plan: ReplayPlan, session: str
 ) -> Iterator[SessionData]:
-    """The data of a session whose replay into ``store`` gave ``calls``, all of them, in order; nothing when the
-    replay ended before anything was stored.
+    """Yield the data of a session replayed into ``store`` as ``calls`` (all calls, in order).
 
-    Calls for which no request could be built are where they would have been made. Raises like ``read_session``.
+    Yields nothing when the replay ended before anything was stored. Calls without a request are included at their
+    position. Raises like ``read_session``.
     """
     outcomes = list(calls)
     tenant = plan.settings.tenant
     if not store.exists(tenant, session):
         return
-    at_rest = read_without_timeline(store, tenant=tenant, session=session, source=recording.id)
-    frames = at_rest.frames or (frame(plan.settings, tools="", template=""),)
-    tools = at_rest.tools or ((),)
-    merged = tuple(_merged(at_rest.calls, outcomes, recording))
-    bill = compare_bills(recording, plan, walks={plan.settings.strategy_name: outcomes})
-    said = tuple(describe(part, bill) for part in bill.differences) if bill else ()
+    stored = read_without_timeline(store, tenant=tenant, session=session, source=recording.id)
+    frames = stored.frames or (frame(plan.settings, tools="", template=""),)
+    tools = stored.tools or ((),)
+    merged = tuple(_merge(stored.calls, outcomes, recording))
+    bill = compare_bills(recording, plan, replays={plan.settings.strategy_name: outcomes})
+    words = tuple(describe_part(part, bill) for part in bill.differences) if bill else ()
     yield add_timeline(
-        replace(at_rest, is_replay=True, frames=frames, tools=tools, calls=merged, bill=bill, bill_words=said)
+        replace(stored, is_replay=True, frames=frames, tools=tools, calls=merged, bill=bill, bill_words=words)
     )
 
 
-def _merged(made: Iterable[CallData], outcomes: Iterable[ReplayedCall], recording: Recording) -> Iterator[CallData]:
+def _merge(made: Iterable[CallData], outcomes: Iterable[ReplayedCall], recording: Recording) -> Iterator[CallData]:
     requests = iter(made)
-    bills = {bill.message_index: _recorded(bill) for bill in recording.usage}
+    bills = {bill.message_index: _convert_bill(bill) for bill in recording.usage}
     shows = ShownCounts(0, 0, 0, 0)
     for outcome in outcomes:
         if outcome.pack is None:
-            # Everything before the reply was in the log, one entry for each message.
+            # All messages before the reply are in the log, one entry each.
             shows = replace(shows, entries=recording.raw_indices.index(outcome.upto))
             data = CallData(outcome.call, shows, {}, outcome.billed, outcome.append_only, error=str(outcome.error))
         else:
@@ -58,7 +58,7 @@ def _merged(made: Iterable[CallData], outcomes: Iterable[ReplayedCall], recordin
         yield replace(data, recorded=bills.get(outcome.upto))
 
 
-def _recorded(bill: RecordedUsage) -> Reported:
+def _convert_bill(bill: RecordedUsage) -> Reported:
     return Reported(
         input_tokens=bill.input_tokens + bill.cache_read_tokens + bill.cache_write_tokens,
         output_tokens=bill.output_tokens,

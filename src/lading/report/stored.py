@@ -1,4 +1,4 @@
-"""A session at rest as a report's data."""
+"""Convert a stored session to a report's data."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lading.errors import TamperedError
 from lading.evaluate.simulated import SimulatedBills
 from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
+from lading.report.conversion import convert_edit, convert_entry, convert_tool
 from lading.report.data import CallData, RequestData, SessionData, ShownCounts, ToolData
-from lading.report.pieces import convert_edit, convert_entry, convert_tool
 from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
@@ -21,25 +21,25 @@ from lading.stores import SessionStore
 
 
 def read_session(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
-    """The data of a stored session, with its timeline. Arguments and errors as of ``read_without_timeline``."""
+    """Read a stored session with its timeline. Arguments and errors are those of ``read_without_timeline``."""
     return add_timeline(read_without_timeline(store, tenant=tenant, session=session, source=source))
 
 
 def read_without_timeline(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
-    """The data of a stored session. ``source`` says where it is from, for people.
+    """Read a stored session. ``source`` names its store or file for people.
 
     Raises StoreError when there is no such session, TamperedError when its parts do not fit together.
     """
-    at_rest = store.load(tenant, session, verify=True)
-    entries, edits = at_rest.entries, at_rest.edits
-    frames = _Frames(lambda digest: store.blob(tenant, session, digest=digest))
+    stored = store.load(tenant, session, verify=True)
+    entries, edits = stored.entries, stored.edits
+    frames = _FrameTable(lambda digest: store.blob(tenant, session, digest=digest))
     bills = SimulatedBills()
     calls: list[CallData] = []
-    for manifest in _manifests(store, tenant, session, entries=entries, edits=edits):
-        frame, shows = frames.next(manifest)
+    for manifest in _iter_manifests(store, tenant, session, entries=entries, edits=edits):
+        frame, shows = frames.add(manifest)
         for entry in entries[calls[-1].shows.entries if calls else 0 : shows.entries]:
-            bills.take(entry)
-        bill = bills.next(manifest, frame)
+            bills.add_entry(entry)
+        bill = bills.bill(manifest, frame)
         if bill.is_unanswered:
             calls[-1] = replace(calls[-1], simulated=Usage())
         if bill.repeats:
@@ -52,7 +52,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
                 simulated=bill.sent,
                 append_only=bill.everything,
                 prefix=manifest.prefix,
-                sent=_request(manifest),
+                sent=_convert_request(manifest),
                 account=manifest.account,
                 at_s=manifest.place.at_s,
             )
@@ -67,11 +67,11 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
         templates=frames.templates,
         entries=tuple(map(convert_entry, entries)),
         edits=tuple(convert_edit(edit, entries) for edit in edits),
-        calls=tuple(_with_reports(calls, entries)),
+        calls=tuple(_add_reports(calls, entries)),
     )
 
 
-def _request(manifest: Manifest) -> RequestData:
+def _convert_request(manifest: Manifest) -> RequestData:
     sent, expected = manifest.sent, manifest.sent.expected
     return RequestData(
         digest=sent.digest,
@@ -83,10 +83,10 @@ def _request(manifest: Manifest) -> RequestData:
     )
 
 
-def _manifests(
+def _iter_manifests(
     store: SessionStore, tenant: str, session: str, *, entries: Sequence[Entry], edits: Sequence[Edit]
 ) -> Iterator[Manifest]:
-    """The manifests, each checked to show no less than the one before and no more than there is."""
+    """Yield the manifests, each checked against the log and the previous one: counts may only grow."""
     seen_entries = seen_edits = 0
     for data in store.manifests(tenant, session):
         manifest = unseal(data)
@@ -102,8 +102,8 @@ def _manifests(
         yield manifest
 
 
-class _Frames:
-    """The frames, tools and other fields that requests were made with, each once."""
+class _FrameTable:
+    """Distinct frames, tools and other fields of the requests, each stored once."""
 
     def __init__(self, blob: Callable[[str], bytes]) -> None:
         self._blob = blob
@@ -113,8 +113,8 @@ class _Frames:
         self._places: dict[tuple[str, Detail], int] = {}
         self._current = -1
 
-    def next(self, manifest: Manifest) -> tuple[Frame, ShownCounts]:
-        """The frame of this request, and what it shows."""
+    def add(self, manifest: Manifest) -> tuple[Frame, ShownCounts]:
+        """Add the frame of a request; return it with the counts of the session that the request shows."""
         if manifest.frame is not None:
             if manifest.frame not in self.frames:
                 self.frames.append(manifest.frame)
@@ -122,12 +122,12 @@ class _Frames:
         if self._current < 0:
             raise TamperedError("The session's first manifest is not a keyframe.")
         frame = self.frames[self._current]
-        tools = self._tools(frame.tools, manifest.tool_detail)
+        tools = self._add_tools(frame.tools, manifest.tool_detail)
         if frame.template not in self.templates:
-            self.templates[frame.template] = self._value(frame.template)
+            self.templates[frame.template] = self._load_json(frame.template)
         return frame, ShownCounts(manifest.seen.entries, manifest.seen.edits, self._current, tools)
 
-    def _tools(self, digest: str, detail: Detail) -> int:
+    def _add_tools(self, digest: str, detail: Detail) -> int:
         if (digest, detail) not in self._places:
             try:
                 tools = reduce_tools(tools_from(self._blob(digest)), detail)
@@ -137,15 +137,15 @@ class _Frames:
             self.tools.append(tuple(map(convert_tool, tools)))
         return self._places[digest, detail]
 
-    def _value(self, digest: str) -> object:
+    def _load_json(self, digest: str) -> object:
         try:
             return jsonbytes.load(self._blob(digest))
         except ValueError as error:
             raise TamperedError(f"The stored fields of the body cannot be read: {error}.") from error
 
 
-def _with_reports(calls: Sequence[CallData], entries: Sequence[Entry]) -> Iterator[CallData]:
-    """The calls, each with what the provider reported beside its reply: the first assistant message after it."""
+def _add_reports(calls: Sequence[CallData], entries: Sequence[Entry]) -> Iterator[CallData]:
+    """Yield the calls with the usage reported with the reply, the first assistant message after each call."""
     for position, call in enumerate(calls):
         end = calls[position + 1].shows.entries if position + 1 < len(calls) else len(entries)
         replies = (entry for entry in entries[call.shows.entries : end] if entry.message.role == "assistant")

@@ -1,4 +1,4 @@
-"""Find the calls of a session that show each of its entries and edits, and what a request is made of."""
+"""Find the calls that show each entry and edit of a session, and the composition of each request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from lading.history.log import NO_COMPACTIONS
 from lading.report.data import CallData, SessionData, ShownCounts
 
-MESSAGES, RESULTS, STAND_INS = range(3)
-"""The conversation of a request by kind: what was said, results of tools, what edits left in their place."""
+MESSAGES, RESULTS, REPLACEMENTS = range(3)
+"""Kinds of content in a conversation: messages, tool results, and replacements by edits."""
 
 
 def add_timeline(session: SessionData) -> SessionData:
-    """Say of each entry and edit which calls show it, and of each call what its conversation is made of."""
+    """Add to each entry and edit the calls that show it, and to each call the composition of its conversation."""
     spans: dict[int, tuple[int, int]] = {}
     view: dict[int, tuple[int, int, int]] = {}
     """By entry: the item shown there, its kind and its tokens. An edit is the complement of its index."""
@@ -36,7 +36,7 @@ def add_timeline(session: SessionData) -> SessionData:
             tokens[kind] += size
         before = call.shows
         room = call.layers.get("conversation", 0)
-        left = min(tokens[STAND_INS], room)
+        left = min(tokens[REPLACEMENTS], room)
         results = min(tokens[RESULTS], room - left)
         calls.append(replace(call, shows=replace(before, conversation=(room - left - results, results, left))))
     entries = (replace(item, shown=spans.get(at)) for at, item in enumerate(session.entries))
@@ -54,4 +54,4 @@ def _new_items(
         yield at, at, at, RESULTS if has_result else MESSAGES, entry.tokens
     for at in range(before.edits, now.edits):
         edit = session.edits[at]
-        yield ~at, edit.first, edit.last, None if edit.kind in NO_COMPACTIONS else STAND_INS, sum(edit.tokens)
+        yield ~at, edit.first, edit.last, None if edit.kind in NO_COMPACTIONS else REPLACEMENTS, sum(edit.tokens)

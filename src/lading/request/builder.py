@@ -1,7 +1,7 @@
-"""A session's request as it grows: each wire message is encoded, checked and digested once.
+"""Build the growing request of a session: each wire message is encoded, checked and digested once.
 
-The request digest is a chain: each link covers the link before it and the bytes of one unit (the envelope
-first, then one unit for each run of messages that share wire messages). Equal last links mean equal bytes.
+The digest is a chain: each link covers the link before it and the bytes of one unit: the envelope first, then one
+unit for each run of messages that share wire messages. Equal last links mean equal bytes.
 """
 
 from __future__ import annotations
@@ -15,76 +15,69 @@ from lading.errors import Violation
 from lading.history.view import View
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
-from lading.wire import Wire, groups
+from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
 
-_UNREAD = {
-    "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
-    "presence_penalty", "safety_identifier", "seed", "service_tier", "stop", "stop_sequences", "store",
-    "stream", "stream_options", "temperature", "top_k", "top_logprobs", "top_p", "user",
-}  # fmt: skip
-"""Fields of a body that are no part of the prompt: a prompt cache holds it whatever they say."""
 
-
-class _Unit(NamedTuple):
-    """A run of messages that share wire messages, and those as values and as bytes."""
+class _EncodedRun(NamedTuple):
+    """A run of messages that share wire messages, with these as values and as bytes."""
 
     messages: list[Message]
     wire_messages: list[dict[str, Any]]
     data: bytes
 
 
-class Request:
-    """The body of one session's requests. ``open`` sets what surrounds the messages, ``show`` adds new ones."""
+class RequestBuilder:
+    """Builds the request bodies of one session: ``open`` sets the envelope, ``show`` adds new messages."""
 
     def __init__(self, wire: Wire, card: Card, *, strict: bool = False) -> None:
-        """``strict``: rules not yet verified count as violations, as tests want."""
+        """``strict``: rules that are not verified yet count as violations, for tests."""
         self._wire, self._card, self._strict = wire, card, strict
         self._opened: tuple[object, ...] = ()
         self._leading = 0
         self._envelope: dict[str, Any] = {}
         self._envelope_bytes = b"{}"
-        self._units: list[_Unit] = []
+        self._units: list[_EncodedRun] = []
         self._starts: list[int] = []
-        self._kept: dict[tuple[int, ...], _Unit] = {}
-        """Units taken out since the last ``show``, by the identity of their messages: most come back."""
+        self._kept: dict[tuple[int, ...], _EncodedRun] = {}
+        """Units removed since the last ``show``, by the identity of their messages, for reuse."""
         self._checker: Checker | None = None
         self._checked = 0
         self.chain: list[str] = []
         """One link for the envelope, then one for each unit."""
         self.prompt: list[str] = []
-        """The same without the fields that are no part of the prompt: the prefixes a provider can cache."""
+        """The same chain without fields that are no part of the prompt: one link for each cacheable prefix."""
         self.ends: list[int] = []
         """Tokens of the prefix that ends with each link."""
 
     def open(self, view: View, *, tools: tuple[Tool, ...], tools_tokens: int, template: Template | None) -> None:
-        """Set the envelope: leading messages of the view, tools, other fields. Where it changed, start anew.
+        """Set the envelope: leading messages of the view, tools, other fields. A changed one restarts the request.
 
         Raises IllegalRequest when a number in it is NaN or infinite.
         """
         head = [item.message for item in view.items[: view.head]]
-        leading = tuple(head[: self._wire.leading(head)])
+        leading = tuple(head[: self._wire.layout.leading(head)])
         opened = (leading, tools, template)
         if opened == self._opened:
             return
         envelope = self._wire.envelope(Conversation(leading, tools, self._wire.name, template))
-        envelope.pop("messages", None)
+        envelope.pop(self._wire.layout.items.field, None)
         data = jsonbytes.dump_at("body", envelope)
         self._opened, self._leading = opened, len(leading)
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
-        read = {name: envelope[name] for name in sorted(envelope.keys() - _UNREAD)}
+        read = {name: envelope[name] for name in sorted(envelope.keys() - self._wire.layout.unread)}
         self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 
     def show(self, view: View) -> None:
-        """Take in the messages of the view that it does not hold yet. Raises like ``open``."""
+        """Add the new messages of the view. Raises like ``open``."""
         new = view.items[self._leading + self._length :]
         self._extend([item.message for item in new], [item.tokens for item in new])
         self._kept = {}
 
     def forget(self, position: int) -> None:
-        """Drop the messages from a position of the view on; they changed."""
+        """Drop the messages from a position of the view on, because they changed."""
         self._truncate(max(position - self._leading, 0))
 
     def _truncate(self, position: int) -> None:
@@ -106,11 +99,11 @@ class Request:
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]
             self._truncate(self._starts[-1])
         position, taken = self._length, 0
-        for run in groups(messages, self._wire, card=self._card):
-            self._take(run, sum(tokens[taken : taken + len(run)]), position + taken)
+        for run in group_messages(messages, self._wire, card=self._card):
+            self._append_unit(run, sum(tokens[taken : taken + len(run)]), position + taken)
             taken += len(run)
 
-    def _take(self, run: list[Message], tokens: int, position: int) -> None:
+    def _append_unit(self, run: list[Message], tokens: int, position: int) -> None:
         unit = self._kept.get(_identity(run)) or self._encode(run, position)
         self._units.append(unit)
         self._starts.append(position)
@@ -118,18 +111,20 @@ class Request:
         self.prompt.append(_link(self.prompt[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
 
-    def _encode(self, run: list[Message], position: int) -> _Unit:
+    def _encode(self, run: list[Message], position: int) -> _EncodedRun:
         wire_messages = self._wire.encode_group(run, self._card)
-        data = b",".join(jsonbytes.dump_at(f"messages.{position}", item) for item in wire_messages)
-        return _Unit(run, wire_messages, data)
+        data = b",".join(
+            jsonbytes.dump_at(f"{self._wire.layout.items.field}.{position}", item) for item in wire_messages
+        )
+        return _EncodedRun(run, wire_messages, data)
 
     @property
     def envelope(self) -> Mapping[str, Any]:
-        """Every field of the body but its messages."""
+        """Every field of the body but its items."""
         return self._envelope
 
     def runs(self) -> Iterator[tuple[Sequence[Message], Sequence[dict[str, Any]]]]:
-        """The messages behind the envelope in runs, each with the body's messages that it became."""
+        """Iterate over the runs of messages behind the envelope, each with its wire messages."""
         return ((unit.messages, unit.wire_messages) for unit in self._units)
 
     @property
@@ -137,15 +132,15 @@ class Request:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
     def body(self) -> bytes:
-        """The provider's body: the envelope's fields, then the messages."""
+        """Return the body: the fields of the envelope, then the items."""
         opening = self._envelope_bytes[:-1] + (b"," if self._envelope else b"")
-        messages = b",".join([unit.data for unit in self._units if unit.data])
-        return b"".join((opening, b'"messages":[', messages, b"]}"))
+        items = b",".join([unit.data for unit in self._units if unit.data])
+        return b"".join((opening, jsonbytes.dump(self._wire.layout.items.field), b":[", items, b"]}"))
 
     def violations(self) -> list[Violation]:
-        """What is wrong with the request by the wire's rules; only units not seen before are walked."""
+        """List the violations of the wire's rules. Only new units are checked."""
         if self._checker is None:
-            walk = self._wire.walk(self._envelope, self._card)
+            walk = self._wire.start_check(self._envelope, self._card)
             self._checker = Checker(self._wire.rules, walk, self._card, strict=self._strict)
             self._checked = 0
         for unit in self._units[self._checked :]:
@@ -165,8 +160,8 @@ def _link(previous: str, data: bytes) -> str:
     return state.hexdigest()
 
 
-def shared_links(chain: Sequence[str], earlier: Sequence[str]) -> int:
-    """How many first links two chains share; each link covers all before it, so bisection finds it."""
+def count_shared_links(chain: Sequence[str], earlier: Sequence[str]) -> int:
+    """Count the links at the start that two chains share, by bisection: each link covers all before it."""
     low, high = 0, min(len(chain), len(earlier))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,8 +1,7 @@
-"""What a message takes on the wire that will carry it.
+"""Count the tokens of a message as its wire will write it.
 
-A message of another wire gains words there that its own values do not have: a wrapper around arguments that
-are no object, tags around a system message, a note where a picture moved. What is counted must not be less
-than what is sent.
+Another wire's message gains text in translation: a wrapper around arguments that are no object, tags around a
+system message, a note in place of a moved image. The count must not be below what is sent.
 """
 
 from __future__ import annotations
@@ -19,31 +18,31 @@ from lading.tokens.meter import Meter
 from lading.wire import Wire
 
 
-def counter_on(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], int]:
-    """A function that counts a message as this wire will write it, framing included."""
+def counter_for(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], int]:
+    """Make a function that counts a message as this wire will write it, framing included."""
     writes_as_it_came = card.conduct.dialect == "first_party"
 
     def count(message: Message) -> int:
         if writes_as_it_came and (message.origin == wire.name or _is_a_users_text(message)):
             return meter.count_message(message)
-        written = wire.decode({"messages": wire.encode_group([message], card)})
-        # Most texts are the same in both.
-        once = replace(meter, counter=_EachOnce(meter.counter))
-        return max(once.count_message(message), sum(map(once.count_message, written.messages)))
+        written = wire.read_items(wire.encode_group([message], card))
+        # Most texts are equal in both.
+        once = replace(meter, counter=_CachedCounter(meter.counter))
+        return max(once.count_message(message), sum(map(once.count_message, written)))
 
     return count
 
 
 def _is_a_users_text(message: Message) -> bool:
-    """Whether every wire writes the message as its one text; some write words in place of an empty one."""
+    """Whether every wire writes the message as its only text. Some replace an empty one."""
     [first, *others] = message.parts or (None,)
     if message.role != "user" or others or not isinstance(first, Text):
         return False
     return bool(first.text) and not first.text.isspace()
 
 
-class _EachOnce:
-    """A counter that counts each text once."""
+class _CachedCounter:
+    """A counter that remembers the count of each text."""
 
     def __init__(self, counter: Counter) -> None:
         self.name = counter.name

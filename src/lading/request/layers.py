@@ -1,6 +1,6 @@
-"""The layers of a request, as data: what each holds, whether it can shrink, and what helps where nothing can.
+"""The layers of a request as data: their messages, how far they can shrink, and advice where they cannot.
 
-To add one, write one line in ``LAYERS``.
+To add a layer, add a line to ``LAYERS``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ class Layer(Struct, frozen=True):
 
     name: str
     advice: str
-    """What the caller can do where it is too large."""
+    """Advice to the caller where it is too large."""
     floor: float
-    """The share of it that no compaction removes."""
+    """Share of it that no compaction can remove."""
     end: Callable[[View, int], int] | None = None
-    """Where its messages end, from where the layer before ends; None: it holds the tools."""
+    """Finds the end of its messages from their start; None: the layer holds the tools."""
 
 
 def _end_of_system(view: View, start: int) -> int:
-    roles = (item.message.role for item in view.items[start:])
-    return next((at for at, role in enumerate(roles, start) if role != "system"), len(view))
+    return next((at for at in range(start, len(view)) if view.items[at].message.role != "system"), len(view))
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -62,8 +61,8 @@ def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str
     return {**counts, "slack": room_tokens - totals(counts)}
 
 
-def window_exceeded(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
-    """Make the error that names the layer which cannot shrink, and says what to do."""
+def make_window_error(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
+    """Make the error that names the layer that cannot shrink, with advice."""
     floors = {layer: layer.floor * counts[layer.name] for layer in LAYERS}
     is_fixed = sum(floors.values()) > room
     layer = max(floors, key=floors.__getitem__) if is_fixed else min(LAYERS, key=lambda layer: layer.floor)

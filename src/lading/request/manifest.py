@@ -1,9 +1,9 @@
-"""The receipt of a pack: what was sent, what was left out and why, and the data to rebuild the same bytes.
+"""The manifest of a pack: what was sent, what was left out and why, and the data to rebuild the same bytes.
 
-A manifest is a delta on its parent, the session's previous manifest: how much of the log and how many edits the
+A manifest is a delta on its parent, the session's previous manifest: the number of entries and edits that the
 request shows, the decisions of this call, and the request's digest. The frame (model card, counter, budget, tools)
-is written in a keyframe and whenever it changes. Checksums form a chain over the canonical form, so that no
-manifest can be changed, dropped or exchanged unnoticed.
+is written in a keyframe and whenever it changes. Checksums form a chain over the canonical form, so that changing,
+dropping or exchanging a manifest is detected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lading.settings import Settings
 from lading.tokens.calibration import Calibration
 
 ENCODER = "lading-encoder-1"
-"""Names how values become bytes. A change of any byte needs a new name."""
+"""Name of the encoding of values as bytes. A change of any byte needs a new name."""
 
 FORMAT = 1
 """Version of the manifest format. Every released version stays readable."""
@@ -85,10 +85,10 @@ class Frame(Struct, frozen=True):
 
 
 Cause: TypeAlias = Literal["", "restore", "retry"]
-"""Why a request was made: by the caller (empty), for an answer of ``restore``, or after "prompt too long"."""
+"""The cause of a request: the caller (empty), an answer of ``restore``, or a "prompt too long" error."""
 
 
-class Place(Struct, frozen=True, omit_defaults=True):
+class RequestPlace(Struct, frozen=True, omit_defaults=True):
     """Identifies the request."""
 
     tenant: str
@@ -100,7 +100,7 @@ class Place(Struct, frozen=True, omit_defaults=True):
     cause: Cause = ""
 
 
-class Seen(Struct, frozen=True, omit_defaults=True):
+class LogExtent(Struct, frozen=True, omit_defaults=True):
     """The extent of the session that the request shows."""
 
     entries: int
@@ -124,7 +124,7 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """``Request.digest``: equal digests mean equal bytes."""
+    """The last link of its digest chain: equal digests mean equal bytes."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
@@ -133,13 +133,13 @@ class Sent(Struct, frozen=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):
-    """The receipt of one request."""
+    """The manifest of one request."""
 
     format: int
-    place: Place
+    place: RequestPlace
     parent: str
     """Checksum of the previous manifest; empty for the first."""
-    seen: Seen
+    seen: LogExtent
     counts: dict[str, int]
     """Tokens by layer; ``slack`` is the unused input budget."""
     prefix: Prefix
@@ -157,8 +157,8 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
         return {layer: tokens for layer, tokens in self.counts.items() if layer != "slack"}
 
 
-def counts_as(settings: Settings, framed: Frame) -> bool:
-    """Whether what was counted under this frame is what these settings would count."""
+def counts_like(settings: Settings, framed: Frame) -> bool:
+    """Whether these settings count tokens as the frame did."""
     of = (framed.counter, framed.multiplier, framed.wire, framed.card.conduct.dialect)
     meter_ = settings.meter
     now = (meter_.counter.name, meter_.multiplier, settings.wire, settings.card.conduct.dialect)
@@ -166,7 +166,7 @@ def counts_as(settings: Settings, framed: Frame) -> bool:
 
 
 def frame(settings: Settings, *, tools: str, template: str) -> Frame:
-    """What a manifest says of these settings; ``tools`` and ``template`` are digests of stored blobs."""
+    """Make the frame of these settings; ``tools`` and ``template`` are digests of stored blobs."""
     return Frame(
         wire=settings.wire,
         strategy=settings.strategy_name,
@@ -184,16 +184,16 @@ def frame(settings: Settings, *, tools: str, template: str) -> Frame:
 
 
 def seal(manifest: Manifest) -> tuple[Manifest, bytes]:
-    """The manifest with its checksum, and its bytes as they are stored."""
+    """Add the checksum to a manifest. Returns it and its bytes as they are stored."""
     content = msgspec.to_builtins(replace(manifest, checksum=""), str_keys=True)
     checksum = _checksum(content)
     return replace(manifest, checksum=checksum), jsonbytes.canonical(content | {"checksum": checksum})
 
 
 def unseal(data: bytes) -> Manifest:
-    """The manifest that the bytes hold.
+    """Decode a stored manifest.
 
-    Raises StoreFormatError for another format, TamperedError when the checksum does not fit.
+    Raises StoreFormatError for another format, TamperedError when the checksum does not match.
     """
     try:
         raw = jsonbytes.load(data)
@@ -215,7 +215,7 @@ def unseal(data: bytes) -> Manifest:
 
 
 def decision(edit: Edit) -> Decision:
-    """The decision that an edit records."""
+    """Make the manifest's record of an edit."""
     return Decision(
         edit.index,
         jsonbytes.digest(jsonbytes.dump_value(edit)),
@@ -229,7 +229,7 @@ def decision(edit: Edit) -> Decision:
 
 
 def totals(counts: Mapping[str, int]) -> int:
-    """Tokens of the whole request: all layers but slack."""
+    """Sum the tokens of all layers but slack."""
     return sum(tokens for layer, tokens in counts.items() if layer != "slack")
 
 

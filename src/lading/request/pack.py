@@ -1,4 +1,4 @@
-"""The pack: one request with everything known about it."""
+"""The pack: one request with its manifest and events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lading.economics import Rates
 from lading.errors import Violation
 from lading.events import Compacted, CompactionApplied, Event
 from lading.history.log import NO_COMPACTIONS, Edit
-from lading.request.builder import shared_links
+from lading.request.builder import count_shared_links
 from lading.request.manifest import Manifest, Prefix, totals
 
 
@@ -23,7 +23,7 @@ class Pack(Struct, frozen=True):
     """The provider's body."""
     manifest: Manifest
     chain: tuple[str, ...] | list[str]
-    """Links of a digest of the prompt, envelope first: the prefixes a provider can cache."""
+    """Digest chain of the prompt, envelope first: one link for each prefix that a provider can cache."""
     ends: tuple[int, ...] | list[int]
     """Tokens of the prefix that ends with each link."""
     violations: tuple[Violation, ...] = ()
@@ -42,7 +42,7 @@ class Pack(Struct, frozen=True):
         return totals(self.manifest.counts)
 
 
-def shared_prefix(
+def compare_prefix(
     chain: Sequence[str],
     ends: Sequence[int],
     *,
@@ -51,9 +51,9 @@ def shared_prefix(
     decided: Sequence[Edit],
     rates: Rates,
 ) -> Prefix:
-    """What a request shares with the one before it, whose chain is ``earlier``; and where, why and at what
-    price it goes another way. ``new_tokens`` were never sent and cost nothing extra."""
-    shared = shared_links(chain, earlier)
+    """Compare a request with the previous one, whose chain is ``earlier``: the shared prefix, and where, why and at
+    which price they diverge. ``new_tokens`` were never sent and cost nothing extra."""
+    shared = count_shared_links(chain, earlier)
     tokens = ends[shared - 1] if shared else 0
     if shared == len(earlier):
         return Prefix(shared, tokens)
@@ -65,9 +65,9 @@ def shared_prefix(
     return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
 
 
-def applied(decided: Iterable[Edit], *, before: int, after: int) -> Iterator[Event]:
-    """The events of the edits that are a strategy's. ``before``: how many messages the request would show without
-    them, ``after``: how many it shows."""
+def applied_events(decided: Iterable[Edit], *, before: int, after: int) -> Iterator[Event]:
+    """Yield the events of a strategy's edits. ``before`` and ``after``: number of messages without and with
+    them."""
     edits = [edit for edit in decided if edit.kind not in NO_COMPACTIONS]
     for edit in edits:
         yield CompactionApplied(

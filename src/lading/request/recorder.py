@@ -1,4 +1,4 @@
-"""The recorder of a session: each request is sealed as a manifest and stored with what is new in the log."""
+"""The recorder of a session: it seals each request's manifest and stores it with the new part of the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lading.history.history import History
 from lading.history.log import Edit, Entry
 from lading.history.plan import Plan
 from lading.history.view import rebuild
-from lading.models.card import same_model
+from lading.models.card import is_same_model
 from lading.models.profiles import Detail
 from lading.request.known import Known, Last
 from lading.request.manifest import (
@@ -23,23 +23,23 @@ from lading.request.manifest import (
     Cause,
     Expected,
     Frame,
+    LogExtent,
     Manifest,
-    Place,
     Prefix,
-    Seen,
+    RequestPlace,
     Sent,
-    counts_as,
+    counts_like,
     decision,
     frame,
     seal,
     totals,
     unseal,
 )
-from lading.request.pack import shared_prefix
+from lading.request.pack import compare_prefix
 from lading.request.tools import Offer
 from lading.settings import Settings
 from lading.stores import NO_BLOBS, SessionStore, Stored
-from lading.tokens.calibration import Calibration, Counted
+from lading.tokens.calibration import Calibration, RequestCount
 
 
 class Facts(Struct, frozen=True):
@@ -57,13 +57,13 @@ class Facts(Struct, frozen=True):
 
 
 class Built(NamedTuple):
-    """The bytes of a request, in short."""
+    """Digests and sizes of a built request."""
 
     digest: str
     chain: tuple[str, ...]
-    """Links of the digest of its prompt."""
+    """Digest chain of its prompt."""
     ends: tuple[int, ...]
-    """Tokens of the prefix that ends with each."""
+    """Tokens of the prefix that ends with each link."""
     body_bytes: int
 
 
@@ -71,7 +71,7 @@ class Recorder:
     """The manifests of one session, in call order."""
 
     def __init__(self, settings: Settings, store: SessionStore | None) -> None:
-        """``store`` None: nothing is kept."""
+        """``store`` None: nothing is stored."""
         self.settings = settings
         self._store = store
         self._saved_entries = self._saved_edits = 0
@@ -80,11 +80,11 @@ class Recorder:
         """Settings, tools and fields of the last request."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
-        """Continue the stored session, its history too, and learn what was reported since its last manifest.
-        ``recent``: the last manifests, from a keyframe on."""
-        self.frame = last_frame(recent)
-        # Before the first request nothing says what counted the log, and there is little of it.
-        is_same = self.frame is not None and counts_as(self.settings, self.frame)
+        """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
+        that manifest. ``recent``: the last manifests, starting with a keyframe."""
+        self.frame = find_frame(recent)
+        # Before the first request no frame names the counter of the log; the log is short then.
+        is_same = self.frame is not None and counts_like(self.settings, self.frame)
         recount = not is_same or recent[-1].seen.recounted
         history.restore(stored.entries, stored.edits, recount=recount)
         self._saved_entries, self._saved_edits = len(history.entries), len(history.edits)
@@ -100,63 +100,63 @@ class Recorder:
             edits=last.seen.edits,
             at_s=last.place.at_s,
             digest=last.sent.digest,
-            counted=Counted(totals(last.counts), len(shown)),
+            counted=RequestCount(totals(last.counts), len(shown)),
             kept=last.sent.expected is not None and last.sent.expected.kept,
             tools_tokens=last.counts.get("tools", 0),
         )
         known = replace(known, last=seen)
         for entry in history.entries[last.seen.entries :]:
-            known = known.reported(entry.usage, self.settings, history=history)
-        is_own = all(same_model(manifest.frame.card, self.settings.card) for manifest in recent if manifest.frame)
+            known = known.with_usage(entry.usage, self.settings, history=history)
+        is_own = all(
+            is_same_model(manifest.frame.card, self.settings.card) for manifest in recent if manifest.frame
+        )
         for entry in history.entries[recent[0].seen.entries :] if is_own else ():
-            known = known.accepted(entry.usage, self.settings)
+            known = known.with_accepted(entry.usage, self.settings)
         if any(edit.withdraws for edit in history.edits[last.seen.edits :]):
-            known = known.shortened(len(history.view))
-        if self.frame is not None and not (is_same and same_model(self.frame.card, self.settings.card)):
+            known = known.cut(len(history.view))
+        if self.frame is not None and not (is_same and is_same_model(self.frame.card, self.settings.card)):
             known = self._changed_model(known, recent)
         self.known = known
         return last
 
     def _changed_model(self, known: Known, recent: Sequence[Manifest]) -> Known:
-        """Return what is known where the last request was another model's, or counted by another counter: what was
-        learned of this one, if it was used before."""
+        """Return the state after a change of model or counter: with the last calibration of the current one, if it
+        was used before."""
         card, framed, found = self.settings.card, self.frame, Calibration()
         for manifest in recent:
             framed = manifest.frame or framed
-            is_own = framed is not None and same_model(framed.card, card) and counts_as(self.settings, framed)
+            if framed is None or self.frame is None or framed.tools != self.frame.tools:
+                continue
+            is_own = is_same_model(framed.card, card) and counts_like(self.settings, framed)
             if is_own and manifest.sent.expected is not None:
                 found = manifest.sent.expected.calibration
-        known = known.started_from(found.for_model(card.provider, card.name))
-        # A report of that request that is still to come says nothing about this model.
-        is_foreign = self.frame is not None and not same_model(self.frame.card, card)
+        known = known.start_from(found.for_model(card.provider, card.name))
+        # Usage of that request, reported later, says nothing about this model.
+        is_foreign = self.frame is not None and not is_same_model(self.frame.card, card)
         return replace(known, last=replace(known.last, learned=True, is_foreign=is_foreign))
 
     def record(
-        self,
-        facts: Facts,
-        history: History,
-        *,
-        plan: Plan,
-        known: Known,
-        offer: Offer,
-        built: Built,
+        self, facts: Facts, history: History, *, plan: Plan, known: Known, offer: Offer, built: Built
     ) -> Manifest:
-        """Seal and store the manifest of a request that shows the plan's view. Raises StoreError, and then nothing
-        has changed."""
+        """Seal and store the manifest of a request that shows the plan's view. Raises StoreError; the recorder is
+        then unchanged."""
         settings, last, calibration = self.settings, known.last, known.calibration
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided, prefix = plan.edits[last.edits :], self._prefix(built, plan, last)
-        counted = Counted(built.ends[-1], len(plan.view))
+        counted = RequestCount(built.ends[-1], len(plan.view))
         kept = known.extends_learned and not prefix.first_changed
         expected: Expected | None = None
         if calibration.seen or calibration.is_doubted:
-            expected = Expected(calibration.predicted(counted, kept=kept), calibration, kept)
-        call, log = last.call + 1, Seen(len(history.entries), len(plan.edits), history.log, history.is_recounted)
+            expected = Expected(calibration.predict(counted, kept=kept), calibration, kept)
+        call, log = (
+            last.call + 1,
+            LogExtent(len(history.entries), len(plan.edits), history.log, history.is_recounted),
+        )
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=Place(settings.tenant, settings.session, call, facts.at_s, facts.cause),
+                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),
@@ -186,7 +186,7 @@ class Recorder:
         return manifest
 
     def save(self, history: History) -> None:
-        """Store what is new in the history. Raises StoreError."""
+        """Store the new part of the history. Raises StoreError."""
         self._append(history.entries, history.edits)
 
     def _append(
@@ -212,14 +212,14 @@ class Recorder:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the store holds something else of the session than was loaded and saved here."""
+        """Whether the store has anything of the session that was not loaded or saved here."""
         own = self._saved_entries, self._saved_edits, self.known.last.call
         return self._store is not None and own != self._store.counts(self.settings.tenant, self.settings.session)
 
     def _prefix(self, built: Built, plan: Plan, last: Last) -> Prefix:
         view = plan.view
         first_new, _ = view.span(last.entries, last.entries)
-        return shared_prefix(
+        return compare_prefix(
             built.chain,
             built.ends,
             # After reopening, a chain that could not be built again shares nothing.
@@ -231,11 +231,12 @@ class Recorder:
 
 
 def recent_manifests(store: SessionStore, *, tenant: str, session: str, calls: int) -> list[Manifest]:
-    """The last manifests of a session of so many calls, from a keyframe on. Raises TamperedError, StoreError."""
+    """Return the last manifests of a session with ``calls`` calls, starting with a keyframe. Raises TamperedError,
+    StoreError."""
     start = max(calls - 1, 0) // KEYFRAME_EVERY * KEYFRAME_EVERY
     return [unseal(data) for data in islice(store.manifests(tenant, session, start=start), calls - start)]
 
 
-def last_frame(recent: Sequence[Manifest]) -> Frame | None:
-    """The frame of the last of these manifests."""
+def find_frame(recent: Sequence[Manifest]) -> Frame | None:
+    """Return the newest frame in these manifests; None when no manifest has one."""
     return next((manifest.frame for manifest in reversed(recent) if manifest.frame is not None), None)

@@ -1,10 +1,12 @@
-"""Tool schemas with less detail, for windows in which the full ones do not fit: full, types, names."""
+"""Tool declarations at three levels of detail (full, types, names), for windows too small for full schemas."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import jsonbytes
@@ -14,7 +16,7 @@ from lading.models.profiles import Detail
 from lading.tokens.meter import Meter
 
 LADDER: tuple[Detail, ...] = ("full", "types", "names")
-"""From most to least."""
+"""Levels of detail, from most to least."""
 
 _OPEN = {"type": "object"}
 _VALUES = frozenset({"type", "required", "enum", "const", "$ref"})
@@ -23,80 +25,80 @@ _SCHEMA_LISTS = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf"})
 _SCHEMA_MAPS = frozenset({"properties", "$defs", "definitions"})
 
 
-def least(*details: Detail) -> Detail:
-    """The one that tells least."""
+def lower_detail(*details: Detail) -> Detail:
+    """Return the level with the least detail."""
     return max(details, key=LADDER.index)
 
 
 def reduce_tools(tools: tuple[Tool, ...], detail: Detail) -> tuple[Tool, ...]:
-    """The tools at a level of detail. A provider's own tool (no schema) stays as it is."""
-    return tools if detail == "full" else tuple(_reduced(tool, detail) for tool in tools)
+    """Return the tools at a level of detail. A provider's own tool (no schema) is unchanged."""
+    return tools if detail == "full" else tuple(_reduce(tool, detail) for tool in tools)
 
 
-def _reduced(tool: Tool, detail: Detail) -> Tool:
+def _reduce(tool: Tool, detail: Detail) -> Tool:
     if tool.schema is None:
         return tool
-    schema = _types(tool.schema) if detail == "types" else dict(_OPEN)
+    schema = _strip_schema(tool.schema) if detail == "types" else dict(_OPEN)
     return replace(tool, description="", schema=schema)
 
 
-def _types(schema: Any) -> Any:
-    """Structure without words: descriptions, titles, examples and defaults are left out."""
+def _strip_schema(schema: Any) -> Any:
+    """Return a schema without descriptions, titles, examples and defaults."""
     if not isinstance(schema, dict):
         return schema
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _SCHEMA_MAPS and isinstance(value, dict):
-            kept[key] = {name: _types(inner) for name, inner in value.items()}
+            kept[key] = {name: _strip_schema(inner) for name, inner in value.items()}
         elif key in _SCHEMA_LISTS and isinstance(value, list):
-            kept[key] = [_types(inner) for inner in value]
+            kept[key] = [_strip_schema(inner) for inner in value]
         elif key in _SCHEMAS:
-            kept[key] = _types(value)
+            kept[key] = _strip_schema(value)
         elif key in _VALUES:
             kept[key] = value
     return kept
 
 
-class Offer:
-    """Tools and other body fields of a call; reduced, counted and digested once.
+class Level(NamedTuple):
+    """The tools of a call at one level of detail."""
 
-    Raises IllegalRequest when a number in them is NaN or infinite.
+    tools: tuple[Tool, ...]
+    tokens: int
+
+
+class Offer(Struct, frozen=True):
+    """Tools and other body fields of a call."""
+
+    tools: tuple[Tool, ...]
+    template: Template | None
+    levels: Mapping[Detail, Level]
+    """The tools at each level of detail."""
+    tools_digest: str
+    template_digest: str
+    blobs: Mapping[str, bytes]
+    """Tools and fields as stored, by their digests."""
+
+
+def make_offer(
+    tools: tuple[Tool, ...], template: Template | None, *, meter: Meter, last: Offer | None = None
+) -> Offer:
+    """Reduce, count and digest the tools and fields of a call; return ``last`` where it has equal ones.
+
+    Raises IllegalRequest when a number in them is NaN or infinite, InputError for a value that is no Tool.
     """
-
-    def __init__(self, tools: tuple[Tool, ...], template: Template | None, meter: Meter) -> None:
-        """Raises IllegalRequest when a number in them is NaN or infinite."""
-        self.tools = tools
-        self.template = template
-        self._meter = meter
-        self._levels: dict[Detail, tuple[tuple[Tool, ...], int]] = {}
-        tools_blob = jsonbytes.dump_at("tools", msgspec.to_builtins(tools))
-        template_blob = jsonbytes.dump_at("body", template)
-        self.tools_digest, self.template_digest = jsonbytes.digest(tools_blob), jsonbytes.digest(template_blob)
-        self.blobs = {self.tools_digest: tools_blob, self.template_digest: template_blob}
-
-    def changed(self, tools: tuple[Tool, ...], template: Template | None) -> Offer:
-        """This offer when nothing changed, else a new one. Raises InputError for what is no Tool."""
-        _check_tools(tools)
-        same = tools == self.tools and template == self.template
-        return self if same else Offer(tools, template, self._meter)
-
-    def at(self, detail: Detail) -> tuple[Tool, ...]:
-        """The tools at a level of detail."""
-        return self._level(detail)[0]
-
-    def tokens(self, detail: Detail) -> int:
-        """What the tools take at a level of detail."""
-        return self._level(detail)[1]
-
-    def _level(self, detail: Detail) -> tuple[tuple[Tool, ...], int]:
-        if detail not in self._levels:
-            tools = reduce_tools(self.tools, detail)
-            self._levels[detail] = tools, self._meter.count_tools(tools)
-        return self._levels[detail]
+    _check_tools(tools)
+    if last is not None and (last.tools, last.template) == (tools, template):
+        return last
+    reduced = {detail: reduce_tools(tools, detail) for detail in LADDER}
+    levels = {detail: Level(shown, meter.count_tools(shown)) for detail, shown in reduced.items()}
+    blobs = jsonbytes.dump_at("tools", msgspec.to_builtins(tools)), jsonbytes.dump_at("body", template)
+    tools_digest, template_digest = map(jsonbytes.digest, blobs)
+    stored = dict(zip((tools_digest, template_digest), blobs, strict=True))
+    return Offer(tools, template, levels, tools_digest, template_digest, stored)
 
 
 def tools_from(blob: bytes) -> tuple[Tool, ...]:
-    """The tools that a stored blob holds."""
+    """Decode the tools of a stored blob."""
     return msgspec.convert(jsonbytes.load(blob), tuple[Tool, ...])
 
 

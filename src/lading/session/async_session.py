@@ -19,8 +19,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from lading.audit.verdicts import Answer
-from lading.effects import AWAIT, Summarised
+from lading.audit.verdicts import Explanation
+from lading.effects import AWAIT, SummaryAnswer
 from lading.messages import Message
 from lading.request.pack import Pack
 from lading.session.matching import Changed
@@ -69,7 +69,7 @@ class AsyncSession:
         """See ``Session.retry``."""
         return await in_thread(partial(self.session.retry, error))
 
-    async def why(self, text: str, *, call: int | None = None) -> Answer:
+    async def why(self, text: str, *, call: int | None = None) -> Explanation:
         """See ``Session.why``."""
         return await to_thread(self.session.why, text, call=call)
 
@@ -92,10 +92,10 @@ async def in_thread(step: Callable[[], Result]) -> Result:
     A caller who is cancelled waits until the thread has ended, so that nothing works on a session which the next
     caller already uses.
     """
-    loop, asked = get_running_loop(), list[Future[Summarised]]()
+    loop, asked = get_running_loop(), list[Future[SummaryAnswer]]()
     is_given_up = False
 
-    def awaited(answer: Awaitable[Summarised], timeout_s: float) -> Summarised:
+    def awaited(answer: Awaitable[SummaryAnswer], timeout_s: float) -> SummaryAnswer:
         future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
         asked.append(future)
         if is_given_up:

@@ -1,8 +1,7 @@
 """Loop detection: whether a model repeats the same text or calls, and the action to take.
 
-An answer repeats the one before it if the model still saw that one and its results: a call that is repeated
-because its result was removed is no loop. Whether a model was warned is read from the log, which holds the
-warning, so nothing is forgotten when a session is reopened.
+An answer is a repetition only if the model still saw the previous one with its results: a call that is made again
+because its result was removed is no loop. Earlier warnings are read from the log, so a reopened session knows them.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from lading import jsonbytes
-from lading.effects import attempted
+from lading.effects import attempt
+from lading.engine import Engine
 from lading.errors import InputError, LoopStopped
 from lading.events import Event, LoopDetected
-from lading.history.history import History
 from lading.history.view import View
 from lading.messages import Message, ToolCall, is_own, is_spoken, own_words
 
 _GONE = frozenset({"cleared", "digested", "summarised", "dropped"})
-"""Kinds of edits under which the model does not see what was there."""
+"""Kinds of edits that hide the original content from the model."""
 _REASON_CHARS = 400
 _WARNS = "[Lading: "
-"""Starts a warning, among what Lading says."""
+"""Start of a warning's text."""
 
 Action: TypeAlias = Literal["continue", "inject", "terminate"]
 Kind: TypeAlias = Literal["calls", "text"]
@@ -41,9 +40,9 @@ class Loop(Struct, frozen=True):
     """Number of repetitions, the newest included."""
     first: int
     last: int
-    """The log entries of the oldest and the newest of them."""
+    """Log entries of the oldest and the newest of them."""
     said: str
-    """The calls or the words, as they are compared."""
+    """The repeated calls or text, normalized for comparison."""
 
 
 OnLoop: TypeAlias = Literal["warn", "terminate"] | Callable[[Loop], Action]
@@ -84,34 +83,33 @@ class Verdict(Struct, frozen=True):
     warning: Message | None = None
     """With ``inject``: the message to add after the results of the answer."""
     failed: str = ""
-    """Why the caller's function did not decide; then ``warn`` applies."""
+    """Why the caller's function gave no decision; ``warn`` applies then."""
 
 
 def judge(view: View, *, options: LoopDetection = DEFAULTS) -> Verdict:
-    """Decide on the action when the newest log entries are an answer with the results of all its calls; none
-    otherwise.
+    """Decide on the action after the newest answer; ``continue`` while a call of it has no result.
 
-    An answer that repeats nothing resets: the next loop is warned of again.
+    After an answer that repeats nothing, the next loop is warned of again.
     """
-    loop = repeated(view, options=options) if _answered(view) is not None else None
+    loop = find_loop(view, options=options) if _find_answered(view) is not None else None
     if loop is None:
         return Verdict()
     action: Action = "terminate" if options.on_loop_detected == "terminate" or _is_warned(view, loop) else "inject"
     failed = ""
     if callable(options.on_loop_detected):
-        decided: object = attempted(partial(options.on_loop_detected, loop))
+        decided: object = attempt(partial(options.on_loop_detected, loop))
         if type(decided) is str and decided in get_args(Action):
             action = decided  # type: ignore[assignment]
         else:
-            failed = _failure(decided)
-    return Verdict(action, loop, warning(loop) if action == "inject" else None, failed[:_REASON_CHARS])
+            failed = _describe_failure(decided)
+    return Verdict(action, loop, write_warning(loop) if action == "inject" else None, failed[:_REASON_CHARS])
 
 
-def _failure(decided: object) -> str:
-    """Why what a function gave or raised decides nothing."""
+def _describe_failure(decided: object) -> str:
+    """Describe why the value or exception of a caller's function is no decision."""
     kind = type(decided).__name__
     if isinstance(decided, Exception):
-        text = attempted(partial(str, decided))
+        text = attempt(partial(str, decided))
         return f"{kind}: {text}" if isinstance(text, str) else kind
     if inspect.iscoroutine(decided):
         decided.close()
@@ -119,57 +117,47 @@ def _failure(decided: object) -> str:
     return f"it gave {decided!r}" if type(decided) is str else f"it gave a {kind}"
 
 
-class LoopWatch:
-    """Judges each answer of a session once."""
+def detect(
+    engine: Engine, *, options: LoopDetection, judged: int | None, stops: list[Event]
+) -> tuple[int | None, list[Message]]:
+    """Judge the newest answer before a call, unless it is entry ``judged``.
 
-    def __init__(self, options: LoopDetection | None, *, stops: list[Event]) -> None:
-        """``options`` None: nothing is looked for. ``stops`` takes what is told where no request is made."""
-        self._options = options
-        self._stops = stops
-        self._judged: int | None = None
-        """The entry of the answer judged last that was part of a loop."""
-        self._untold: list[Event] = []
-
-    def look(self, history: History, *, call: int) -> Message | None:
-        """The warning that is to be added before this call. Raises LoopStopped where the model is to be stopped."""
-        answer = _answered(history.view)
-        if self._options is None or answer in (None, self._judged):
-            return None
-        verdict = judge(history.view, options=self._options)
-        if (loop := verdict.loop) is None:
-            return None
-        event = LoopDetected(call, loop.kind, loop.times, verdict.action, verdict.failed)
-        if verdict.action == "terminate":
-            self._stops += [event] if event not in self._stops else []
-            raise LoopStopped(kind=loop.kind, times=loop.times)
-        self._judged = answer
-        self._untold.append(event)
-        return verdict.warning
-
-    def told(self) -> list[Event]:
-        """What the request that is made has to tell; once."""
-        untold, self._untold = self._untold, []
-        return untold
+    Returns the entry judged last, and the warning to append, if any; the engine reports the event with the call.
+    Raises LoopStopped where the agent must stop, and adds the event to ``stops``.
+    """
+    view = engine.history.view
+    answer = _find_answered(view)
+    if answer is None or answer == judged:
+        return judged, []
+    verdict = judge(view, options=options)
+    if (loop := verdict.loop) is None:
+        return judged, []
+    event = LoopDetected(engine.call, loop.kind, loop.times, verdict.action, verdict.failed)
+    if verdict.action == "terminate":
+        stops += [event] if event not in stops else []
+        raise LoopStopped(kind=loop.kind, times=loop.times)
+    engine.pending.insert(0, event)
+    return answer, [verdict.warning] if verdict.warning else []
 
 
-def repeated(view: View, *, options: LoopDetection = DEFAULTS) -> Loop | None:
-    """The loop that the newest answer is part of; None while it has not gone on for ``max_repetitions``."""
+def find_loop(view: View, *, options: LoopDetection = DEFAULTS) -> Loop | None:
+    """Find the loop that the newest answer is part of; None below ``max_repetitions``."""
     window = max(options.loop_detection_window, options.max_repetitions)
-    answers = list(islice(_answers(view), window))
+    answers = list(islice(_list_answers(view), window))
     if len(answers) > 1 and not _is_shown(view, answers[1][0]):
-        # What is further back was read before it left: it stood behind all else when the next answer was given.
+        # Only the previous answer matters: each older one was visible when the answer after it was written.
         return None
     kinds: tuple[Kind, ...] = get_args(Kind)
     for kind in kinds:
-        said = _said(answers[0][1], kind) if answers else ""
-        alike = list(takewhile(lambda answer: _said(answer[1], kind) == said, answers)) if said else []  # noqa: B023
+        said = _normalize_answer(answers[0][1], kind) if answers else ""
+        alike = list(takewhile(lambda answer: _normalize_answer(answer[1], kind) == said, answers)) if said else []  # noqa: B023
         if len(alike) >= options.max_repetitions:
             return Loop(kind, len(alike), alike[-1][0], alike[0][0], said)
     return None
 
 
-def warning(loop: Loop) -> Message:
-    """What a model is told that repeats itself."""
+def write_warning(loop: Loop) -> Message:
+    """Write the warning for a model that repeats itself."""
     what = "made the same tool calls" if loop.kind == "calls" else "said the same"
     return own_words(
         f"{_WARNS}you {what} {loop.times} times in a row without new information. Try something else: other "
@@ -182,15 +170,15 @@ def _newest_first(view: View) -> Iterator[tuple[int, Message]]:
         yield from view.raw_between(entry, entry)
 
 
-def _answers(view: View) -> Iterator[tuple[int, Message]]:
-    """The messages of the assistant since the user spoke, the newest first, each with its entry."""
-    since = takewhile(lambda told: not is_spoken(told[1]), _newest_first(view))
+def _list_answers(view: View) -> Iterator[tuple[int, Message]]:
+    """Iterate over (entry, assistant message) since the user's last message, newest first."""
+    since = takewhile(lambda entry: not is_spoken(entry[1]), _newest_first(view))
     return ((entry, message) for entry, message in since if message.role == "assistant")
 
 
-def _answered(view: View) -> int | None:
-    """The entry of the newest answer, where all its calls have results and neither the user spoke behind it nor a
-    warning stands there."""
+def _find_answered(view: View) -> int | None:
+    """Return the entry of the newest answer if all its calls have results and neither a message of the user nor a
+    warning follows it."""
     answered: set[str] = set()
     for entry, message in _newest_first(view):
         if message.role == "assistant":
@@ -202,7 +190,7 @@ def _answered(view: View) -> int | None:
 
 
 def _is_warned(view: View, loop: Loop) -> bool:
-    """Whether a warning stands before the newest answer of a loop, behind the one before."""
+    """Whether there is a warning between the newest answer of a loop and the one before it."""
     before = (message for entry, message in _newest_first(view) if entry < loop.last)
     return any(map(_is_warning, takewhile(lambda message: message.role != "assistant", before)))
 
@@ -211,15 +199,16 @@ def _is_warning(message: Message) -> bool:
     return is_own(message) and message.text.startswith(_WARNS)
 
 
-def _said(message: Message, kind: Kind) -> str:
-    """What is compared of an answer. The same words beside other calls are progress, so calls alone tell then."""
+def _normalize_answer(message: Message, kind: Kind) -> str:
+    """Return an answer's text or calls for comparison. Text beside calls is ignored: equal text with other calls is
+    progress."""
     if kind == "text":
         return "" if message.calls else " ".join(message.text.split())
-    return "\n".join(sorted(f"{call.name} {_arguments(call)}" for call in message.calls))
+    return "\n".join(sorted(f"{call.name} {_sort_arguments(call)}" for call in message.calls))
 
 
-def _arguments(call: ToolCall) -> str:
-    """The arguments with their keys in order, as they came where they are no JSON."""
+def _sort_arguments(call: ToolCall) -> str:
+    """Sort the keys of JSON arguments; other arguments are unchanged."""
     try:
         return jsonbytes.canonical(jsonbytes.load(call.arguments or "{}")).decode()
     except (ValueError, RecursionError):
@@ -227,7 +216,7 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _is_shown(view: View, entry: int) -> bool:
-    """Whether an answer and the results of its calls stand in the view, as they were first sent."""
+    """Whether the view shows an answer and the results of its calls as they were first sent."""
     position, _ = view.span(entry, entry)
     if position == len(view) or view.items[position].entry != entry or view.items[position].kind in _GONE:
         return False

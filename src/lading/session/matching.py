@@ -1,7 +1,7 @@
-"""Find what is new in a history that a caller gives: the whole of it at each call, or only what happened since.
+"""Match a history given by the caller with the known messages: all of it at each call, or only new messages.
 
-A message is known by its *fingerprint*, a digest of its content. How a client writes it (a string or a list of
-one text, key order, null or absent fields, cache marks), and reasoning that it did not keep, make no difference.
+A message is identified by its *fingerprint*, a digest of its content. Its form (a string or a list of one text, key
+order, null or absent fields, cache marks), and reasoning that the client did not keep, do not change it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from lading.wire.translation import has_unnamed_calls, strip_content
 
 Changed: TypeAlias = Literal["error", "fork"]
 """How to treat a history that differs from what the session knows."""
-_IGNORED = frozenset({"cache_control", "prompt_cache_breakpoint", "parsed_output", "index"})
-"""Fields of an opaque part that carry no content: cache marks, and what SDKs add to replies."""
-_DEFAULTS = {"caller": {"type": "direct"}}
-"""Fields that carry no content while they have these values."""
 
 
 class Matched(Struct, frozen=True, gc=False):
@@ -40,11 +37,11 @@ class Matched(Struct, frozen=True, gc=False):
 def match(
     known: Sequence[Any], given: Sequence[Any], *, start: int = 0, roles: Iterable[str] | None = None
 ) -> Matched:
-    """Compare a given history with the known messages, both by fingerprints or other values that are equal for
+    """Compare a given history with the known messages, both as fingerprints or other values that are equal for
     equal messages.
 
-    ``start``: so many first messages are known to be equal, and ``given`` has only those after them. ``roles``: of
-    the given messages, where these may also be only the newest ones; without, they are the whole history.
+    ``start``: the first ``start`` messages are known to be equal, and ``given`` has only those after them.
+    ``roles``: of the given messages, where these may be only the newest ones; without, they are the whole history.
     """
     position = count_shared(known, given, start=start)
     if position == len(known):
@@ -54,14 +51,15 @@ def match(
     if not start and not given:
         return Matched("overlaps", 0)
     of, total = list(roles), start + len(given)
-    if start or of[0] == "system" or (total > 1 and any(map(eq, known, given))):
-        # A lone system message given again is not a shortened history.
+    # No history starts with a result. A lone system message given again is not a shortened history.
+    is_history = of[0] not in ("answer", "tool") and total > 1 and any(map(eq, known, given))
+    if start or of[0] == "system" or is_history:
         return Matched("overlaps", 1) if position == total == 1 else Matched("differs", position)
     return Matched("overlaps", _count_overlap(known, given, of))
 
 
 def count_shared(known: Sequence[Any], given: Sequence[Any], *, start: int = 0) -> int:
-    """Count the first messages that both have in common; ``given`` has those after the first ``start``."""
+    """Count the messages at the start that both share; ``given`` has those after the first ``start``."""
     differs = map(ne, islice(known, start, None), given)
     return start + next(compress(count(), differs), min(len(known) - start, len(given)))
 
@@ -79,8 +77,8 @@ def _count_overlap(known: Sequence[Any], given: Sequence[Any], roles: Sequence[s
 
 
 def split(given: object, last: list[Any]) -> tuple[int, object]:
-    """Count the items at the start of a given list that are the whole of the last one, and return those after them.
-    A comparison is cheaper than a fingerprint of each."""
+    """Split a given list that starts with the whole of the last one: return their number, and the items after them.
+    Comparing is cheaper than a fingerprint of each."""
     length = len(last)
     # A single message may have been sent twice.
     if length > 1 and isinstance(given, list) and given[:length] == last:
@@ -91,31 +89,34 @@ def split(given: object, last: list[Any]) -> tuple[int, object]:
 def fingerprint(message: Message) -> str:
     """Digest the content of a message. Raises InputError for a number that is NaN or infinite."""
     try:
-        content = _list_content(message, unnamed=_is_old_style(message))
-        return jsonbytes.digest(jsonbytes.dump([_role(message), message.name, content]))
+        content = _list_content(message, unnamed=has_unnamed_calls(message))
+        return jsonbytes.digest(jsonbytes.dump([_role(message), message.name, content], keeps=False))
     except ValueError as error:
         raise InputError(f"A message holds a number that JSON cannot carry (NaN or infinite): {error}.") from error
 
 
 def fingerprint_entry(entry: Entry) -> str:
-    """Return the fingerprint by which the caller knows an entry; empty where it never saw it."""
+    """Return the fingerprint of an entry in the caller's history; empty where it is not in there."""
     return fingerprint(entry.message) if entry.known_as is None else entry.known_as
 
 
 def list_known(history: History) -> list[str]:
-    """List the fingerprints of the messages that the caller knows; system messages as it wrote them last."""
+    """List the fingerprints of the caller's messages; of system messages, their newest version."""
     known = list(map(fingerprint_entry, history.known))
     for edit in history.edits:
-        # Only system messages are restated, and there is nothing unknown among them.
+        # Only system messages are restated, and all of them are the caller's.
         if edit.kind == "restated" and not edit.withdraws:
             known[edit.first] = fingerprint(edit.replacement[0])
     return known
 
 
-def find_corrected(given: Sequence[Message], waiting: Sequence[Entry], *, start: int, known: int, end: int) -> int:
-    """Find the first message without a reply that is given otherwise now: its request was refused, and the caller
-    has corrected it. ``given``: the messages from the position ``start`` on; ``waiting``: the last of the ``known``
-    ones, which have no reply. Returns its position, ``end`` where none before ``end`` is."""
+def find_corrected(given: Sequence[Message], history: History, *, start: int, known: int, end: int) -> int:
+    """Find the first corrected message: its request was refused, and the caller now gives it in another form.
+
+    ``given``: the messages from position ``start`` on, of which those before ``end`` are among the ``known`` ones.
+    Returns its position, or ``end`` where none before ``end`` was corrected.
+    """
+    waiting = history.unanswered if start < end else []
     for position, entry in enumerate(waiting, start=known - len(waiting)):
         if start <= position < end and given[position - start] != entry.message:
             return position
@@ -156,16 +157,10 @@ def _list_content(holder: Message | ToolResult, *, unnamed: bool = False) -> lis
             case File():
                 content.append(("file", part.url, part.data, part.file_id, part.name))
             case Opaque():
-                content.append(("opaque", jsonbytes.canonical(_normalize(part.value)).decode()))
+                content.append(("opaque", jsonbytes.canonical(strip_content(part.value)).decode()))
             case Text() | Reasoning():
                 pass
     return content
-
-
-def _is_old_style(message: Message) -> bool:
-    template = message.template or {}
-    answers = template.get("role") == "function" and "tool_call_id" not in template
-    return answers or template.get("function_call") == "call"
 
 
 def _normalize_arguments(arguments: str) -> str:
@@ -174,17 +169,3 @@ def _normalize_arguments(arguments: str) -> str:
         return jsonbytes.canonical(jsonbytes.load(arguments)).decode()
     except (ValueError, UnicodeDecodeError):
         return arguments
-
-
-def _normalize(value: Any) -> Any:
-    """Remove what SDKs and callers add or leave out when they keep a value: nulls, defaults and cache marks."""
-    if isinstance(value, list):
-        return [_normalize(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(audio := value.get("audio"), dict) and "id" in audio:
-        # The provider keeps the audio; its other fields are in replies only.
-        value = {**value, "audio": {"id": audio["id"]}}
-    # Python has no field named `from`: SDKs call it `from_`.
-    fields = ((key.rstrip("_"), _normalize(inner)) for key, inner in value.items() if key not in _IGNORED)
-    return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _IGNORED)}

@@ -1,4 +1,4 @@
-"""Opening a session: its options, its settings from a model's card, and the default fields of its bodies."""
+"""Open a session: its options, its settings from a model's card, and the default fields of its bodies."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.audit.replay import offered
+from lading.audit.replay import load_frame
 from lading.compaction import Strategy
-from lading.compaction import strategy as named
+from lading.compaction import find_strategy as named
+from lading.economics import Rates
 from lading.effects import Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
 from lading.messages import Template, Tool
-from lading.models.card import Card, same_model
-from lading.models.catalog import cards, find_card
+from lading.models.card import Card, is_same_model
+from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import Profile
-from lading.session.coercion import MARK, plain
+from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
-from lading.settings import Settings, profiled, settings_for
+from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
-from lading.wire import Wire
+from lading.wire import Wire, find_default_wire, find_wire
+from lading.wire.layout import read_ttl
 
 _log = logging.getLogger("lading")
-_MODEL_FIELDS = frozenset({"model", "max_tokens", MARK})
 
 
 class SessionOptions(Struct, frozen=True):
@@ -49,7 +50,7 @@ class SessionOptions(Struct, frozen=True):
     profile: Profile | None = None
     """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
-    """When a repeating model is warned or stopped; None: no detection."""
+    """When to warn or stop a model that repeats itself; None: no detection."""
 
     def __post_init__(self) -> None:
         for value, kind, advice in (
@@ -61,18 +62,20 @@ class SessionOptions(Struct, frozen=True):
 
 
 DEFAULTS = SessionOptions()
+_HOUR_S = 3600
 
 
 @cache
-def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
-    """The card of a model's name, as ``find_card``; logs once for each name what is assumed of an unknown one."""
+def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
+    """Find the card of a model's name, as ``find_card``; the assumptions about an unknown one are logged once."""
     card, events = find_card(model)
     if events:
         _log.warning(
             "No card names the model %r.%s Assumed: a window of %d tokens, answers of %d, estimated counts. Give "
-            "window=, or open a Session with a Card (lading.Card, lading.load_cards) in place of the name.",
+            "window=, or open a Session with a Card (lading.Card, lading.models.catalog.load_cards) in place of "
+            "the name.",
             card.name,
-            did_you_mean(card.name, [known.name for known in cards()]),
+            did_you_mean(card.name, [known.name for known in list_cards()]),
             card.limits.window_tokens,
             card.limits.max_output_tokens,
         )
@@ -80,7 +83,7 @@ def card_for(model: str) -> tuple[Card, tuple[Event, ...]]:
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
-    """Raises InputError, UnknownName for what no session can be opened with."""
+    """Raise InputError or UnknownName for arguments that no session accepts."""
     check(options, SessionOptions, advice="options are lading.SessionOptions(...)")
     for name, tokens, least in (("window", window, 1), ("output_reserve", output_reserve, 0)):
         if tokens is not None and (type(tokens) is not int or tokens < least):
@@ -88,7 +91,7 @@ def check_opening(strategy: object, *, window: object, output_reserve: object, o
     named(strategy)  # type: ignore[arg-type]
 
 
-def line_settings(
+def make_settings(
     card: Card,
     *,
     name: str,
@@ -98,13 +101,13 @@ def line_settings(
     wire: str | None,
     options: SessionOptions,
 ) -> Settings:
-    """The settings of a session's line; what is None comes from the card. Raises InputError, UnknownName."""
+    """Build the settings of a session; None: from the card. Raises InputError, UnknownName."""
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     settings = settings_for(
         card,
         window_tokens=window,
         output_reserve_tokens=output_reserve,
-        wire=wire or ("anthropic" if card.provider == "anthropic" else "openai_chat"),
+        wire=wire or find_default_wire(card.provider),
         strategy=strategy,
         session=name,
         counter=options.counter,
@@ -116,29 +119,34 @@ def line_settings(
         strict=options.strict,
         summarizer=options.summarizer,
     )
-    return profiled(settings, options.profile) if options.profile else settings
+    return apply_profile(settings, options.profile) if options.profile else settings
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) -> Template:
-    """The fields of a body beside the conversation: those given, and what a body must have."""
-    body: Template = {"model": model}
-    if settings.wire == "anthropic":
-        body["max_tokens"] = settings.budget.output_reserve_tokens or 1024
-        if settings.card.cache.breakpoints:
-            # This provider caches only where it is asked to.
-            body[MARK] = {"type": "ephemeral"}
+    """Build the fields of a body beside the conversation: the given ones and the required ones."""
+    layout = find_wire(settings.wire).layout
+    body: Template = {"model": model, **layout.required(settings.budget.output_reserve_tokens)}
+    if settings.card.cache.breakpoints and layout.marks and layout.marks.own:
+        # This provider caches only on request.
+        body[layout.marks.field] = layout.marks.own
     return body | {key: plain(value) for key, value in fields.items()}
 
 
-def answering(settings: Settings, fields: Template | None, *, is_given: bool) -> Settings:
-    """The settings under which a request and what its fields let the model write share the window; ``is_given``:
-    the output reserve is the caller's, and no smaller one is taken. Raises InputError, but for a learned window."""
-    budget, (field, most) = settings.budget, _answer_tokens(fields or {})
-    if not field or (is_given and most <= budget.output_reserve_tokens):
+def follow_fields(settings: Settings, fields: Template | None, *, wire: Wire, is_set: bool) -> Settings:
+    """Reserve the output that the fields of a request allow, and use the cache price and lifetime of an hour where
+    the request's own mark asks for it and the card has it. ``is_set``: the output reserve is the caller's and is
+    only raised. Raises InputError when no room for input is left, unless the window was learned."""
+    # No mark before it lives shorter (A21), and what longer ones keep (tools, system, first messages) no compaction
+    # changes: the own mark alone says how long the conversation stays warm.
+    marks, read, write = wire.layout.marks, settings.card.prices.read, settings.card.prices.write
+    if marks and _HOUR_S in write and read_ttl((fields or {}).get(marks.field)) == "1h":
+        settings = replace(settings, rates=Rates(read, write[_HOUR_S]), cache_ttl_s=float(_HOUR_S))
+    budget, (field, most) = settings.budget, wire.layout.find_most_tokens(fields or {})
+    if not field or (is_set and most <= budget.output_reserve_tokens):
         return settings
     asked = replace(budget, output_reserve_tokens=most)
     if asked.room_tokens <= 0 and budget.is_learned:
-        # The provider named the limit of requests alone, or refuses whatever is sent with this field.
+        # The provider named a limit of requests alone, or refuses this field in any request.
         return settings
     if asked.room_tokens <= 0:
         raise InputError(
@@ -148,9 +156,9 @@ def answering(settings: Settings, fields: Template | None, *, is_given: bool) ->
     return replace(settings, budget=asked)
 
 
-def narrowed(settings: Settings, limit_tokens: int | None, *, accepted_tokens: int = 0) -> Settings:
-    """The settings once a provider has said that it takes no more than so many tokens, or than it took before; as
-    they are where that is no less than the window, or is not known, or leaves no room."""
+def lower_window(settings: Settings, limit_tokens: int | None, *, accepted_tokens: int = 0) -> Settings:
+    """Lower the window to the limit that a provider named, but not below the largest input that it accepted.
+    Returns the same settings where the limit is unknown, above the window, or leaves no room."""
     budget, window = settings.budget, settings.budget.window_tokens
     if limit_tokens is None or not 0 < (limit_tokens := max(limit_tokens, accepted_tokens)) < window:
         return settings
@@ -161,34 +169,23 @@ def narrowed(settings: Settings, limit_tokens: int | None, *, accepted_tokens: i
     return replace(settings, budget=found) if found.room_tokens > 0 else settings
 
 
-def _answer_tokens(fields: Template) -> tuple[str, int]:
-    """The field that lets the model write most, and how much; thinking counts."""
-    nested = (("thinking", "budget_tokens"), ("reasoning", "max_tokens"))
-    found = {key: fields.get(key) for key in ("max_tokens", "max_completion_tokens", "thinking_budget")}
-    found |= {
-        f"{key}.{name}": inner.get(name) for key, name in nested if isinstance(inner := fields.get(key), dict)
-    }
-    whole = {key: tokens for key, tokens in found.items() if type(tokens) is int and tokens > 0}
-    field = max(whole, key=lambda key: whole[key], default="")
-    return field, whole.get(field, 0)
-
-
-def offered_last(
+def load_offer(
     engine: Engine, store: SessionStore, *, model: str
 ) -> tuple[tuple[Tool, ...], Template | None, tuple[Event, ...]]:
-    """Tools and other fields of a session's last request, and what there is to be told of it. Fields that belonged
-    to another model are those of this one instead; of another wire, none is taken up. A window that was learned of
-    this model is kept to. Raises TamperedError."""
+    """Return tools and fields of a stored session's last request, and events about changes since. Fields of another
+    model are replaced by this one's, and those of another wire are dropped. A window that was learned for this
+    model is kept. Raises TamperedError."""
     settings, frame = engine.settings, engine.frame
     if frame is None:
         return (), None, ()
-    tools, fields = offered(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
-    is_same, same_wire = same_model(frame.card, settings.card), frame.wire == settings.wire
+    tools, fields = load_frame(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
+    is_same, same_wire = is_same_model(frame.card, settings.card), frame.wire == settings.wire
     if is_same and frame.budget.is_learned:
-        engine.change(narrowed(settings, frame.budget.window_tokens))
+        engine.change(lower_window(settings, frame.budget.window_tokens))
     if is_same and same_wire:
         return tools, fields, ()
-    kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in _MODEL_FIELDS}
+    of_model = find_wire(settings.wire).layout.model_fields
+    kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in of_model}
     events: list[Event] = []
     if not is_same:
         events.append(ModelChanged(settings.session, frame.card.name, settings.card.name))
@@ -200,7 +197,7 @@ def offered_last(
 
 
 def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:
-    """What to do about a reply that does not say what the request took."""
+    """Return advice for a reply without usage."""
     asks = wire.replies.asks_usage if is_stream else {}
     if not asks or all(fields.get(key) == value for key, value in asks.items()):
         return "The server reports no usage, or zero: counts stay as they are estimated."

@@ -1,7 +1,7 @@
-"""The session: what people put into their agents. A log goes in, a request comes out, the reply comes back.
+"""The session, the entry point for agents: messages go in, a request comes out, the reply goes back in.
 
 A ``Session`` is one conversation with one model. It is safe to use from several threads; ``AsyncSession``
-gives the same methods to be awaited.
+has the same methods as coroutines.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE, free_names
-from lading.audit.restore import SCHEMA, answers
-from lading.audit.verdicts import Answer
+from lading.audit.restore import SCHEMA, answer_calls
+from lading.audit.verdicts import Explanation
 from lading.audit.why import why
-from lading.compaction import DEFAULT, Strategy, When, configured
+from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
@@ -33,21 +33,20 @@ from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
-from lading.session.loop_detection import LoopWatch
+from lading.session.loop_detection import detect
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.session.options import DEFAULTS, SessionOptions
-from lading.stores import SessionStore, opened
+from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.stores.sharing import Shared
 from lading.wire import find_wire
-from lading.wire.overflow import overflow
+from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
-_REMEMBERED_REPLIES = 64  # By them one that is handed in again is recognised.
+_REMEMBERED_REPLIES = 64  # To recognise a reply that is passed in twice.
 
 
 class Session:
-    """One conversation with one model, kept in a store."""
+    """One conversation with one model, in a store."""
 
     def __init__(
         self,
@@ -63,21 +62,21 @@ class Session:
         wire: str | None = None,
         options: SessionOptions = DEFAULTS,
     ) -> None:
-        """Go on with the stored session of that name, or begin it.
+        """Open the stored session of that name, or start it.
 
         ``store``: a store, the folder of a SQLite store, or None for one in memory. ``window`` and
-        ``output_reserve`` are in tokens; what is not given comes from the model's card, as does the wire.
-        ``when`` to compact: "pays", "full" or a share of the window; ``verbatim``: the share that stays as it is.
+        ``output_reserve`` are in tokens; their defaults, and the wire, come from the model's card.
+        ``when`` to compact: "pays", "full" or a share of the window; ``verbatim``: the share that stays verbatim.
         Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         self.events: list[Event] = []
-        """What the model's name gave rise to, and what happened outside of a pack."""
-        card, events = (model, ()) if isinstance(model, Card) else opening.card_for(model)
+        """Events about the model's name, and of everything that happens outside of a pack."""
+        card, events = (model, ()) if isinstance(model, Card) else opening.find_session_card(model)
         self.events += events
-        self.settings = opening.line_settings(
+        self.settings = opening.make_settings(
             card,
             name=name,
-            strategy=configured(strategy, when=when, verbatim=verbatim),
+            strategy=apply_options(strategy, when=when, verbatim=verbatim),
             window=window,
             output_reserve=output_reserve,
             wire=wire,
@@ -86,36 +85,34 @@ class Session:
         self.options = options
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model
-        """The model as the requests name it."""
+        """The model's name in requests."""
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
-        self.store = opened(store)
-        self._shared = Shared(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))
+        self.store = resolve_store(store)
+        self._shared = SharedStore(self.store, is_owned=store is None or isinstance(store, str | os.PathLike))
         self._open()
 
     def _open(self) -> None:
         settings = self.settings
         with ExitStack() as undo:
             undo.callback(self.close)
-            self._shared.enter(self)
+            self._shared.add_user(self)
             self._hold()
             stored = self.store.exists(settings.tenant, settings.session)
             self._engine = reopen(settings, self.store) if stored else Engine(settings, self.store)
-            tools, self._fields, events = opening.offered_last(self._engine, self.store, model=self.model)
+            tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events += events
             self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
-        self.known = list_known(self._engine.history)
-        """The fingerprints of the messages that the caller knows."""
+        self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._may_restore = self.options.restore and self._engine.changes_requests
-        self.offers_restore = self._may_restore and SCHEMA in tools
-        """Whether the last request offered the tool ``restore``."""
+        self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
-        self._given: list[Any] = []  # The list that the caller gave last, as it was then.
+        self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._last: Pack | None = None
-        self._loops = LoopWatch(self.options.loop_detection, stops=self.events)
+        self._looped: int | None = None  # The newest answer that was part of a loop.
         self._retried = False
 
     def _hold(self) -> None:
@@ -128,19 +125,20 @@ class Session:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The log: everything that happened, raw."""
+        """The log: all messages, raw."""
         return self._engine.history.entries
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
-        """Take in what happened: the whole history again, or only what is new; what is known is recognised.
+        """Add messages: the whole history or only new messages; known ones are recognised.
 
-        ``messages``: a text of the user, one message or a list, or a request body; dicts of any wire, SDK objects,
-        or our values; stored when this returns. ``pin``: what is new in them stays verbatim in every request.
-        Gives the session that holds them: this one, or with ``changed="fork"`` a new one when the history differs
-        from what is known, else PastChanged is raised. Raises InputError, WireError, IllegalRequest, StoreError.
+        ``messages``: a text of the user, one message or a list, or a request body; as dicts of any wire, SDK
+        objects or ``Message`` values. They are stored when this returns. ``pin``: the new ones stay verbatim in all
+        requests. Returns the session that has them: this one, or with ``changed="fork"`` a new one where the
+        history differs from the known one; else PastChanged is raised. Raises InputError, WireError,
+        IllegalRequest, StoreError.
         """
         with self._lock:
-            start, rest = split(messages, self._given)
+            start, rest = split(messages, [] if self.wire.layout.items.unites else self._given)
             given = messages_from(rest, wire=self.wire, leads=not start)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
@@ -167,8 +165,8 @@ class Session:
         pin: bool = False,
         stored: bool = True,
     ) -> None:
-        """Take in messages that are known to be new, each under the fingerprint by which the caller knows it
-        (empty: it never sees it). ``pin``: to stay verbatim. ``stored`` at once, or with the next request."""
+        """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
+        ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
         with self._lock:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
@@ -176,22 +174,22 @@ class Session:
                 if pin:
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
-                self._engine.save()  # Also without anything new: what a store refused the last time is unsaved.
+                self._engine.save()  # Even without new messages: an earlier save may have failed.
 
     def instruct(self, messages: object) -> None:
-        """Put other system messages in the place of those at the start, from the next request on.
+        """Replace the system messages at the start, from the next request on.
 
-        A text is one system message. That changes the request from its first byte, and the manifest says so.
-        Raises PastChanged when there are more or fewer of them than before, InputError for other messages.
+        A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
+        Raises PastChanged when their number differs, InputError for other messages.
         """
         said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
         given = messages_from(said, wire=self.wire)
         if any(message.role != "system" for message in given):
             raise InputError("Only system messages can be restated; add() takes others.")
         with self._lock:
-            systems = list(takewhile(lambda entry: entry.message.role == "system", self.entries))
-            if len(given) != len(systems):
-                raise PastChanged(position=min(len(given), len(systems)), known=len(self.known), given=len(given))
+            systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
+            if len(given) != systems:
+                raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
             for position, message in enumerate(given):
                 if self.known[position] != (known_as := fingerprint(message)):
                     self.known[position], self._given = known_as, []
@@ -200,33 +198,33 @@ class Session:
 
     @property
     def shown(self) -> int:
-        """How many messages that the caller knows the last request could show."""
+        """Number of the caller's messages that existed at the last request."""
         return sum(1 for entry in self._engine.history.known if entry.index < self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
-        """Go on from the first so many messages that the caller knows: what came after stays in the log, and no
-        request shows it. Stored with the next message or request. False where one edit shows both sides."""
+        """Continue from the first ``position`` messages of the caller's history: later ones stay in the log and are
+        hidden from requests. Stored with the next message or request. Returns False where one edit replaces
+        messages on both sides; nothing is changed then."""
         with self._lock:
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
-                if self._engine.history.splits(entry.index):
+                if self._engine.history.is_replaced_with_earlier(entry.index):
                     return False
                 self._engine.withdraw(entry.index)
                 self._given, self.known = [], self.known[:position]
             return True
 
     def update(self, given: Sequence[Message], *, start: int, end: int) -> int:
-        """Withdraw what is corrected (``find_corrected``); return the position from which messages are new."""
-        waiting = self._engine.history.unanswered
-        position = find_corrected(given, waiting, start=start, known=len(self.known), end=end)
+        """Withdraw corrected messages (``find_corrected``); return the position from which messages are new."""
+        position = find_corrected(given, self._engine.history, start=start, known=len(self.known), end=end)
         return position if position < end and self.withdraw(position) else end
 
     def fork(self, messages: object) -> Session:
-        """A new session in this one's store that holds these messages, with the same settings and another name."""
+        """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
             forked = self._beside()
             undo.callback(forked.close)
-            forked._shared = self._shared  # Whoever is closed last closes the store.
-            forked._shared.enter(forked)
+            forked._shared = self._shared  # The last one closed closes the store.
+            forked._shared.add_user(forked)
             forked.settings = replace(forked.settings, budget=self.settings.budget)
             forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
@@ -237,7 +235,7 @@ class Session:
         return forked
 
     def _beside(self) -> Session:
-        """A new session with the settings of this one, under the first name that nobody has."""
+        """Start a session with the settings of this one, under the first free name."""
         settings, taken = self.settings, partial(self.store.exists, self.settings.tenant)
         for name in free_names(self.name, lambda name: name == self.name or taken(name)):
             with suppress(SessionBusy), ExitStack() as undo:
@@ -252,7 +250,7 @@ class Session:
                     options=replace(self.options, wait_s=0.0),
                 )
                 undo.callback(fork.close)
-                # Another process may have been faster, and be done already.
+                # Another process may have taken the name and finished.
                 if not fork.entries:
                     undo.pop_all()
                     return fork
@@ -265,11 +263,11 @@ class Session:
         fields: Mapping[str, Any] | None = None,
         at_s: float | None = None,
     ) -> Pack:
-        """The request for the next call.
+        """Build the request for the next call.
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. The tool ``restore`` is added to tools that are
-        given, where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
+        (temperature ...). None: those of the last call. The tool ``restore`` is added to the given tools
+        where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
@@ -282,9 +280,9 @@ class Session:
         return pack
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
-        """What the next requests offer beside the conversation: tools and other fields of the body, as
-        ``Engine.pack`` takes them. ``restore``: whether the tool of that name may stand among them."""
-        self._engine.change(opening.answering(self.settings, fields, is_given=self._reserves))
+        """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name
+        may be added."""
+        self._engine.change(opening.follow_fields(self.settings, fields, wire=self.wire, is_set=self._reserves))
         self._tools, self._fields = tools, fields
         taken = any(tool.name == RESTORE for tool in tools)
         self.offers_restore = restore and self._may_restore and bool(tools) and not taken
@@ -297,12 +295,15 @@ class Session:
         cause: Cause = "",
         refused_tokens: int | None = None,
     ) -> Pack:
-        """The request for the next call, with what was offered last. Raises like ``pack``."""
+        """Build the request for the next call with the tools and fields of ``offer``. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            if not cause and (warning := self._loops.look(self._engine.history, call=self._engine.call)):
-                self.extend([warning], known_as=[""])
-            pack = self._engine.pack(
+            if not cause and (options := self.options.loop_detection) is not None:
+                self._looped, warnings = detect(
+                    self._engine, options=options, judged=self._looped, stops=self.events
+                )
+                self.extend(warnings, known_as=[""] * len(warnings))
+            self._last = self._engine.pack(
                 tools=tools,
                 template=self._fields,
                 at_s=at_s,
@@ -310,21 +311,20 @@ class Session:
                 cause=cause,
                 refused_tokens=refused_tokens,
             )
-            self._last = replace(pack, events=(*self._loops.told(), *pack.events))
             self._retried = cause == "retry"
             return self._last
 
     def reply(self, response: object) -> Reply:
-        """Take in the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which
-        are read to their end. It is stored when this returns; the counts learn from its usage.
+        """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
+        to its end. It is stored when this returns; its usage calibrates the counts.
 
-        An answer handed in twice is taken once. A stream that was cut is not taken in: ``complete`` is False.
+        An answer that is passed in twice is added once. A stream that was cut is not added: ``complete`` is False.
         Raises WireError when it is no response of the session's wire.
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             known_as = fingerprint(answered.message)
-            named = answered.id, known_as  # An id alone says little: some servers number from 0 to 998, at random.
+            named = answered.id, known_as  # Ids alone are not unique: some servers draw from 0 to 998.
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
@@ -334,7 +334,7 @@ class Session:
         return answered
 
     def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:
-        """The event of a reply that did not say what it took; once, among the ``events`` too."""
+        """Return the event of a reply without usage, the first time; it is added to ``events``."""
         if any(isinstance(event, UsageMissing) for event in self.events):
             return None
         missing = UsageMissing(self.name, opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream))
@@ -342,27 +342,27 @@ class Session:
         return missing
 
     def handle(self, reply: Reply | Message) -> list[Message]:
-        """The results of the reply's calls of ``restore``. Hand them to ``add`` together with your own."""
+        """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
         message = reply.message if isinstance(reply, Reply) else reply
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = self.entries[:], self._engine.room_tokens
-        return answers(  # Without the lock: a search may take a while, and needs nothing that changes.
+        return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
             calls,
             entries,
             session=self.settings.owner,
             count=self._engine.count,
             room_tokens=room_tokens,
-            shows_pictures=self.wire.shows_in_results,
+            shows_pictures=self.wire.allows_media_in_results,
         )
 
     def retry(self, error: object) -> Pack:
-        """The request once more and strictly smaller, after the provider found it too long.
+        """Build the last request again, strictly smaller, after a "prompt too long" error.
 
-        ``error``: the exception of the provider's SDK, its text or its body. Raises anything else than "prompt too
-        long" again, ContextOverflow when the smaller one was too long as well, WindowExceeded when nothing can go.
+        ``error``: the exception of the provider's SDK, its text or its body. Raises other errors again,
+        ContextOverflow when the smaller request was too long as well, WindowExceeded when nothing can be removed.
         """
-        found, cause = overflow(error_text(error)), error if isinstance(error, BaseException) else None
+        found, cause = read_overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
             raise cause or InputError("The error does not say that a prompt is too long; retry() is for that only.")
         with self._lock, ExitStack() as undo:
@@ -372,25 +372,25 @@ class Session:
                 raise ContextOverflow() from cause
             undo.callback(self._engine.change, self._engine.settings)
             undo.callback(setattr, self, "settings", self.settings)
-            most, accepted = found.smaller(self._last.tokens), self._engine.accepted_tokens
-            self.settings = opening.narrowed(self.settings, found.limit, accepted_tokens=accepted)
-            self._engine.change(opening.answering(self.settings, self._fields, is_given=self._reserves))
+            most, accepted = found.estimate_smaller(self._last.tokens), self._engine.accepted_tokens
+            self.settings = opening.lower_window(self.settings, found.limit, accepted_tokens=accepted)
+            self.offer(self._tools, self._fields, restore=self.offers_restore)
             pack = self.request(most_tokens=most, cause="retry", refused_tokens=found.tokens or 0)
             undo.pop_all()
         return pack
 
-    def why(self, text: str, *, call: int | None = None) -> Answer:
-        """Whether a text stood in the request of a call (the last one), and if not, why not."""
+    def why(self, text: str, *, call: int | None = None) -> Explanation:
+        """Report whether the request of a call (default: the last one) had this text, and if not, why."""
         with self._lock:
             self._engine.save()
             return why(self.store, text, tenant=self.settings.tenant, session=self.settings.session, call=call)
 
     def close(self) -> None:
-        """Let go of the session and, where the session opened it, of its store."""
+        """Release the session and, where the session opened it, close its store."""
         if self._lease is not None:
             self._lease.release()
             self._lease = None
-        self._shared.leave(self)
+        self._shared.remove_user(self)
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,8 @@
-"""Shrinkers: express a text of one content type in fewer tokens. One file per content type; pure.
+"""Shrink texts: express a text of one content type in fewer tokens. One file per content type; pure.
 
-A lossless form decodes to the same content; a lossy one says in place what it left out. The smallest
-candidate wins, and nothing is ever larger than what came in. To add one, write a module with a ``Shrinker``
-and one line in ``SHRINKERS``.
+A lossless form decodes to the same content; a lossy form notes in place what it leaves out. The smallest candidate
+is used, and none is larger than the original. To add a content type, write a module with a ``Shrinker`` and add one
+line to ``SHRINKERS``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 from lading.registry import lookup
 
 Count: TypeAlias = Callable[[str], int]
-"""Tokens of a text."""
+"""A function that counts the tokens of a text."""
 
 SHRINKERS: dict[str, str] = {
     "empty": "lading.shrink.lines:EMPTY",
@@ -33,16 +33,16 @@ SHRINKERS: dict[str, str] = {
     "prose": "lading.shrink.prose:SHRINKER",
     "text": "lading.shrink.lines:SHRINKER",
 }
-"""The shrinker of each content type, in the order in which they are asked whether a text is theirs."""
+"""The shrinker of each content type, in the order in which detection tries them."""
 
 
-class Wish(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """Requirements on a lossy form."""
 
     most_tokens: int
-    """No form is larger, its note included."""
+    """Maximum size of the form, its note included."""
     terms: tuple[str, ...] = ()
-    """Words of the request, casefolded: text that holds one of them stays before anything else."""
+    """Words of the request, casefolded: text with one of them is kept before anything else."""
     whole: str = ""
     """Address of the original, for the note; may be empty."""
 
@@ -51,13 +51,13 @@ class Sample(Struct, frozen=True):
     """The parts of a text by which its content type is recognised."""
 
     text: str
-    """All of it. Search only ``head``, ``tail`` and ``lines``: this may be megabytes."""
+    """The whole text. Search only ``head``, ``tail`` and ``lines``: this may be megabytes."""
     head: str
-    """Its start, without colours."""
+    """Its start, without colour codes."""
     tail: str
     lines: tuple[str, ...]
-    """The first lines that are not empty, without the line numbers of file viewers. Lines of thousands of
-    characters are left out: no log, listing or source that people write has them."""
+    """The first non-empty lines, without the line numbers of file viewers. Lines of thousands of characters are
+    left out: logs, listings and hand-written source have none."""
 
     def share(self, pattern: re.Pattern[str]) -> float:
         """Compute the share of the lines in which the pattern is found; 0 when there are no lines."""
@@ -69,7 +69,7 @@ class Shrunk(Struct, frozen=True):
 
     text: str
     form: str
-    """Name of the form, such as ``json.columns``: the shrinker's name comes first, decoders go by it."""
+    """Name of the form, such as ``json.columns``; it begins with the name of the shrinker that decodes it."""
     lossless: bool = False
 
 
@@ -78,20 +78,20 @@ class Shrinker(Struct, frozen=True):
 
     name: str
     recognises: Callable[[Sample], bool]
-    reduce: Callable[[str, Wish, Count], Shrunk | None]
-    """Keep as much as the wish allows; None where the text is no such content, fits as it is, or nothing fits."""
+    reduce: Callable[[str, Target, Count], Shrunk | None]
+    """Keep as much as the target allows. None for another content type, a text that fits, or if nothing fits."""
     reshape: Callable[[str], Iterable[Shrunk]] = lambda _: ()
-    """Give the lossless candidates, in no order; none where the text is no such content."""
+    """Make the lossless candidates, in any order; none when the text has another content type."""
     decoders: Mapping[str, Callable[[str], str]] = {}
-    """For each lossless form: back to the same text, or to an equal JSON value."""
+    """For each lossless form, a function that restores the same text or an equal JSON value."""
 
     def decode(self, text: str, form: str) -> str:
         """Decode a lossless candidate. Raises ValueError for another form, or a text that is not in it."""
         if form not in self.decoders:
-            raise ValueError(f"{form!r} is no lossless form")
+            raise ValueError(f"{form!r} is not a lossless form")
         return self.decoders[form](text)
 
 
-def shrinker(name: str) -> Shrinker:
+def find_shrinker(name: str) -> Shrinker:
     """Find the shrinker of that name, entry point or dotted path. Raises UnknownName."""
     return lookup(SHRINKERS, name, kind="shrinker", type_=Shrinker)

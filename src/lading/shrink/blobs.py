@@ -1,4 +1,4 @@
-"""Replace base64, hex and bytes that are no text by notes of what they are and how large; keep the text around."""
+"""Replace base64, hex and binary bytes by notes with their type and size; keep the text around them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import re
 from base64 import b64decode
 from itertools import groupby
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import Line, Lines, Rank, keep, rank_lines, split_lines
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
+from lading.shrink.line_selection import Rank, RankedLine, RankedLines, rank_lines, select_lines, split_lines
 
 _LEAST_CHARS = 300
 _ANY_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{_LEAST_CHARS},}}")
 _READABLE = bytes({*range(0x20, 0x100), *b"\t\n\r\f\x1b"})
-"""Every byte of UTF-8 that is no control character."""
+"""The bytes of UTF-8 other than control characters."""
 _LETTERS = "A-Za-z0-9+/_-"
 _RUN = re.compile(
     rf"(?<![{_LETTERS}])(?:[{_LETTERS}]{{{_LEAST_CHARS},}}|(?:[{_LETTERS}]{{48,}}\r?\n){{3,}}[{_LETTERS}]*)={{0,2}}"
 )
-"""On one line, or wrapped. It starts only where a run starts, or it would be slow."""
+"""Encoded data on one line, or wrapped. It matches only at the start of a run; otherwise it would be slow."""
 _HEX = re.compile(r"[0-9A-Fa-f\r\n]+")
 _LOST_SHARE = 0.1
 _DIGEST_CHARS = frozenset({56, 64, 96, 128})
-"""Lines of hex of these lengths may be digests, one a line."""
+"""Lengths of digests in hex: lines of these lengths are kept."""
 
 MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -47,68 +47,68 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"wOFF", "WOFF font"),
     (b"\x30\x82", "DER, such as a certificate or a key"),
 )
-"""The first bytes of a file, and its type."""
+"""The first bytes of a file, and the name of its type."""
 _RIFF = {b"WEBP": "WebP image", b"WAVE": "WAV", b"AVI ": "AVI"}
 _LEAST_LETTERS = 8
-"""A run of fewer different letters is a ruler or a filler."""
+"""A run with fewer different characters is a ruler or filler."""
 _MOST_BITS_SHARE = 0.9
-"""A run of more zeros and ones is written in binary digits."""
+"""A run with a higher share of zeros and ones is a binary number."""
 _SHOWN_CHARS = 60
 _NOTE = " left out: "
 _MOST_JPEG_SEGMENTS = 64
 
 
 def _is_blob(sample: Sample) -> bool:
-    """Recognise base64, or bytes that are no text."""
-    # The pattern may start anywhere, which is slow, and few texts have a word so long.
+    """Whether the text is mostly base64 or has binary bytes."""
+    # The pattern may start anywhere, which is slow, and few texts have a word this long.
     longest = max(map(len, sample.head.split()), default=0)
     runs = sum(map(len, _ANY_RUN.findall(sample.head))) if longest >= _LEAST_CHARS else 0
     return runs > len(sample.head) / 2 or _is_unreadable(sample.head, share=0.05)
 
 
 def _is_unreadable(text: str, *, share: float) -> bool:
-    """Tell whether more than that share of the text are bytes that are no text."""
+    """Whether more than that share of the text are control characters or undecodable bytes."""
     controls = text.encode("utf-8", "surrogatepass").translate(None, _READABLE)
     return len(controls) + text.count("\ufffd") > len(text) * share
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
     bare = _RUN.sub(_describe_run, text)
     texts = split_lines(bare)
     ranks = [
         Rank.ERROR if _NOTE in line and rank > Rank.ERROR else rank
-        for line, rank in zip(texts, rank_lines(texts, wish.terms), strict=True)
+        for line, rank in zip(texts, rank_lines(texts, target.terms), strict=True)
     ]
-    lines = Lines(texts, ranks, "blob.notes")
-    rows: list[Line] = []
-    for is_lost, run in groupby(lines.rows(), key=_is_lost):
+    lines = RankedLines(texts, ranks, "blob.notes")
+    rows: list[RankedLine] = []
+    for is_lost, run in groupby(lines.to_rows(), key=_is_lost):
         group = list(run)
         note = _describe_bytes("\n".join([line.text for line in group])) if is_lost else ""
-        rows += [Line(note, Rank.ERROR, len(group))] if is_lost else group
+        rows += [RankedLine(note, Rank.ERROR, len(group))] if is_lost else group
     if bare == text and [row.text for row in rows] == texts:
         return None
-    return keep(text, lines.with_rows(rows), wish=wish, count=count)
+    return select_lines(text, lines.with_rows(rows), target=target, count=count)
 
 
 SHRINKER = Shrinker("blob", _is_blob, _reduce)
 
 
-def _is_lost(line: Line) -> bool:
+def _is_lost(line: RankedLine) -> bool:
     return line.rank >= Rank.END and _is_unreadable(line.text, share=_LOST_SHARE)
 
 
 def describe_file(data: bytes) -> str:
-    """Name the type of the bytes by how they start, with the size of images in pixels; empty when it is unknown."""
+    """Describe the type of a file by its first bytes, with the size of images in pixels; empty when unknown."""
     kind = next((kind for start, kind in MAGIC if data.startswith(start)), "")
     if data.startswith(b"RIFF"):
         kind = _RIFF.get(data[8:12], "")
     if data[4:8] == b"ftyp":
         kind = "MP4 or HEIF"
-    size = _pixels(data)
+    size = _read_image_size(data)
     return f"{kind}, {size[0]} x {size[1]} pixels" if size else kind
 
 
-def _pixels(data: bytes) -> tuple[int, int] | None:
+def _read_image_size(data: bytes) -> tuple[int, int] | None:
     """Read width and height of a PNG, GIF or JPEG."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
         return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
@@ -118,7 +118,7 @@ def _pixels(data: bytes) -> tuple[int, int] | None:
     for _ in range(_MOST_JPEG_SEGMENTS):
         if place + 9 > len(data) or data[place] != 0xFF:
             break
-        # Frames start with C0 to CF, but for C4, C8 and CC, which are tables.
+        # Frames start with C0 to CF, except C4, C8 and CC, which are tables.
         if data[place + 1] in range(0xC0, 0xD0) and data[place + 1] not in (0xC4, 0xC8, 0xCC):
             return int.from_bytes(data[place + 7 : place + 9]), int.from_bytes(data[place + 5 : place + 7])
         place += 2 + int.from_bytes(data[place + 2 : place + 4])
@@ -134,13 +134,13 @@ def _describe_run(found: re.Match[str]) -> str:
     is_plain = len(set(letters)) < _LEAST_LETTERS or bits > _MOST_BITS_SHARE * len(letters)
     if is_plain or (is_hex and "\n" in run and len(first_line) in _DIGEST_CHARS):
         return run
-    data = bytes.fromhex(letters[: len(letters) // 2 * 2]) if is_hex else _base64(letters)
-    # A wrapped run may end with the end of its last line, which is not part of it.
+    data = bytes.fromhex(letters[: len(letters) // 2 * 2]) if is_hex else _decode_base64(letters)
+    # A wrapped run may include the end of its last line, which is kept.
     end = run[len(run.rstrip("\r\n")) :]
     return f"[{'hex' if is_hex else 'base64'} left out: {_describe(data)}]{end}"
 
 
-def _base64(letters: str) -> bytes:
+def _decode_base64(letters: str) -> bytes:
     bare = letters.rstrip("=").replace("-", "+").replace("_", "/")
     bare = bare[:-1] if len(bare) % 4 == 1 else bare
     return b64decode(bare + "=" * (-len(bare) % 4))

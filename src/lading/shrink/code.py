@@ -1,4 +1,4 @@
-"""Shrink source text: an outline with line numbers first, then bodies, best first."""
+"""Shrink source code: keep an outline with line numbers, then the most important bodies."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from itertools import chain, groupby
 
 from msgspec.structs import replace
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.contenttypes import content_type
-from lading.shrink.fitting import Kept, Units, fit_units, gap_note, heading, ratio
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
+from lading.shrink.fitting import Kept, Units, fit_units, write_gap_note, write_heading, write_ratio
 from lading.shrink.folding import verify
 from lading.shrink.outlines import Definition
-from lading.shrink.sourcetext import Source, read_source
+from lading.shrink.shrinking import detect_content_type
+from lading.shrink.sourcetext import SourceText, read_source
 from lading.shrink.terms import Matches, find_units
 
 _MOST_LINE_CHARS = 400
-_MOST_FIRST = 16
-"""So many lines with words of the request stand before the outline, one for each word."""
+_MOST_HITS_FIRST = 16
+"""Maximum number of lines with terms, one per term, that are kept before the outline."""
 
 _AROUND = 2
-"""Lines kept before and after one that holds a word, where the whole body is too long."""
+"""Lines that are kept before and after a line with a term."""
 
 _GAP_CHARS = 12
 _PADDED = re.compile(r"^ +(?=[0-9]+[\t→])", re.MULTILINE)
@@ -47,7 +47,7 @@ def _is_code(sample: Sample) -> bool:
 
 
 def _unpad_numbers(text: str) -> Iterator[Shrunk]:
-    """Leave out the blanks before the line numbers of ``cat -n``."""
+    """Remove the blanks before the line numbers of ``cat -n``."""
     return verify(text, {"code.gutter": _PADDED.sub("", text)}, decoders=SHRINKER.decoders)
 
 
@@ -56,38 +56,40 @@ def _pad_numbers(text: str) -> str:
     return _UNPADDED.sub(lambda match: match.group().rjust(_WIDTH), text)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Keep signatures, imports and first lines of documentation with line numbers; bodies as room is left, those
-    with words of the request first. Keep names alone where the outline is too long."""
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
+    """Keep signatures, imports and first lines of documentation, with line numbers, then bodies, those with terms
+    first. Keep only names if the outline is too long."""
     source = read_source(text)
-    if not source.definitions and content_type(text) != "code":
+    if not source.definitions and detect_content_type(text) != "code":
         return None
     texts = [line.text for line in source.lines]
-    found = find_units(texts, wish.terms)
+    found = find_units(texts, target.terms)
     hits = (*found.first, *found.others)
-    # A line that holds a word of the request is shown as it is.
+    # Lines with terms are shown unfolded.
     source = replace(source, folds={at: fold for at, fold in source.folds.items() if at not in hits})
     folded = [source.folds[at].text if at in source.folds else line for at, line in enumerate(texts)]
-    order = dict.fromkeys(chain.from_iterable(_pieces(source, found)))
+    order = dict.fromkeys(chain.from_iterable(_order_lines(source, found)))
     units = Units(folded, [*order], most_chars=_MOST_LINE_CHARS, gap_chars=_GAP_CHARS)
-    best = fit_units(text, units, draw=lambda kept: _draw_outline(source, kept, wish), wish=wish, count=count)
+    best = fit_units(text, units, draw=lambda kept: _draw_outline(source, kept, target), target=target, count=count)
     top = {one.start: one.name for one in source.definitions if one.depth == 0}
     if best and best.kept.keys() >= top.keys():
         return Shrunk(best.text, "code.outline")
     names = top.keys() - set(hits)
-    order = dict.fromkeys((*hits[:_MOST_FIRST], *sorted(names), *hits))
+    order = dict.fromkeys((*hits[:_MOST_HITS_FIRST], *sorted(names), *hits))
     units = Units([top[at] if at in names else line for at, line in enumerate(texts)], [*order])
-    best = fit_units(text, units, draw=lambda kept: _draw_names(source, kept, names, wish), wish=wish, count=count)
+    best = fit_units(
+        text, units, draw=lambda kept: _draw_names(source, kept, names, target), target=target, count=count
+    )
     return Shrunk(best.text, "code.names") if best else None
 
 
-def _pieces(source: Source, found: Matches) -> Iterator[Iterable[int]]:
-    """Order lines, best first."""
-    bodies = _bodies(source)
+def _order_lines(source: SourceText, found: Matches) -> Iterator[Iterable[int]]:
+    """Yield groups of lines, the most important first."""
+    bodies = _find_bodies(source)
     owners = {line: start for start, body in bodies.items() for line in body}
     hits = (*found.first, *found.others)
-    yield found.first[:_MOST_FIRST]
-    yield from _heads(source)
+    yield found.first[:_MOST_HITS_FIRST]
+    yield from _list_outline(source)
     yield hits
     yield (at for hit in hits for at in range(max(hit - _AROUND, 0), min(hit + _AROUND + 1, len(source.lines))))
     asked = {owners[hit] for hit in hits if hit in owners}
@@ -101,8 +103,8 @@ def _pieces(source: Source, found: Matches) -> Iterator[Iterable[int]]:
     yield (at for at in seen if source.count_written(at, at + 1))
 
 
-def _heads(source: Source) -> Iterator[Iterable[int]]:
-    """Give the lines of the outline: signatures by depth, words of the viewer, imports, documentation."""
+def _list_outline(source: SourceText) -> Iterator[Iterable[int]]:
+    """Yield the lines of the outline: signatures by depth, text of the viewer, imports, documentation."""
     for definition in sorted(source.definitions, key=lambda one: (one.depth, one.start)):
         yield range(definition.start, definition.head_end + 1)
     yield (at for at, line in enumerate(source.lines) if line.is_foreign and line.text.strip())
@@ -110,8 +112,8 @@ def _heads(source: Source) -> Iterator[Iterable[int]]:
     yield (definition.doc for definition in source.definitions if definition.doc is not None)
 
 
-def _bodies(source: Source) -> dict[int, list[int]]:
-    """Map the first line of each definition to its lines without its signature and the definitions inside it."""
+def _find_bodies(source: SourceText) -> dict[int, list[int]]:
+    """Map the first line of each definition to its lines, without its signature and nested definitions."""
     owner: dict[int, Definition] = {}
     for definition in source.definitions:
         owner.update(dict.fromkeys(range(definition.start, definition.end + 1), definition))
@@ -122,36 +124,36 @@ def _bodies(source: Source) -> dict[int, list[int]]:
     return bodies
 
 
-def _draw_outline(source: Source, kept: Kept, wish: Wish) -> str:
+def _draw_outline(source: SourceText, kept: Kept, target: Target) -> str:
     heads = {definition.start for definition in source.definitions}
     shown: list[str] = []
     after, last = 0, -2
     for at, text in kept.items():
-        shown += _gap(source, after, at)
+        shown += _write_gap(source, after, at)
         line, fold = source.lines[at], source.folds.get(at)
         follows = at - 1 == last and at not in heads and source.lines[last].number == line.number - 1
         after, last = (fold.last + 1, -2) if fold else (max(after, at + 1), at)
         gutter = "" if fold or line.is_foreign else "|" if follows else f"{line.number}|"
         if follows or text.strip():
             shown.append(gutter + text)
-    shown += _gap(source, after, len(source.lines))
+    shown += _write_gap(source, after, len(source.lines))
     total = len(source.written)
-    left = ratio(total - sum(source.count_written(at, at + 1) for at in kept), total, of="lines")
-    return "\n".join([heading(left, wish=wish, title="Source with line numbers"), *shown])
+    left = write_ratio(total - sum(source.count_written(at, at + 1) for at in kept), total, of="lines")
+    return "\n".join([write_heading(left, target=target, title="Source with line numbers"), *shown])
 
 
-def _gap(source: Source, start: int, end: int) -> list[str]:
-    """Write the note for lines left out; nothing for blank ones."""
-    return [gap_note(end - start, "line")] if source.count_written(start, end) else []
+def _write_gap(source: SourceText, start: int, end: int) -> list[str]:
+    """Write the note for lines left out; none if they are all blank."""
+    return [write_gap_note(end - start, "line")] if source.count_written(start, end) else []
 
 
-def _draw_names(source: Source, kept: Kept, names: AbstractSet[int], wish: Wish) -> str:
-    left = ratio(len(names - kept.keys()), len(names), of="definitions")
+def _draw_names(source: SourceText, kept: Kept, names: AbstractSet[int], target: Target) -> str:
+    left = write_ratio(len(names - kept.keys()), len(names), of="definitions")
     title = "Definitions by line and name"
-    parts = [heading(left, "all else", wish=wish, title=title)]
+    parts = [write_heading(left, "all else", target=target, title=title)]
     for is_name, group in groupby(kept.items(), key=lambda pair: pair[0] in names):
-        told = [f"{source.lines[at].number}|{text}" for at, text in group]
-        parts += [", ".join(told)] if is_name else told
+        lines = [f"{source.lines[at].number}|{text}" for at, text in group]
+        parts += [", ".join(lines)] if is_name else lines
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Shrink unified diffs: files with how much changed in each, then changed lines before what is around them."""
+"""Shrink unified diffs: files with their numbers of changed lines, then changed lines before context lines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
 from lading.shrink.folding import verify
-from lading.shrink.keeping import Lines, Rank, keep, merge_rank, rank_terms, split_lines
-from lading.shrink.terms import plural
+from lading.shrink.line_selection import Rank, RankedLines, merge_rank, rank_terms, select_lines, split_lines
+from lading.shrink.terms import pluralize
 
 _START = re.compile(r"^@@ .*@@|^diff --git ", re.MULTILINE)
 _NAMES = re.compile(r"^(diff --git (\S+) (\S+)\n(?:index .*\n)?)--- \2\n\+\+\+ \3\n(?=@@ )", re.MULTILINE)
@@ -29,17 +29,17 @@ _HEADER_LINE = re.compile(
 _FILE_LIST = Rank.ERROR
 _NOTE = Rank.ERROR + 20
 _WORDS = Rank.ERROR + 30
-"""What stands above the first file, such as the message of a commit."""
+"""Lines above the first file, such as the message of a commit."""
 _CHANGE = Rank.RARE
 _CONTEXT = Rank.REST
 _WITH_TERM = {_CHANGE: Rank.ERROR + 10, _CONTEXT: Rank.EDGE}
-"""What becomes of ranks in a hunk that holds a term."""
+"""New ranks of the lines in a hunk that has a term."""
 _HEADER = Rank.REST + 50
 _GENERATED_LINE = Rank.REST + 60
 _FIRST_FILES = 100
 
 
-class _File(Struct):
+class _DiffFile(Struct):
     """A file in the diff."""
 
     name: str
@@ -48,17 +48,17 @@ class _File(Struct):
     removed: int = 0
 
 
-class _Walk(Struct):
-    """The state of a walk down the diff. Ranks are those of all lines so far."""
+class _DiffState(Struct):
+    """The state while reading a diff, with the ranks of all lines read."""
 
     ranks: list[int] = []
     under: list[int] = []
-    files: list[_File] = []
+    files: list[_DiffFile] = []
     file_place: int = -1
     hunk_place: int = -1
     old_lines: int = 0
     new_lines: int = 0
-    """Lines of the hunk that are still to come."""
+    """Lines of the hunk, in each version, that are not yet read."""
 
 
 def _is_diff(sample: Sample) -> bool:
@@ -66,7 +66,7 @@ def _is_diff(sample: Sample) -> bool:
 
 
 def _reshape(text: str) -> Iterator[Shrunk]:
-    """Leave out the lines of names that a header repeats."""
+    """Leave out the lines with names that a header repeats."""
     return verify(text, {"diff.headers": _NAMES.sub(r"\1", text)}, decoders=SHRINKER.decoders)
 
 
@@ -74,90 +74,88 @@ def _restore_names(text: str) -> str:
     return _NO_NAMES.sub(r"\1--- \2\n+++ \3\n", text)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
     texts = split_lines(text)
-    walk = _walk(texts)
-    files = walk.files
+    state = _parse_diff(texts)
+    files = state.files
     if not files:
         return None
-    ranks = _rank_neighbours(rank_terms(texts, walk.ranks, terms=wish.terms), walk.under)
+    ranks = _rank_neighbours(rank_terms(texts, state.ranks, terms=target.terms), state.under)
     listed = files if len(files) > 1 else []
     first = len(listed)
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
-    lines = Lines(
+    lines = RankedLines(
         [*(f"{file.name} +{file.added} -{file.removed}" for file in listed), *texts],
         [*(_FILE_LIST if place < _FIRST_FILES else Rank.EDGE for place in range(first)), *ranks],
         "diff.changes",
         sizes=[0] * first + [1] * len(texts),
-        under=[-1] * first + [place + first if place >= 0 else -1 for place in walk.under],
+        under=[-1] * first + [place + first if place >= 0 else -1 for place in state.under],
         entries="files",
         unnoted_from=_CONTEXT,
-        title=f"Diff of {plural(len(files), 'file')}, +{added:,} -{removed:,}; "
+        title=f"Diff of {pluralize(len(files), 'file')}, +{added:,} -{removed:,}; "
         "no note stands where only lines around changes are left out",
     )
     changes = merge_rank(lines, _GENERATED_LINE, about="generated content", note_rank=_NOTE)
-    return keep(text, changes, wish=wish, count=count)
+    return select_lines(text, changes, target=target, count=count)
 
 
 SHRINKER = Shrinker("diff", _is_diff, _reduce, _reshape, {"diff.headers": _restore_names})
 
 
-def _walk(lines: Sequence[str]) -> _Walk:
-    walk = _Walk()
+def _parse_diff(lines: Sequence[str]) -> _DiffState:
+    state = _DiffState()
     for place, line in enumerate(lines):
-        if walk.old_lines > 0 or walk.new_lines > 0:
-            _read_hunk_line(walk, line)
+        if state.old_lines > 0 or state.new_lines > 0:
+            _read_hunk_line(state, line)
         else:
-            _read_outer_line(walk, place, lines)
-    return walk
+            _read_outer_line(state, place, lines)
+    return state
 
 
-def _read_hunk_line(walk: _Walk, line: str) -> None:
-    mark, file = line[:1], walk.files[-1]
+def _read_hunk_line(state: _DiffState, line: str) -> None:
+    mark, file = line[:1], state.files[-1]
     changed = mark in ("+", "-")
-    walk.old_lines -= mark not in ("+", "\\")
-    walk.new_lines -= mark not in ("-", "\\")
+    state.old_lines -= mark not in ("+", "\\")
+    state.new_lines -= mark not in ("-", "\\")
     file.added += mark == "+"
     file.removed += mark == "-"
-    walk.ranks.append(_GENERATED_LINE if file.is_generated else _CHANGE if changed else _CONTEXT)
-    walk.under.append(walk.file_place if file.is_generated else walk.hunk_place)
+    state.ranks.append(_GENERATED_LINE if file.is_generated else _CHANGE if changed else _CONTEXT)
+    state.under.append(state.file_place if file.is_generated else state.hunk_place)
 
 
-def _read_outer_line(walk: _Walk, place: int, lines: Sequence[str]) -> None:
+def _read_outer_line(state: _DiffState, place: int, lines: Sequence[str]) -> None:
     line = lines[place]
-    rank, under = Rank.EDGE if walk.files else _WORDS, -1
+    rank, under = Rank.EDGE if state.files else _WORDS, -1
     if line.startswith("diff "):
-        walk.file_place = place
-        walk.files.append(_File(line.rpartition(" ")[2].removeprefix("b/")))
+        state.file_place = place
+        state.files.append(_DiffFile(line.rpartition(" ")[2].removeprefix("b/")))
     elif line.startswith("--- ") and place + 1 < len(lines) and lines[place + 1].startswith("+++ "):
-        rank, under = _read_names(walk, place, lines)
-    elif walk.files and (hunk := _HUNK.match(line)):
-        walk.hunk_place = place
-        walk.old_lines, walk.new_lines = (int(number or 1) for number in hunk.groups())
-        file = walk.files[-1]
+        rank, under = _read_names(state, place, lines)
+    elif state.files and (hunk := _HUNK.match(line)):
+        state.hunk_place = place
+        state.old_lines, state.new_lines = (int(number or 1) for number in hunk.groups())
+        file = state.files[-1]
         file.is_generated = _GENERATED.search(file.name) is not None
-        rank, under = _GENERATED_LINE if file.is_generated else _CHANGE, walk.file_place
-    elif walk.file_place >= 0 and _HEADER_LINE.match(line):
-        rank, under = _HEADER, walk.file_place
-    walk.ranks.append(rank)
-    walk.under.append(under)
+        rank, under = _GENERATED_LINE if file.is_generated else _CHANGE, state.file_place
+    elif state.file_place >= 0 and _HEADER_LINE.match(line):
+        rank, under = _HEADER, state.file_place
+    state.ranks.append(rank)
+    state.under.append(under)
 
 
-def _read_names(walk: _Walk, place: int, lines: Sequence[str]) -> tuple[int, int]:
-    """Rank the line with the old name of a file, and find its header: none where it starts the file."""
+def _read_names(state: _DiffState, place: int, lines: Sequence[str]) -> tuple[int, int]:
+    """Rank the line with a file's old name, and find the index of its header; -1 if this line is the header."""
     names = [line[4:].split("\t")[0] for line in lines[place : place + 2]]
     name = names[0].removeprefix("a/") if names[1] == "/dev/null" else names[1].removeprefix("b/")
-    if walk.file_place >= 0 and walk.file_place > walk.hunk_place:
-        walk.files[-1].name = name
-        return _HEADER, walk.file_place
-    walk.file_place = place
-    walk.files.append(_File(name))
+    if state.file_place >= 0 and state.file_place > state.hunk_place:
+        state.files[-1].name = name
+        return _HEADER, state.file_place
+    state.file_place = place
+    state.files.append(_DiffFile(name))
     return Rank.EDGE, -1
 
 
 def _rank_neighbours(ranks: Sequence[int], under: Sequence[int]) -> list[int]:
-    """Lower the ranks of what surrounds a term in its hunk."""
+    """Lower the ranks of the other lines in the hunk of a term."""
     hunks = {place for rank, place in zip(ranks, under, strict=True) if rank < Rank.ERROR and place >= 0}
-    return [
-        _WITH_TERM.get(rank, rank) if place in hunks else rank for rank, place in zip(ranks, under, strict=True)
-    ]
+    return [_WITH_TERM.get(rank, rank) if at in hunks else rank for rank, at in zip(ranks, under, strict=True)]

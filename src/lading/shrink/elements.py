@@ -1,4 +1,4 @@
-"""Read XML as an outline of its elements with counts, and the texts in them."""
+"""Read XML as an outline of its elements with counts, and their texts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from msgspec import Struct
 from lading.shrink.tags import Tag, read_tags
 
 _MOST_DEPTH = 24
-"""Elements nested deeper are in no outline."""
+"""Elements nested deeper are not in the outline."""
 
 _MOST_PLACES = 2_000
 _PATH_NAMES = 5
 _LOOKED_BACK = 32
-"""So many open elements are looked at for the one that an end tag closes."""
+"""Number of open elements that are searched for the one that an end tag closes."""
 
 _MOST_ATTRIBUTES_CHARS = 200
 
 
 class Element(Struct):
-    """All elements of one name in one place."""
+    """All elements with one name and one path."""
 
     name: str
     path: str
@@ -30,49 +30,49 @@ class Element(Struct):
 
 
 class Elements(Struct):
-    """A document; and the state of a walk over its tags."""
+    """The elements of a document, and the state while reading its tags."""
 
     open: list[Element]
     values: list[str] = []
     """The content of single elements, in order: path, attributes, text."""
     attributes: str = ""
-    """Of the element that has just begun."""
+    """The attributes of the element that has just been opened."""
     total: int = 0
     places: int = 0
     outline: list[Element] = []
-    """Each element below the one it is in."""
+    """The elements in document order, each after its parent."""
 
 
 def read_elements(text: str) -> Elements:
-    """Read the document. Time is linear in the text, whatever the nesting."""
+    """Read the document. Linear in the text for any nesting."""
     root = Element("", "", -1)
     reader = Elements([root])
     for token in read_tags(text, is_html=False):
         if isinstance(token, str):
-            _say(reader, " ".join(token.split()))
+            _add_value(reader, " ".join(token.split()))
             continue
-        _say(reader, "")
+        _add_value(reader, "")
         if token.is_end:
-            _close(reader.open, token.name)
+            _close_element(reader.open, token.name)
         else:
-            _begin(reader, token)
-    _say(reader, "")
-    waiting = [*reversed(root.inner.values())]
-    while waiting:
-        place = waiting.pop()
+            _open_element(reader, token)
+    _add_value(reader, "")
+    pending = [*reversed(root.inner.values())]
+    while pending:
+        place = pending.pop()
         reader.outline.append(place)
-        waiting.extend(reversed(place.inner.values()))
+        pending.extend(reversed(place.inner.values()))
     return reader
 
 
-def _say(reader: Elements, said: str) -> None:
-    value = " ".join(filter(None, (reader.attributes, said)))
+def _add_value(reader: Elements, text: str) -> None:
+    value = " ".join(filter(None, (reader.attributes, text)))
     reader.attributes = ""
     if value:
         reader.values.append(f"{reader.open[-1].path}: {value}")
 
 
-def _begin(reader: Elements, tag: Tag) -> None:
+def _open_element(reader: Elements, tag: Tag) -> None:
     reader.total += 1
     outer = reader.open[-1]
     place = outer.inner.get(tag.name)
@@ -84,19 +84,19 @@ def _begin(reader: Elements, tag: Tag) -> None:
             reader.places += 1
     place.count += 1
     reader.open.append(place)
-    reader.attributes = _attributes(tag)
+    reader.attributes = _read_attributes(tag)
     if tag.is_empty:
-        _say(reader, "")
+        _add_value(reader, "")
         reader.open.pop()
 
 
-def _attributes(tag: Tag) -> str:
+def _read_attributes(tag: Tag) -> str:
     source = tag.source.removesuffix("/").removesuffix("?")
     return " ".join(unescape(source[:_MOST_ATTRIBUTES_CHARS]).split())
 
 
-def _close(open_: list[Element], name: str) -> None:
-    """Close the innermost element of that name and all inside it; ignore an end tag that closes nothing."""
+def _close_element(open_: list[Element], name: str) -> None:
+    """Close the innermost element with that name and all elements inside it; ignore an unmatched end tag."""
     for back in range(1, min(_LOOKED_BACK, len(open_) - 1) + 1):
         if open_[-back].name == name:
             del open_[-back:]

@@ -1,4 +1,4 @@
-"""Fold lines without loss: repeated lines become notes, and what runs of lines start with is written once."""
+"""Fold lines without loss: repeated lines become notes, and shared prefixes of adjacent lines are written once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import AnyStr
 from lading.shrink import Shrunk
 
 MOST_PERIOD = 8
-"""Repeated groups of more lines than this are not looked for."""
+"""Maximum number of lines in a repeated group."""
 
 _MOST_PREFIX_CHARS = 200
 _LEAST_PREFIX_CHARS = 4
@@ -24,21 +24,21 @@ _STARTING = re.compile(r"\[(\d{1,9}) lines below start with\] ")
 def verify(
     text: str, forms: Mapping[str, str], *, decoders: Mapping[str, Callable[[str], str]]
 ) -> Iterator[Shrunk]:
-    """Give the forms that are shorter in characters and decode to the text."""
+    """Yield the forms that have fewer characters and decode to the text."""
     for form, shown in forms.items():
         if len(shown) < len(text) and decoders[form](shown) == text:
             yield Shrunk(shown, form, lossless=True)
 
 
 def fold(text: str) -> str:
-    """Write notes in place of repeats and of shared beginnings; change nothing where the text holds such a note."""
+    """Replace repeats and shared prefixes by notes. A text that already has such a note is returned unchanged."""
     if "[" in text and (_REPEATED.search(text) or _STARTING.search(text)):
         return text
     lines: list[str] = []
     for group, times in find_repeats(text.split("\n")):
         lines += group
         if times > 1:
-            lines.append(repeat_note(len(group), times - 1))
+            lines.append(write_repeat_note(len(group), times - 1))
     return "\n".join(_share_prefixes(lines))
 
 
@@ -58,17 +58,17 @@ def unfold(text: str) -> str:
 
 
 def find_repeats(lines: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
-    """Split the lines into groups of 1 to ``MOST_PERIOD`` lines, each with how often it stands there in a row. A
-    group repeats only where a note in its place saves at least one line."""
+    """Split the lines into groups of 1 to ``MOST_PERIOD`` lines, each with the number of its consecutive
+    repetitions. A group repeats only where a note saves at least one line."""
     start = 0
     while start < len(lines):
-        period, times = _repeat(lines, start)
+        period, times = _find_repeat(lines, start)
         yield lines[start : start + period], times
         start += period * times
 
 
-def repeat_note(lines: int, times: int) -> str:
-    """Write the note below lines that were there so many more times."""
+def write_repeat_note(lines: int, times: int) -> str:
+    """Write the note below lines that were repeated ``times`` more times."""
     return f"[{lines} {'line' if lines == 1 else 'lines'} above, {times} more {'time' if times == 1 else 'times'}]"
 
 
@@ -81,7 +81,7 @@ def count_shared(one: AnyStr, other: AnyStr) -> int:
     return low
 
 
-def _repeat(lines: Sequence[str], start: int) -> tuple[int, int]:
+def _find_repeat(lines: Sequence[str], start: int) -> tuple[int, int]:
     if lines[start] not in lines[start + 1 : start + 1 + MOST_PERIOD]:
         return 1, 1
     for period in range(1, MOST_PERIOD + 1):
@@ -95,18 +95,18 @@ def _repeat(lines: Sequence[str], start: int) -> tuple[int, int]:
 
 
 def _share_prefixes(lines: Sequence[str]) -> list[str]:
-    """Write the beginning of runs of lines once, in a note above them. All beginnings are equally long: as long as
-    saves most in some lines of the start and of the middle."""
+    """Write shared prefixes of adjacent lines once, in a note above them. All prefixes have one length: the one
+    that saves most in a sample of lines from the start and the middle."""
     middle = max(len(lines) // 2, _SAMPLE_LINES)
     sample = [*lines[:_SAMPLE_LINES], *lines[middle : middle + _SAMPLE_LINES]]
-    shared = Counter(length for line, after in pairwise(sample) if (length := _shared_chars(line, after)))
+    shared = Counter(length for line, after in pairwise(sample) if (length := _count_shared_prefix(line, after)))
     tried = sorted(shared, key=lambda length: (-shared[length] * length, length))[:_PREFIXES_TRIED]
-    best = min((0, *tried), key=lambda length: sum(map(len, _with_prefixes(sample, length))))
-    return _with_prefixes(lines, best)
+    best = min((0, *tried), key=lambda length: sum(map(len, _write_prefixes(sample, length))))
+    return _write_prefixes(lines, best)
 
 
-def _shared_chars(line: str, after: str) -> int:
-    """Count what two lines share at their start, to the end of a word; 0 where it is little."""
+def _count_shared_prefix(line: str, after: str) -> int:
+    """Count the characters that two lines share at their start, up to the end of a word; 0 when there are few."""
     if line[:_LEAST_PREFIX_CHARS] != after[:_LEAST_PREFIX_CHARS]:
         return 0
     prefix = line[: count_shared(line[:_MOST_PREFIX_CHARS], after[:_MOST_PREFIX_CHARS])]
@@ -114,7 +114,7 @@ def _shared_chars(line: str, after: str) -> int:
     return end if end >= _LEAST_PREFIX_CHARS else 0
 
 
-def _with_prefixes(lines: Sequence[str], length: int) -> list[str]:
+def _write_prefixes(lines: Sequence[str], length: int) -> list[str]:
     if not length:
         return list(lines)
     shown: list[str] = []

@@ -1,4 +1,4 @@
-"""Shrink JSON: write it as columns, or keep the rows of its columns that matter most."""
+"""Shrink JSON: write it as columns, or keep the most important rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.json_columns import Block, make_document, write_document, write_json
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
+from lading.shrink.json_columns import JsonBlock, make_document, write_document, write_json
 from lading.shrink.json_reading import read, read_document, read_lines, read_rows
-from lading.shrink.keeping import Line, Rank, rank_terms
+from lading.shrink.line_selection import Rank, RankedLine, rank_terms
 from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
 _START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true|false|null))')
@@ -19,7 +19,7 @@ _FEWEST_SUMMED_UP = 8
 
 
 def _is_json(sample: Sample) -> bool:
-    """Recognise an object or a list, also one cut short, or one a line."""
+    """Whether the text is an object or a list, complete or truncated, or JSON lines."""
     start = _START.match(sample.head)
     if start is None:
         return False
@@ -32,7 +32,7 @@ def _is_json(sample: Sample) -> bool:
 def _reshape(text: str) -> Iterable[Shrunk]:
     """Write the value without spaces, and as columns; JSON lines as columns."""
     try:
-        value, is_lines = _value(text)
+        value, is_lines = _read_value(text)
     except ValueError:
         return
     document = make_document(value)
@@ -44,26 +44,25 @@ def _reshape(text: str) -> Iterable[Shrunk]:
     yield Shrunk(_write(value, is_lines), f"json.minified{lined}", True)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Keep headers, a summary of each column, and of the rows the first and last, those that are asked for or
-    tell of errors, and odd ones, with their numbers."""
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
+    """Keep headers, column summaries, and numbered rows: first, last, unusual ones, those with terms or errors."""
     try:
-        value, _ = _value(text)
+        value, _ = _read_value(text)
     except ValueError:
         return None
-    rows = [row for block in make_document(value) for row in _rows(block, wish)]
-    return sample_rows(text, rows, form="json.sampled", wish=wish, count=count)
+    rows = [row for block in make_document(value) for row in _make_rows(block, target)]
+    return sample_rows(text, rows, form="json.sampled", target=target, count=count)
 
 
 def _decode(text: str, form: str) -> str:
-    """Write the value without spaces, or one a line. Raises ValueError where the text is not in that form."""
+    """Decode the form to JSON without spaces, or to JSON lines. Raises ValueError for a text in another form."""
     is_lines = form.endswith("-lines")
     try:
         value = read_rows(text) if form.startswith("json.rows") else read_document(text)
     except (IndexError, KeyError, AttributeError, TypeError) as error:
-        raise ValueError(f"a text that is no {form}") from error
+        raise ValueError(f"the text is not in the form {form}") from error
     if is_lines and type(value) is not list:
-        raise ValueError(f"a text that is no {form}")
+        raise ValueError(f"the text is not in the form {form}")
     return _write(value, is_lines)
 
 
@@ -77,8 +76,8 @@ SHRINKER = Shrinker(
 )
 
 
-def _value(text: str) -> tuple[Any, bool]:
-    """Read the value, and tell whether it is the list of what stands one a line."""
+def _read_value(text: str) -> tuple[Any, bool]:
+    """Read the value, and return whether it is the list of the values of JSON lines."""
     try:
         return read(text), False
     except ValueError:
@@ -89,10 +88,10 @@ def _write(value: Any, is_lines: bool) -> str:
     return "\n".join(map(write_json, value)) if is_lines else write_json(value)
 
 
-def _rows(block: Block, wish: Wish) -> list[Line]:
-    """Give the head of a block, a summary of its columns, and its rows with their numbers."""
+def _make_rows(block: JsonBlock, target: Target) -> list[RankedLine]:
+    """Return the header of a block, a summary of its columns, and its numbered rows."""
     if not block.rows:
-        [rank] = rank_terms([block.head], [Rank.END], terms=wish.terms)
-        return [Line(block.head, rank)]
+        [rank] = rank_terms([block.head], [Rank.END], terms=target.terms)
+        return [RankedLine(block.head, rank)]
     columns = [read_column(leaf.name.partition("[")[0].partition(":")[0], leaf.cells) for leaf in block.leaves]
-    return rank_rows(block.head, columns, texts=block.rows, terms=wish.terms, fewest=_FEWEST_SUMMED_UP)
+    return rank_rows(block.head, columns, texts=block.rows, terms=target.terms, fewest=_FEWEST_SUMMED_UP)

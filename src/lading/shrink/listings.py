@@ -1,4 +1,4 @@
-"""Shrink names of files, one a line, as find, ls and tree print them: each folder once, its names below it."""
+"""Shrink file listings, as printed by find, ls and tree: each folder once, with its names below it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
 from lading.shrink.folding import count_shared, fold, unfold, verify
-from lading.shrink.keeping import Line, Lines, Rank, keep, rank_terms, split_lines
-from lading.shrink.terms import plural
+from lading.shrink.line_selection import Rank, RankedLine, RankedLines, rank_terms, select_lines, split_lines
+from lading.shrink.terms import pluralize
 
 GROUPED = "listing.grouped"
 FOLDED = "listing.folded"
@@ -21,7 +21,7 @@ TREES: dict[str, tuple[str, str, str]] = {
     "listing.tree-wide": ("│\xa0\xa0 ", "├── ", "└── "),
     "listing.tree-ascii": ("|   ", "|-- ", "`-- "),
 }
-"""The forms of drawn trees: the marks for a folder that goes on, before a name, and before the last one."""
+"""The forms of drawn trees: the marks for a continued folder, before a name, and before the last name."""
 
 _LISTING_LINE = re.compile(
     r"^(?:[-dlcbps][rwxsStT-]{9}[.+@]?\s|total \d+$|[\s│|]*[├└]── "
@@ -30,7 +30,7 @@ _LISTING_LINE = re.compile(
 _NO_BAR = "    "
 _START_CHARS = 8_000
 _HEADING = ":"
-"""Ends the line of a folder."""
+"""The end of a folder's line."""
 _ROOT = "~/ is "
 _ROOT_MARK = "~/"
 _LONG = re.compile(r"[-dlcbps][rwxsStT-]{9}\S*\s")
@@ -47,23 +47,23 @@ def _is_listing(sample: Sample) -> bool:
 def _reshape(text: str) -> Iterator[Shrunk]:
     lines = text.split("\n")
     forms = {GROUPED: _share_root(_group(lines), lines), FOLDED: fold(text)}
-    if tree := _tree_form(text):
-        forms[tree] = "\n".join("  " * depth + name for depth, name in _depths(lines, tree))
+    if tree := _detect_tree_form(text):
+        forms[tree] = "\n".join("  " * depth + name for depth, name in _read_depths(lines, tree))
     return verify(text, forms, decoders=SHRINKER.decoders)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
     texts = split_lines(text)
-    tree = _tree_form(text)
-    lines = _tree_lines(texts, tree, wish) if tree else _folder_lines(texts, wish)
-    return keep(text, lines, wish=wish, count=count)
+    tree = _detect_tree_form(text)
+    lines = _make_tree_lines(texts, tree, target) if tree else _make_folder_lines(texts, target)
+    return select_lines(text, lines, target=target, count=count)
 
 
 def _group(lines: Iterable[str]) -> list[str]:
-    """Write neighbours of one folder as its name and theirs below it."""
+    """Write adjacent names of one folder below the folder's name."""
     shown: list[str] = []
     current = ""
-    for folder, run in groupby(map(_split, lines), key=lambda pair: pair[0]):
+    for folder, run in groupby(map(_split_path, lines), key=lambda pair: pair[0]):
         names = [name for _, name in run]
         if folder != current and (len(names) > 1 or not folder):
             shown.append(folder + _HEADING)
@@ -80,7 +80,7 @@ def _ungroup(text: str) -> str:
     for line in (rest if root else text).split("\n"):
         if root and line.startswith(_ROOT_MARK):
             line = root + line.removeprefix(_ROOT_MARK)
-        folder, name = _split(line)
+        folder, name = _split_path(line)
         if name == _HEADING:
             current = folder
         else:
@@ -89,29 +89,29 @@ def _ungroup(text: str) -> str:
 
 
 def _share_root(shown: Sequence[str], lines: Iterable[str]) -> str:
-    """Write the folder that all have in common once, where that is shorter."""
-    folders = {folder for folder, _ in map(_split, lines) if folder}
+    """Write the common parent folder once, if that is shorter."""
+    folders = {folder for folder, _ in map(_split_path, lines) if folder}
     first, last = min(folders, default=""), max(folders, default="")
     root = first[: first.rfind("/", 0, count_shared(first, last)) + 1]
     with_root = [_ROOT_MARK + line[len(root) :] if line.startswith(root) else line for line in shown]
     return min("\n".join(shown), "\n".join((_ROOT + root, *with_root)), key=len) if root else "\n".join(shown)
 
 
-def _split(line: str) -> tuple[str, str]:
+def _split_path(line: str) -> tuple[str, str]:
     """Split into the folder, its last slash included, and the name, which may end with one."""
     end = line.rfind("/", 0, len(line) - 1) + 1
     return line[:end], line[end:]
 
 
-def _tree_form(text: str) -> str:
-    """Find the form of the tree that is drawn there; empty for none."""
+def _detect_tree_form(text: str) -> str:
+    """Find the form of the drawn tree; empty for none."""
     start = text[:_START_CHARS]
     forms = [form for form, (_, branch, _) in TREES.items() if branch in start]
     return next((form for form in forms if TREES[form][0] in start), forms[0] if forms else "")
 
 
-def _depths(lines: Iterable[str], form: str) -> Iterator[tuple[int, str]]:
-    """Find how deep each line of a drawn tree is, and its name; 0 for what is not drawn."""
+def _read_depths(lines: Iterable[str], form: str) -> Iterator[tuple[int, str]]:
+    """Yield the depth and the name of each line of a drawn tree; depth 0 for other lines."""
     bar, *branches = map(re.escape, TREES[form])
     drawn = re.compile(f"(?:{bar}|{_NO_BAR})*(?:{'|'.join(branches)})")
     for line in lines:
@@ -123,7 +123,7 @@ def _draw(text: str, bar: str, branch: str, last: str) -> str:
     """Draw the tree of indented names."""
     shown: list[str] = []
     goes_on: list[bool] = []
-    # From below: whether a folder goes on is known from what comes after it.
+    # Bottom up: later lines determine whether a folder continues.
     for line in reversed(text.split("\n")):
         name = line.lstrip(" ")
         depth = (len(line) - len(name)) // 2
@@ -135,9 +135,9 @@ def _draw(text: str, bar: str, branch: str, last: str) -> str:
     return "\n".join(reversed(shown))
 
 
-def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
-    """Indent the tree; folders say what is in them, and names stand under their folder."""
-    depths = list(_depths(texts, form))
+def _make_tree_lines(texts: Sequence[str], form: str, target: Target) -> RankedLines:
+    """Indent the tree, and add a summary of its names to each folder; names require their folder."""
+    depths = list(_read_depths(texts, form))
     names: dict[int, list[str]] = {}
     under, positions = [], []
     path: list[int] = []
@@ -149,40 +149,42 @@ def _tree_lines(texts: Sequence[str], form: str, wish: Wish) -> Lines:
         siblings.append(name)
         path.append(place)
     ranks = [
-        _rank_of_folder(depth) if place in names else _rank_of_name(positions[place], len(names[under[place]]))
+        _rank_folder(depth) if place in names else _rank_name(positions[place], len(names[under[place]]))
         for place, (depth, _) in enumerate(depths)
     ]
     shown = [
-        f"{'  ' * depth}{name}{f' ({_kinds(names[place])})' if place in names else ''}"
+        f"{'  ' * depth}{name}{f' ({_summarize_names(names[place])})' if place in names else ''}"
         for place, (depth, name) in enumerate(depths)
     ]
-    ranks = rank_terms([name for _, name in depths], ranks, terms=wish.terms)
-    return Lines(shown, ranks, _FORM, under=under, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented")
+    ranks = rank_terms([name for _, name in depths], ranks, terms=target.terms)
+    return RankedLines(
+        shown, ranks, _FORM, under=under, unnoted_from=0, most_chars=_MOST_CHARS, title="Tree, indented"
+    )
 
 
-def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
-    """List the folders, and what is in each below it."""
-    found = rank_terms(texts, [Rank.EVERY] * len(texts), terms=wish.terms)
+def _make_folder_lines(texts: Sequence[str], target: Target) -> RankedLines:
+    """List the folders, each with its names below it."""
+    found = rank_terms(texts, [Rank.NEVER] * len(texts), terms=target.terms)
     folders: dict[str, list[tuple[str, int]]] = {}
     current = ""
     for line, below, rank in zip(texts, [*texts[1:], "/"], found, strict=True):
-        folder, name = ("", line) if _LONG.match(line) else _split(line)
-        # What ls names a folder by; where paths stand below it, the line is something else.
-        if line.endswith(_HEADING) and (_LONG.match(below) or not _split(below)[0]):
+        folder, name = ("", line) if _LONG.match(line) else _split_path(line)
+        # ls prints a folder's name like this, but never above lines that are paths.
+        if line.endswith(_HEADING) and (_LONG.match(below) or not _split_path(below)[0]):
             current = line.removesuffix(_HEADING).removesuffix("/") + "/"
             folders.setdefault(current, [])
         elif line.strip() and not _TOTAL.match(line):
             folders.setdefault(folder or current, []).append((name, rank))
-    rows: list[Line] = []
+    rows: list[RankedLine] = []
     for folder, names in folders.items():
         head = len(rows)
-        kinds = _kinds([name for name, _ in names])
-        rows.append(Line(f"{folder or './'}: {kinds}", _rank_of_folder(folder.count("/")), 0))
+        kinds = _summarize_names([name for name, _ in names])
+        rows.append(RankedLine(f"{folder or './'}: {kinds}", _rank_folder(folder.count("/")), 0))
         rows += (
-            Line(name, min(rank, _rank_of_name(position, len(names))), 1, head)
+            RankedLine(name, min(rank, _rank_name(position, len(names))), 1, head)
             for position, (name, rank) in enumerate(names)
         )
-    lines = Lines(
+    lines = RankedLines(
         (),
         (),
         _FORM,
@@ -194,24 +196,24 @@ def _folder_lines(texts: Sequence[str], wish: Wish) -> Lines:
     return lines.with_rows(rows)
 
 
-def _rank_of_folder(depth: int) -> int:
+def _rank_folder(depth: int) -> int:
     return Rank.RARE + min(depth, 50)
 
 
-def _rank_of_name(position: int, names: int) -> int:
-    """Rank names near the ends of their folder first, so that each folder shows some."""
+def _rank_name(position: int, names: int) -> int:
+    """Rank names near the ends of their folder first, so that some of every folder are kept."""
     return Rank.REST + min(position, names - 1 - position).bit_length()
 
 
-def _kinds(names: Sequence[str]) -> str:
+def _summarize_names(names: Sequence[str]) -> str:
     """Count names and their suffixes."""
-    kinds = Counter(map(_kind, names))
+    kinds = Counter(map(_find_suffix, names))
     shown = [f"{kind} {number:,}" for kind, number in kinds.most_common(_MOST_KINDS) if kind]
-    return ", ".join([plural(len(names), "name"), *shown])
+    return ", ".join([pluralize(len(names), "name"), *shown])
 
 
-def _kind(name: str) -> str:
-    """Find the suffix, also of a line that ends with the name; empty for none."""
+def _find_suffix(name: str) -> str:
+    """Find the suffix of a name, or of a line that ends with one; empty for none."""
     _, dot, suffix = name[1:].rpartition(".")
     return dot + suffix if dot and suffix.isalnum() and len(suffix) <= _MOST_SUFFIX_CHARS else ""
 

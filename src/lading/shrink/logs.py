@@ -1,7 +1,7 @@
-"""Shrink logs: their kinds of lines and how often each came, then the lines that matter, numbered.
+"""Shrink logs: the kinds of their lines with counts, then the important lines, numbered.
 
-Kinds are mined as Drain does: lines are alike when they have as many words and most of them in common, once what
-varies (numbers, times, ids) is masked.
+Kinds are found as in the Drain log parser: two lines are of one kind when they have the same number of words and
+most words in common, after numbers, times and ids are masked.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
 from lading.shrink.folding import fold, unfold, verify
-from lading.shrink.keeping import Lines, Rank, keep, rank_by_words, rank_terms, split_lines
+from lading.shrink.line_selection import Rank, RankedLines, rank_by_words, rank_terms, select_lines, split_lines
 
 _DECODERS = {"log.folded": unfold}
 _LOG_LINE = re.compile(
@@ -26,12 +26,12 @@ _VARYING = re.compile(r"\b[^\W\d]*\d\w*")
 _PATHS = re.compile(r"(?<![\w<>*.-])(?:/[\w<>*.+@-]+){2,}")
 _MASKS = re.compile(r"<\*>(?:[-.:,/+]? ?<\*>)+")
 _MOST_WORDS = 48
-"""Words of a line that are compared; the rest of it is one word more."""
+"""Words of a line that are compared; the rest counts as one word."""
 _FIRST_WORDS = 2
 _ALIKE = 0.6
-"""Share of words that are the same in lines of one kind."""
+"""Minimum share of equal words in lines of one kind."""
 _MOST_COMPARED = 8
-"""Kinds with the same first words that a line is compared with; further ones must be equal."""
+"""Kinds with the same first words that a line is compared with; of further kinds only equal lines match."""
 _LEAST_OF_A_KIND = 3
 _MOST_KIND_CHARS = 300
 _RARE_LINES = 16
@@ -42,38 +42,38 @@ _LEVEL = re.compile(
 )
 
 
-class _Kind(Struct):
-    """A kind of lines while it is mined."""
+class _LineKind(Struct):
+    """A kind of lines that is being collected."""
 
     words: list[str]
     rank: int
-    """ERROR, WARNING or REST: lines of different ranks are never of one kind."""
+    """ERROR, WARNING or REST: lines of different ranks are of different kinds."""
     first: int
     last: int
-    """Places of its first and last line."""
+    """Indices of its first and last line so far."""
     count: int = 0
 
 
 def _is_log(sample: Sample) -> bool:
-    """Recognise lines that start with a time or a level."""
+    """Whether most lines start with a time or a level."""
     return len(sample.lines) >= 3 and sample.share(_LOG_LINE) >= 0.5
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
     lines = split_lines(text)
-    kinds, kind_of = _mine(lines)
-    ranks = rank_terms(lines, _ranks(kinds, kind_of), terms=wish.terms)
+    kinds, kind_of = _find_kinds(lines)
+    ranks = rank_terms(lines, _rank_lines(kinds, kind_of), terms=target.terms)
     listed = [kind for kind in kinds if kind.count >= _LEAST_OF_A_KIND]
-    found = Lines(
-        [*map(_list, listed), *(f"{number}: {line}" for number, line in enumerate(lines, 1))],
-        [*map(_rank_of_list, listed), *ranks],
+    found = RankedLines(
+        [*map(_write_kind, listed), *(f"{number}: {line}" for number, line in enumerate(lines, 1))],
+        [*map(_rank_kind, listed), *ranks],
         "log.kinds",
         sizes=[0] * len(listed) + [1] * len(lines),
         entries="kinds",
         unnoted_from=0,
         title=f"Log of {len(lines):,} lines: their kinds ({_MASK} is what varies), then lines with their numbers",
     )
-    return keep(text, found, wish=wish, count=count)
+    return select_lines(text, found, target=target, count=count)
 
 
 SHRINKER = Shrinker(
@@ -81,30 +81,28 @@ SHRINKER = Shrinker(
 )
 
 
-def _mine(lines: Sequence[str]) -> tuple[list[_Kind], list[_Kind]]:
-    """Find the kinds in order of their first line, and the kind of each line. Time linear in the lines."""
-    kinds: list[_Kind] = []
-    kind_of: list[_Kind] = []
-    exact: dict[tuple[int, str], _Kind] = {}
-    near: dict[tuple[object, ...], list[_Kind]] = {}
+def _find_kinds(lines: Sequence[str]) -> tuple[list[_LineKind], list[_LineKind]]:
+    """Find the kinds in the order of their first lines, and the kind of each line. Linear in the lines."""
+    kinds: list[_LineKind] = []
+    kind_of: list[_LineKind] = []
+    exact: dict[tuple[int, str], _LineKind] = {}
+    near: dict[tuple[object, ...], list[_LineKind]] = {}
     rank = Rank.REST
     for place, (line, masked) in enumerate(zip(lines, _mask(lines), strict=True)):
-        # What is indented below an error goes on with it, as a stack trace does.
-        rank = min(_severity(line), Rank.WARNING if line[:1] in (" ", "\t") and rank < Rank.REST else Rank.REST)
+        # Indented lines below an error belong to it, as in a stack trace.
+        rank = min(_rank_level(line), Rank.WARNING if line[:1] in (" ", "\t") and rank < Rank.REST else Rank.REST)
         kind = exact.get((rank, masked))
         if kind is None:
             words = masked.split(None, _MOST_WORDS)
             siblings = near.setdefault((rank, len(words), *words[:_FIRST_WORDS]), [])
             kind = next((sibling for sibling in siblings if _is_alike(sibling.words, words)), None)
             if kind is None:
-                kind = _Kind(words, rank, first=place, last=place)
+                kind = _LineKind(words, rank, first=place, last=place)
                 kinds.append(kind)
                 if len(siblings) < _MOST_COMPARED:
                     siblings.append(kind)
             elif kind.words != words:
-                kind.words = [
-                    word if word == other else _MASK for word, other in zip(kind.words, words, strict=True)
-                ]
+                kind.words = [word if word == new else _MASK for word, new in zip(kind.words, words, strict=True)]
             exact[rank, masked] = kind
         kind.last = place
         kind.count += 1
@@ -121,8 +119,8 @@ def _is_alike(words: Sequence[str], others: Sequence[str]) -> bool:
     return sum(map(str.__eq__, words, others)) >= _ALIKE * len(words)
 
 
-def _severity(line: str) -> int:
-    """Rank by the line's level; by its words where it has none. Words of errors at a quiet level are a warning."""
+def _rank_level(line: str) -> int:
+    """Rank by the line's level, or by its words when it has none. Error words at a lower level are a warning."""
     level = _LEVEL.search(line, 0, _LEVEL_WITHIN_CHARS)
     if level is None:
         return rank_by_words(line)
@@ -131,8 +129,8 @@ def _severity(line: str) -> int:
     return Rank.WARNING if level[2] else Rank.ERROR
 
 
-def _ranks(kinds: Sequence[_Kind], kind_of: Sequence[_Kind]) -> list[int]:
-    """Rank first and last lines of a kind before those between; rare kinds first."""
+def _rank_lines(kinds: Sequence[_LineKind], kind_of: Sequence[_LineKind]) -> list[int]:
+    """Rank the first and last line of a kind before its others, and rare kinds before frequent ones."""
     ranks = []
     for kind in kind_of:
         much = kind.count.bit_length() - 1
@@ -144,10 +142,10 @@ def _ranks(kinds: Sequence[_Kind], kind_of: Sequence[_Kind]) -> list[int]:
     return ranks
 
 
-def _list(kind: _Kind) -> str:
+def _write_kind(kind: _LineKind) -> str:
     return f"{kind.count:,}x from line {kind.first + 1}: {' '.join(kind.words)[:_MOST_KIND_CHARS]}"
 
 
-def _rank_of_list(kind: _Kind) -> int:
-    """Rank before rare lines; the kinds of most lines first."""
+def _rank_kind(kind: _LineKind) -> int:
+    """Rank kinds before rare lines, the most frequent kinds first."""
     return min(kind.rank, Rank.RARE) - min(kind.count.bit_length(), 40)

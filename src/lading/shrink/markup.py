@@ -1,4 +1,4 @@
-"""Shrink HTML to the text that a reader sees, XML to an outline of its elements and the texts in them."""
+"""Shrink HTML to its visible text, and XML to an outline of its elements and their texts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
 from lading.shrink.elements import Elements, read_elements
-from lading.shrink.fitting import GAP, Kept, Units, fit_units, heading, ratio
-from lading.shrink.pages import Block, Page, read_page
+from lading.shrink.fitting import GAP, Kept, Units, fit_units, write_heading, write_ratio
+from lading.shrink.pages import Page, PageBlock, read_page
 from lading.shrink.tags import Tag, read_tags
-from lading.shrink.terms import Matches, find_units, plural, read_slices
+from lading.shrink.terms import Matches, find_units, pluralize, read_slices
 
 _ANY_TAG = re.compile(
     r"</?(?:html|head|body|div|span|p|a|ul|ol|li|table|tr|td|th|h[1-6]|script|style|link|meta|img|form|input"
@@ -41,22 +41,22 @@ def _is_markup(sample: Sample) -> bool:
     return len(_ANY_TAG.findall(sample.head)) >= max(5, len(sample.lines) / 3)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Keep the main text of a page, or the outline of an XML document. What holds words of the request is kept
-    first, also in menus and scripts. None where there are no elements."""
-    read, rest = read_slices(text, wish.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark=">")
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
+    """Keep the main text of a page, or the outline of an XML document. Texts with terms are kept first, even in
+    menus and scripts. None when there are too few elements."""
+    read, rest = read_slices(text, target.terms, head_chars=_HEAD_CHARS, tail_chars=_TAIL_CHARS, mark=">")
     if _is_html(text):
         page = read_page(read)
-        form, total, (chosen, draw) = "html.text", page.elements, _page(page, rest, wish)
+        form, total, (chosen, draw) = "html.text", page.elements, _arrange_page(page, rest, target)
     else:
         elements = read_elements(read)
-        form, total, (chosen, draw) = "html.outline", elements.total, _document(elements, rest, wish)
-    found = fit_units(text, chosen, draw=draw, wish=wish, count=count) if total >= _LEAST_ELEMENTS else None
+        form, total, (chosen, draw) = "html.outline", elements.total, _arrange_document(elements, rest, target)
+    found = fit_units(text, chosen, draw=draw, target=target, count=count) if total >= _LEAST_ELEMENTS else None
     return Shrunk(found.text, form) if found else None
 
 
 def _is_html(text: str) -> bool:
-    """Tell whether most of the first elements are of HTML."""
+    """Whether most of the first elements are HTML."""
     tags = (token for token in read_tags(text[:_LOOKED_AT_CHARS], is_html=True) if isinstance(token, Tag))
     names = [tag.name for tag in islice(tags, _LOOKED_AT_TAGS)]
     if "html" in names[:3] or text.lstrip().startswith("<?xml"):
@@ -64,15 +64,15 @@ def _is_html(text: str) -> bool:
     return sum(_HTML.fullmatch(name) is not None for name in names) > len(names) / 2
 
 
-def _page(page: Page, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], str]]:
+def _arrange_page(page: Page, rest: str, target: Target) -> tuple[Units, Callable[[Kept], str]]:
     blocks = page.blocks
     texts = [block.text for block in blocks]
-    main = _main(blocks)
-    asides = [plural(count, kind) for kind, count in page.left_out.items()]
+    main = _find_main(blocks)
+    asides = [pluralize(count, kind) for kind, count in page.left_out.items()]
 
     def draw(kept: Kept) -> str:
-        left = ratio(len(main.difference(kept)), len(main), of="pieces of text")
-        parts = [heading(*asides, left, rest, wish=wish, title="Page as text")]
+        left = write_ratio(len(main.difference(kept)), len(main), of="pieces of text")
+        parts = [write_heading(*asides, left, rest, target=target, title="Page as text")]
         after = 0
         for at, text in kept.items():
             if not main.isdisjoint(range(after, at)):
@@ -81,17 +81,17 @@ def _page(page: Page, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], st
             after = at + 1
         return "\n".join(parts)
 
-    return Units(texts, _order(blocks, main, find_units(texts, wish.terms))), draw
+    return Units(texts, _order_blocks(blocks, main, find_units(texts, target.terms))), draw
 
 
-def _main(blocks: Sequence[Block]) -> frozenset[int]:
-    """Find the blocks of the main text; all blocks where none is."""
+def _find_main(blocks: Sequence[PageBlock]) -> frozenset[int]:
+    """Find the blocks of the main text, or all blocks if there is no main text."""
     main = [at for at, block in enumerate(blocks) if not block.left_out]
     return frozenset(main or range(len(blocks)))
 
 
-def _order(blocks: Sequence[Block], main: frozenset[int], found: Matches) -> list[int]:
-    """Order blocks, best first."""
+def _order_blocks(blocks: Sequence[PageBlock], main: frozenset[int], found: Matches) -> list[int]:
+    """Order the blocks, the most important first."""
     inner = sum(len(blocks[at].text) for at in main if blocks[at].is_main)
     has_main = inner >= _MAIN_SHARE * sum(len(blocks[at].text) for at in main)
 
@@ -104,18 +104,18 @@ def _order(blocks: Sequence[Block], main: frozenset[int], found: Matches) -> lis
     return [*dict.fromkeys(first)]
 
 
-def _document(elements: Elements, rest: str, wish: Wish) -> tuple[Units, Callable[[Kept], str]]:
+def _arrange_document(elements: Elements, rest: str, target: Target) -> tuple[Units, Callable[[Kept], str]]:
     outline = [f"{'  ' * one.depth}{one.name}" + f" x{one.count:,}" * (one.count > 1) for one in elements.outline]
     texts = [*outline, *elements.values]
-    found = find_units(texts, wish.terms)
+    found = find_units(texts, target.terms)
     by_depth = sorted(range(len(outline)), key=lambda at: (elements.outline[at].depth, at))
 
     def draw(kept: Kept) -> str:
-        told = sum(at < len(outline) for at in kept)
-        left = ratio(len(outline) - told, len(outline), of="places")
-        said = ratio(len(elements.values) - len(kept) + told, len(elements.values), of="texts")
-        title = f"XML of {plural(elements.total, 'element')} as an outline"
-        return "\n".join([heading(left, said, rest, wish=wish, title=title), *kept.values()])
+        outlined = sum(at < len(outline) for at in kept)
+        left = write_ratio(len(outline) - outlined, len(outline), of="places")
+        texts_left = write_ratio(len(elements.values) - len(kept) + outlined, len(elements.values), of="texts")
+        title = f"XML of {pluralize(elements.total, 'element')} as an outline"
+        return "\n".join([write_heading(left, texts_left, rest, target=target, title=title), *kept.values()])
 
     order = dict.fromkeys((*found.first, *by_depth, *found.others, *range(len(outline), len(texts))))
     return Units(texts, [*order]), draw

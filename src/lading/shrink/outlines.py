@@ -1,5 +1,5 @@
-"""Outline source text: where definitions begin, and where their bodies end. By Python's own grammar, or by
-indentation and braces, which serves every language and pieces of files."""
+"""Outline source code: find where definitions start and end, by Python's own grammar, or by indentation and braces,
+which works for any language and for parts of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 MOST_NESTING = 60
-"""Brackets nested deeper than this are left to the outline by indentation: grammars may be slow on them."""
+"""Text with deeper brackets is outlined by indentation, because grammars may be slow on it."""
 
 _MOST_HEAD_LINES = 8
 _LOOKED_AT_CHARS = 400
@@ -60,11 +60,11 @@ class Definition(Struct, frozen=True):
     """Last line of the signature."""
     end: int
     depth: int = 0
-    """How many definitions it is in."""
+    """Number of definitions around it."""
     is_type: bool = False
-    """Something with members, not a body that runs."""
+    """Whether it has members, not a body of code that runs."""
     doc: int | None = None
-    """The first line of what documents it that has words."""
+    """The first line with words of its documentation."""
 
 
 class Outline(Struct, frozen=True):
@@ -73,11 +73,11 @@ class Outline(Struct, frozen=True):
     definitions: tuple[Definition, ...]
     imports: tuple[tuple[int, int], ...] = ()
     is_whole: bool = True
-    """False where the grammar met what it does not know."""
+    """False if the grammar found errors."""
 
 
-def nesting(text: str) -> int:
-    """Measure how deep brackets nest, those in strings and comments counted too."""
+def measure_nesting(text: str) -> int:
+    """Measure the nesting of brackets, including those in strings and comments."""
     depth = deepest = 0
     for bracket in _BRACKET.findall(text):
         depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
@@ -85,61 +85,61 @@ def nesting(text: str) -> int:
     return deepest
 
 
-def head_end(lines: Sequence[str], start: int, *, last: int) -> int:
-    """Find the last line of a signature that ends by ``last``: blank lines and comments after it are none of it."""
+def find_head_end(lines: Sequence[str], start: int, *, last: int) -> int:
+    """Find the last line of a signature, at most ``last``, without blank lines and comments after it."""
     end = min(last, start + _MOST_HEAD_LINES - 1)
     while end > start and (not lines[end].strip() or lines[end].lstrip().startswith(("#", "//", "/*", "*"))):
         end -= 1
     return end
 
 
-def _first_words(lines: Sequence[str], start: int, end: int) -> int | None:
-    """Find the first of these lines that has a word."""
+def _find_first_words(lines: Sequence[str], start: int, end: int) -> int | None:
+    """Find the first of these lines with a word."""
     return next((at for at in range(start, end + 1) if re.search(r"\w", lines[at])), None)
 
 
 def outline_python(lines: Sequence[str]) -> Outline | None:
-    """Outline by the grammar of Python; None where the text does not parse, or nests too deep to try."""
+    """Outline by the grammar of Python. None when the text does not parse, or is nested too deeply."""
     text = "\n".join(lines)
-    if nesting(text) > MOST_NESTING:
+    if measure_nesting(text) > MOST_NESTING:
         return None
-    # What escapes and numbers say is of no matter here, and the parser warns of odd ones.
+    # The values of escapes and numbers are irrelevant here, and the parser warns about unusual ones.
     text = _GLUED_NUMBER.sub("0 ", _ESCAPE.sub("__", text))
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    spans = [(node.lineno - 1, _last(node)) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return Outline(tuple(_python_definitions(tree.body, lines)), tuple(spans))
+    spans = [(one.lineno - 1, _last_line(one)) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    return Outline(tuple(_find_python_definitions(tree.body, lines)), tuple(spans))
 
 
-def _python_definitions(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[Definition]:
-    waiting = [(node, 0) for node in reversed(body)]
-    while waiting:
-        node, depth = waiting.pop()
+def _find_python_definitions(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[Definition]:
+    pending = [(node, 0) for node in reversed(body)]
+    while pending:
+        node, depth = pending.pop()
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield _python_definition(node, lines, depth=depth)
+            yield _make_python_definition(node, lines, depth=depth)
             inner = node.body if isinstance(node, ast.ClassDef) else []
-            waiting.extend((child, depth + 1) for child in reversed(inner))
+            pending.extend((child, depth + 1) for child in reversed(inner))
         elif isinstance(node, ast.If | ast.Try | ast.With):
             blocks = [node.body, *(getattr(node, name, []) for name in ("orelse", "finalbody"))]
-            waiting.extend((child, depth) for block in reversed(blocks) for child in reversed(block))
+            pending.extend((child, depth) for block in reversed(blocks) for child in reversed(block))
 
 
-def _python_definition(
+def _make_python_definition(
     node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, lines: Sequence[str], *, depth: int
 ) -> Definition:
     first = node.body[0]
     body_start = min([first.lineno, *(mark.lineno for mark in getattr(first, "decorator_list", ()))]) - 1
     start = min([node.lineno, *(mark.lineno for mark in node.decorator_list)]) - 1
-    end = _last(node)
+    end = _last_line(node)
     doc = None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        doc = _first_words(lines, body_start, _last(first))
+        doc = _find_first_words(lines, body_start, _last_line(first))
     return Definition(
         name=node.name,
         start=start,
-        head_end=head_end(lines, start, last=max(body_start - 1, start, node.lineno - 1)),
+        head_end=find_head_end(lines, start, last=max(body_start - 1, start, node.lineno - 1)),
         end=end,
         depth=depth,
         is_type=isinstance(node, ast.ClassDef),
@@ -147,13 +147,13 @@ def _python_definition(
     )
 
 
-def _last(node: ast.stmt) -> int:
+def _last_line(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - 1
 
 
 def outline_by_indentation(lines: Sequence[str]) -> Outline:
-    """Outline by words that begin definitions, and by indentation, or braces where nothing is indented."""
-    levels = _levels(lines)
+    """Outline by keywords of definitions, and by indentation, or by braces if nothing is indented."""
+    levels = _measure_levels(lines)
     open_: list[Definition] = []
     found: list[Definition] = []
     head_until = -1
@@ -161,30 +161,30 @@ def outline_by_indentation(lines: Sequence[str]) -> Outline:
         bare = line.strip()
         if not bare or at <= head_until:
             continue
-        # A line that closes a block stands on the level of the line that opened it.
+        # A line that closes a block has the level of the line that opened it.
         least = levels[at] + (_CLOSING.match(bare) is not None)
         while open_ and levels[open_[-1].start] >= least:
-            found.append(_ended(open_.pop(), at - 1, lines))
-        named = _definition_name(bare[:_LOOKED_AT_CHARS])
+            found.append(_close_definition(open_.pop(), at - 1, lines))
+        named = _parse_definition(bare[:_LOOKED_AT_CHARS])
         if named is None or (open_ and not open_[-1].is_type):
             continue
-        head_until = _head_until(lines, at)
+        head_until = _find_bracket_end(lines, at)
         name, is_type = named
-        doc = doc_above(lines, at)
+        doc = find_doc_above(lines, at)
         open_.append(Definition(name, at, head_until, at, depth=len(open_), is_type=is_type, doc=doc))
-    found.extend(_ended(definition, len(lines) - 1, lines) for definition in open_)
+    found.extend(_close_definition(definition, len(lines) - 1, lines) for definition in open_)
     imports = ((at, at) for at, line in enumerate(lines) if _IMPORT.match(line))
     return Outline(tuple(sorted(found, key=lambda one: one.start)), tuple(imports))
 
 
-def _ended(definition: Definition, end: int, lines: Sequence[str]) -> Definition:
+def _close_definition(definition: Definition, end: int, lines: Sequence[str]) -> Definition:
     while end > definition.head_end and not lines[end].strip():
         end -= 1
     return replace(definition, end=max(end, definition.head_end))
 
 
-def _definition_name(bare: str) -> tuple[str, bool] | None:
-    """Find the name that a line defines, and whether it is a type."""
+def _parse_definition(bare: str) -> tuple[str, bool] | None:
+    """Return the name that a line defines, and whether it is a type."""
     if _NO_NAME.match(bare):
         return None
     for pattern in (_TYPE, _FUNCTION, _ARROW):
@@ -193,12 +193,12 @@ def _definition_name(bare: str) -> tuple[str, bool] | None:
     match = _CALLABLE.match(bare) if bare.endswith(("{", ")", ",", "(")) else None
     if match is None or _NO_NAME.match(match.group(1)):
         return None
-    # ``name(...)`` alone is a call, ``int name(...)`` is none.
+    # ``name(...)`` alone is a call, ``int name(...)`` is a definition.
     return (match.group(1), False) if bare.endswith("{") or " " in bare[: match.start(1)] else None
 
 
-def _head_until(lines: Sequence[str], start: int) -> int:
-    """Find the line where brackets opened on the first line are closed."""
+def _find_bracket_end(lines: Sequence[str], start: int) -> int:
+    """Find the line that closes the brackets opened on the first line."""
     depth = 0
     for at in range(start, min(start + _MOST_HEAD_LINES, len(lines))):
         line = lines[at][:_LOOKED_AT_CHARS]
@@ -208,8 +208,8 @@ def _head_until(lines: Sequence[str], start: int) -> int:
     return start
 
 
-def doc_above(lines: Sequence[str], at: int) -> int | None:
-    """Find the first line with words of a comment right above."""
+def find_doc_above(lines: Sequence[str], at: int) -> int | None:
+    """Find the first line with words of the comment directly above."""
     start = at
     while start > 0 and lines[start - 1].lstrip().startswith(("//", "#", "*", "/*", "--", "@")):
         start -= 1
@@ -217,8 +217,8 @@ def doc_above(lines: Sequence[str], at: int) -> int | None:
     return next((line for line in commented if re.search(r"\w", lines[line])), None)
 
 
-def _levels(lines: Sequence[str]) -> list[int]:
-    indents = [_indent(line) for line in lines]
+def _measure_levels(lines: Sequence[str]) -> list[int]:
+    indents = [_measure_indent(line) for line in lines]
     if any(indents) or not any("{" in line for line in lines):
         return indents
     depth, levels = 0, []
@@ -229,6 +229,6 @@ def _levels(lines: Sequence[str]) -> list[int]:
     return levels
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     lead = line[: len(line) - len(line.lstrip(" \t"))]
     return len(lead) + lead.count("\t") * (_TAB_CHARS - 1)

@@ -1,4 +1,4 @@
-"""Read a page of HTML as blocks: headings, paragraphs, items, rows. Menus and banners are marked as such."""
+"""Read an HTML page as blocks: headings, paragraphs, items, rows. Blocks of menus and banners are marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLOCKS = frozenset(
     | {"table", "tbody", "tfoot", "thead", "title", "tr", "ul"}
 )
 _IN_CELLS = frozenset({"div", "p", "br", "ul", "ol", "li", "center", "section"})
-"""Blocks that are none inside a row of a table."""
+"""Block elements that are inline inside a table row."""
 
 _ASIDES = {
     **dict.fromkeys(("nav", "footer", "aside", "svg", "select", "button", "object", "canvas", "dialog")),
@@ -33,7 +33,7 @@ _ASIDES = {
     "template": "template",
     "textarea": "text field",
 }
-"""Elements that are no part of the main text; what they are called where that is not their name."""
+"""Elements outside the main text, with a label if it differs from the element's name."""
 
 _ROLES = {"navigation": "nav", "contentinfo": "footer", "search": "search form", "menu": "menu"}
 _BANNER = re.compile(
@@ -43,18 +43,18 @@ _HIDDEN = re.compile(r"(?:^|\s)hidden(?:\s|=|$)|display:\s?none|aria-hidden=\"tr
 _MAIN = frozenset({"main", "article"})
 
 
-class Block(Struct, frozen=True):
-    """A piece of the page that begins a line."""
+class PageBlock(Struct, frozen=True):
+    """A part of the page that starts a line."""
 
     text: str
     heading: int = 0
-    """1 to 6; 0 for what is no heading."""
+    """1 to 6; 0 for other blocks."""
     left_out: str = ""
-    """The part around it that is no main text, such as ``nav`` or ``script``."""
+    """The label of the part outside the main text that it is in, such as ``nav`` or ``script``."""
     is_main: bool = False
     """Whether it is in ``main`` or ``article``."""
     is_links: bool = False
-    """Whether it is mostly the words of links."""
+    """Whether it is mostly link text."""
 
 
 class _Region(Struct):
@@ -64,14 +64,14 @@ class _Region(Struct):
 
 
 class Page(Struct):
-    """The blocks of a page in order; and the state of a walk over its tags."""
+    """The blocks of a page in order, and the state while reading its tags."""
 
-    blocks: list[Block] = []
+    blocks: list[PageBlock] = []
     left_out: Counter[str] = field(default_factory=Counter)
-    """How often there is what is no main text, by its name."""
+    """Number of parts outside the main text, by label."""
     elements: int = 0
     regions: list[_Region] = []
-    said: list[str] = []
+    pieces: list[str] = []
     prefix: str = ""
     heading: int = 0
     lists: int = 0
@@ -85,81 +85,81 @@ class Page(Struct):
 
 
 def read_page(text: str) -> Page:
-    """Read the page. Time is linear in the text, whatever the nesting."""
+    """Read the page. Linear in the text for any nesting."""
     reader = Page()
     for token in read_tags(text, is_html=True):
         if isinstance(token, str):
-            _say(reader, token)
+            _add_text(reader, token)
         elif token.is_end:
-            _close(reader, token)
+            _close_tag(reader, token)
         else:
-            _open(reader, token)
-    _flush(reader)
+            _open_tag(reader, token)
+    _flush_block(reader)
     return reader
 
 
-def _say(reader: Page, said: str) -> None:
+def _add_text(reader: Page, pieces: str) -> None:
     if reader.raw in ("", "title"):
-        reader.said.append(said)
-    elif reader.raw != "style" and said.strip():
-        reader.blocks.append(Block(" ".join(said.split()), left_out=reader.raw))
+        reader.pieces.append(pieces)
+    elif reader.raw != "style" and pieces.strip():
+        reader.blocks.append(PageBlock(" ".join(pieces.split()), left_out=reader.raw))
     reader.raw = ""
 
 
-def _open(reader: Page, tag: Tag) -> None:
+def _open_tag(reader: Page, tag: Tag) -> None:
     reader.elements += 1
     reader.raw = tag.name if tag.name in RAW and not tag.is_empty else ""
-    _enter(reader, tag)
+    _enter_region(reader, tag)
     if tag.name in _BLOCKS and not (reader.in_row and tag.name in _IN_CELLS):
-        _flush(reader)
-        _begin(reader, tag.name)
+        _flush_block(reader)
+        _begin_block(reader, tag.name)
     elif tag.name in ("td", "th"):
-        reader.said.append(" | " if any(map(str.strip, reader.said)) else "")
+        reader.pieces.append(" | " if any(map(str.strip, reader.pieces)) else "")
     elif tag.name == "a":
         _end_link(reader)
-        reader.href, reader.link_start = tag.attributes().get("href", ""), len(reader.said)
+        reader.href, reader.link_start = tag.read_attributes().get("href", ""), len(reader.pieces)
     elif tag.name == "img" and "alt" in tag.source:
-        if alt := tag.attributes().get("alt", "").strip()[:_MOST_ALT_CHARS]:
-            reader.said.append(f" [image: {alt}] ")
+        if alt := tag.read_attributes().get("alt", "").strip()[:_MOST_ALT_CHARS]:
+            reader.pieces.append(f" [image: {alt}] ")
     elif tag.name in _IN_CELLS:
-        reader.said.append(" ")
+        reader.pieces.append(" ")
 
 
-def _enter(reader: Page, tag: Tag) -> None:
-    """Enter what is no main text, and leave it where main text surely begins."""
+def _enter_region(reader: Page, tag: Tag) -> None:
+    """Enter a part outside the main text, or leave all such parts where main text certainly begins."""
     name = tag.name
     if name in _MAIN or name == "h1":
-        # An element that was never closed does not swallow the page.
-        _flush(reader)
+        # An unclosed element must not swallow the rest of the page.
+        _flush_block(reader)
         reader.regions.clear()
     if name in _VOID or tag.is_empty:
         return
     if reader.regions and reader.regions[-1].name == name:
         reader.regions[-1].depth += 1
-    elif kind := _kind(tag):
-        _flush(reader)
+    elif kind := _classify_region(tag):
+        _flush_block(reader)
         if not reader.regions:
             reader.left_out[kind] += 1
         if name not in RAW:
             reader.regions.append(_Region(name, kind))
 
 
-def _kind(tag: Tag) -> str:
+def _classify_region(tag: Tag) -> str:
     if tag.name in _ASIDES:
         return _ASIDES[tag.name] or tag.name
     if tag.name in _MAIN or tag.name in ("html", "body", "h1"):
         return ""
     source = tag.source.lower()
-    if "role=" in source and (kind := _ROLES.get(tag.attributes().get("role", "").lower(), "")):
+    if "role=" in source and (kind := _ROLES.get(tag.read_attributes().get("role", "").lower(), "")):
         return kind
     if ("ook" in source or "onsent" in source or "gdpr" in source) and ("id=" in source or "class=" in source):
-        found = tag.attributes()
+        found = tag.read_attributes()
         if _BANNER.search(found.get("class", "")) or _BANNER.search(found.get("id", "")):
             return "cookie banner"
     return "hidden element" if ("hidden" in source or "display" in source) and _HIDDEN.search(source) else ""
 
 
-def _begin(reader: Page, name: str) -> None:
+def _begin_block(reader: Page, name: str) -> None:
     if name == "title" or (len(name) == 2 and name[0] == "h" and name[1].isdigit()):
         reader.heading = 1 if name == "title" else int(name[1])
         reader.prefix = "#" * reader.heading + " "
@@ -175,13 +175,13 @@ def _begin(reader: Page, name: str) -> None:
         reader.in_row = name == "tr"
 
 
-def _close(reader: Page, tag: Tag) -> None:
+def _close_tag(reader: Page, tag: Tag) -> None:
     name = tag.name
     reader.raw = ""
     if name == "a":
         _end_link(reader)
     elif name in _BLOCKS and not (reader.in_row and name in _IN_CELLS):
-        _flush(reader)
+        _flush_block(reader)
         reader.lists = max(reader.lists - (name in ("ul", "ol")), 0)
         reader.pre = max(reader.pre - (name == "pre"), 0)
         reader.mains = max(reader.mains - (name in _MAIN), 0)
@@ -189,30 +189,30 @@ def _close(reader: Page, tag: Tag) -> None:
     if reader.regions and reader.regions[-1].name == name:
         reader.regions[-1].depth -= 1
         if not reader.regions[-1].depth:
-            _flush(reader)
+            _flush_block(reader)
             reader.regions.pop()
 
 
 def _end_link(reader: Page) -> None:
     if reader.href is None:
         return
-    words = " ".join("".join(reader.said[reader.link_start :]).split())
+    words = " ".join("".join(reader.pieces[reader.link_start :]).split())
     reader.link_chars += len(words)
     is_short = 0 < len(reader.href) <= _MOST_LINK_CHARS and not reader.href.startswith(_NO_PLACES)
     if is_short and words and words != reader.href:
-        reader.said.append(f" ({reader.href})")
+        reader.pieces.append(f" ({reader.href})")
     reader.href = None
 
 
-def _flush(reader: Page) -> None:
-    """Make a block of the text so far."""
+def _flush_block(reader: Page) -> None:
+    """Make a block of the text collected so far."""
     _end_link(reader)
-    joined = "".join(reader.said)
+    joined = "".join(reader.pieces)
     text = joined.strip("\n").rstrip() if reader.pre else " ".join(joined.split())
     text = text.removesuffix(" |")
     if text.strip():
         reader.blocks.append(
-            Block(
+            PageBlock(
                 reader.prefix + text,
                 heading=reader.heading,
                 left_out=reader.regions[-1].kind if reader.regions else "",
@@ -221,5 +221,5 @@ def _flush(reader: Page) -> None:
             )
         )
         reader.prefix, reader.heading = "", 0
-    reader.said.clear()
+    reader.pieces.clear()
     reader.link_chars = reader.link_start = 0

@@ -1,8 +1,8 @@
-"""Split prose of agents and users into sentences, verbatim: text full of code, Markdown, any language.
+"""Split prose of agents and users into verbatim sentences: text in any language, full of code and Markdown.
 
-Lines come first: a heading, a list item, a table row and a fenced block are units of their own. The rest is split
-where a sentence ends. A stop inside a word, a code span, a quotation or brackets ends none, nor does the stop of
-an abbreviation, an initial or a list number.
+Text is split into lines first: a heading, a list item, a table row and a fenced block are units. The rest is split
+at sentence ends. A stop inside a word, a code span, a quotation or brackets does not end a sentence, nor does the
+stop of an abbreviation, an initial or a list number.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 Kind = Literal["sentence", "heading", "item", "row", "code", "rule"]
 LONG_ITEM_CHARS = 240
-"""A longer list item is split into its sentences."""
+"""Longer list items are split into sentences."""
 LABEL_CHARS = 40
-"""A label is at most this long: a line that ends with a colon and belongs to what follows."""
+"""Maximum length of a label, a line that ends with a colon and belongs to the next unit."""
 LABELLED_CHARS = 160
-"""A label is joined to what follows unless that is longer."""
+"""Maximum length of a unit that a label is joined to."""
 WRAP_CHARS = range(60, 121)
-"""Line lengths at which a line break is taken for a wrapped line; others end a unit."""
+"""Line lengths at which a line break wraps a sentence; other line breaks end a unit."""
 
 _FENCE = re.compile(r"[ \t>]*(?:(`{3,})[^`]*|(~{3,}).*)\Z")
 _LINES: dict[Kind, re.Pattern[str]] = {
@@ -57,18 +57,18 @@ _MONTH = re.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|Septemb
 _MARKER = re.compile(r"(?:\A\s*\(?\d{1,2}|:\s+1|\(\d{1,2})\Z")
 
 
-def _words(text: str) -> frozenset[str]:
+def _split(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NEVER = _words(
+_NEVER = _split(
     "e.g i.e eg ie vs cf viz al approx ca incl excl resp esp avg govt Dr Mr Mrs Ms Prof Sr Jr St Mt Gen "
     "Hon Rev Mme Mlle Sra Srta Uds p.ex z.B d.h u.a i.d.R o.ä bzw bzgl ggf evtl inkl exkl vgl sog zzgl т.е т.к см"
 )
-_BEFORE_NUMBERS = _words("no nos nr fig figs sec sect ch chap eq eqs vol pp art abs ver tab стр рис гл")
-_LISTS_END = _words("etc usw т.д т.п др")
-_AMBIGUOUS = _words("a.m p.m inc ltd corp co llc max min mind std est dept misc prev orig temp conf ref refs alt")
-_STARTERS = _words(
+_BEFORE_NUMBERS = _split("no nos nr fig figs sec sect ch chap eq eqs vol pp art abs ver tab стр рис гл")
+_LISTS_END = _split("etc usw т.д т.п др")
+_AMBIGUOUS = _split("a.m p.m inc ltd corp co llc max min mind std est dept misc prev orig temp conf ref refs alt")
+_STARTERS = _split(
     "The This That These Those Then There It I I'll I've I'm We We'll We've You Your Our My He She They If When "
     "While After Before Now Next So But And Or In On At For From To With As No Not Yes All Both Each Once Since "
     "Because However Also Please Let Here What Why How Which Who Should Would Could Can Do Does Did Is Are Was Use "
@@ -76,25 +76,25 @@ _STARTERS = _words(
 )
 
 
-class Unit(Struct, frozen=True):
+class TextUnit(Struct, frozen=True):
     """A sentence or another part of a text that is kept or left out as a whole."""
 
     text: str
-    """Verbatim, white space at both ends removed."""
+    """The verbatim text without white space at both ends."""
     start: int
     """Index of its first character in the whole text."""
     kind: Kind
 
     @property
     def end(self) -> int:
-        """Index behind its last character in the whole text."""
+        """Index after its last character in the whole text."""
         return self.start + len(self.text)
 
 
-def units(text: str) -> Iterator[Unit]:
-    """The units of a text in order, each with its place and kind. Linear in the length of the text."""
-    label: Unit | None = None
-    for unit in _unlabelled(text):
+def split_units(text: str) -> Iterator[TextUnit]:
+    """Split a text into its units, in order. Linear in the length of the text."""
+    label: TextUnit | None = None
+    for unit in _split_unlabelled(text):
         if label is not None:
             if unit.kind in ("sentence", "item") and len(unit.text) <= LABELLED_CHARS:
                 unit = replace(unit, text=text[label.start : unit.end], start=label.start)
@@ -109,21 +109,21 @@ def units(text: str) -> Iterator[Unit]:
         yield label
 
 
-def _is_label(unit: Unit) -> bool:
+def _is_label(unit: TextUnit) -> bool:
     is_short = unit.kind in ("sentence", "heading") and len(unit.text) <= LABEL_CHARS
     return is_short and unit.text.rstrip("*_ ").endswith((":", "："))
 
 
-def _unlabelled(text: str) -> Iterator[Unit]:
-    for start, end, kind in _blocks(text):
+def _split_unlabelled(text: str) -> Iterator[TextUnit]:
+    for start, end, kind in _split_blocks(text):
         is_prose = kind == "sentence" or (kind == "item" and end - start > LONG_ITEM_CHARS)
-        for first, last in _sentences(text, start, end) if is_prose else [(start, end)]:
+        for first, last in _split_sentences(text, start, end) if is_prose else [(start, end)]:
             has_words = kind == "code" or _WORD.search(text, first, last)
-            yield Unit(text[first:last], first, kind if has_words else "rule")
+            yield TextUnit(text[first:last], first, kind if has_words else "rule")
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
-    """Start, end and kind of each run of lines that belong together, white space at both ends left out."""
+def _split_blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Yield start, end and kind of each run of lines that belong together, without white space at both ends."""
     start = end = at = 0
     kind: Kind | None = None
     fence = previous = ""
@@ -136,8 +136,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
             if words.lstrip("> \t").startswith(fence) and not words.strip(f"> \t{fence[0]}"):
                 fence = ""
             continue
-        found = _line_kind(line) if words else None
-        goes_on = found == "sentence" and kind in ("sentence", "item") and _wraps(previous, words)
+        found = _classify_line(line) if words else None
+        goes_on = found == "sentence" and kind in ("sentence", "item") and _is_wrapped(previous, words)
         if kind is not None and not goes_on:
             yield start, end, kind
         if found and not goes_on:
@@ -152,22 +152,22 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
         yield start, end, kind
 
 
-def _line_kind(line: str) -> Kind:
+def _classify_line(line: str) -> Kind:
     for kind, pattern in _LINES.items():
         if pattern.match(line):
             return kind
     return "sentence"
 
 
-def _wraps(previous: str, line: str) -> bool:
-    """Whether a line goes on in the next one: it is about as long as a line can be, and ends no label."""
+def _is_wrapped(previous: str, line: str) -> bool:
+    """Whether a line continues the previous one: that is about as long as a wrapped line, and is not a label."""
     return len(previous) + len(line.split(maxsplit=1)[0]) in WRAP_CHARS and previous[-1] not in ":："
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence of a block. What has no word in it belongs to the sentence before."""
+def _split_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each sentence of a block. A piece without words belongs to the sentence before."""
     held: tuple[int, int] | None = None
-    for first, last in _pieces(text, start, end):
+    for first, last in _split_pieces(text, start, end):
         if held is None or _WORD.search(text, first, last):
             if held is not None:
                 yield held
@@ -178,7 +178,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield held
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     at = start
     while mark := _MARK.search(text, at, end):
         token = _TOKEN.match(text, mark.start(), end)
@@ -186,18 +186,18 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if token is None:
             continue
         if token["stop"]:
-            is_end = _ends_sentence(text, start, token=token, end=end)
+            is_end = _is_sentence_end(text, start, token=token, end=end)
         else:
             inner = (token["span"] or "").rstrip(_CLOSERS)
-            is_end = inner[-1:] in _STOPS and _starts(_NEXT.match(text, after, end))
+            is_end = inner[-1:] in _STOPS and _is_sentence_start(_NEXT.match(text, after, end))
         if is_end and after < end:
             yield start, after
             start = after + len(_BLANKS.match(text, after, end)[0])  # type: ignore[index]
     yield start, end
 
 
-def _ends_sentence(text: str, start: int, *, token: re.Match[str], end: int) -> bool:
-    """Whether a sentence that begins at ``start`` ends with the stop of the token."""
+def _is_sentence_end(text: str, start: int, *, token: re.Match[str], end: int) -> bool:
+    """Whether a sentence that starts at ``start`` ends with the stop of the token."""
     stop, at, after = token["stop"], token.start(), token.end()
     if stop[0] in _WIDE:
         return True
@@ -211,16 +211,16 @@ def _ends_sentence(text: str, start: int, *, token: re.Match[str], end: int) -> 
         return not lower or (stop[-1] in "!?" and after == token.end("stop"))
     before = text[max(start, at - 30) : at]
     last = before.split()[-1].lstrip(_OPENERS) if before.strip() else ""
-    if _MARKER.search(before) or not _may_end(before, last, following[1]):
+    if _MARKER.search(before) or not _can_end(before, last, following[1]):
         return False
     if not lower or _NAME.match(following[1].rstrip(".,:;)")):
         return True
-    # A lower-case start: of a writer who uses no capitals, or behind a word that is no abbreviation.
+    # The next word is in lower case: the writer uses no capitals, or the word before is not an abbreviation.
     return text[start].islower() or not last[-1:].isalnum() or (len(last) > 3 and last.isalpha())
 
 
-def _may_end(before: str, last: str, following: str) -> bool:
-    """Whether the word before a stop ends a sentence although it may be an abbreviation, an initial, an ordinal."""
+def _can_end(before: str, last: str, following: str) -> bool:
+    """Whether the word before a stop can end a sentence: it is not an abbreviation, initial or ordinal here."""
     small = last[:1].lower() + last[1:]
     if last in _NEVER or small in _NEVER:
         return False
@@ -233,5 +233,5 @@ def _may_end(before: str, last: str, following: str) -> bool:
     return not last.isdigit() or not (_ORDINAL.search(before) or _MONTH.match(following))
 
 
-def _starts(following: re.Match[str] | None) -> bool:
+def _is_sentence_start(following: re.Match[str] | None) -> bool:
     return following is not None and not (following[1][:1] in _NO_START or following[1][:1].islower())

@@ -1,4 +1,4 @@
-"""Read source text as lines and an outline, whatever its language, its line numbers and its size."""
+"""Read source code of any language and size, with or without line numbers, as lines and an outline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lading.shrink.outlines import Definition, Outline, outline_by_indentation, 
 
 _HEAD_CHARS = 120_000
 _TAIL_CHARS = 30_000
-"""Of larger texts only the start and the end are read for definitions."""
+"""Of larger texts only this much of the start and of the end is outlined."""
 
 _NUMBERED = re.compile(r" {0,12}([0-9]{1,7})([→|:\t]| {1,2}|$)")
 _LEAST_NUMBERED = 3
@@ -29,7 +29,7 @@ _MODULES = (
     re.compile(r"['\"<]([\w./@-]+)['\">]"),
     re.compile(r"^\s*(?:pub\s+)?(?:use|using|import(?:\s+static)?)\s+([\w.:*]+)"),
 )
-"""The names of modules in a line of imports, surest first."""
+"""Patterns for the module's name in an import, the most reliable first."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -37,9 +37,9 @@ class SourceLine(Struct, frozen=True):
 
     text: str
     number: int
-    """Its number in the file; where the viewer gave none, counted from the start of the text."""
+    """Its number in the file, or, in text without line numbers, in the text."""
     is_foreign: bool = False
-    """The viewer's own words among numbered lines."""
+    """Whether it is the viewer's own text among numbered lines."""
 
 
 class Fold(Struct, frozen=True):
@@ -49,40 +49,40 @@ class Fold(Struct, frozen=True):
     text: str
 
 
-class Source(Struct, frozen=True):
+class SourceText(Struct, frozen=True):
     """A text as lines, and its outline. Lines are counted from 0."""
 
     lines: tuple[SourceLine, ...]
     written: tuple[int, ...]
     """Lines that are not blank."""
     spans: tuple[tuple[int, int], ...]
-    """The parts that were read for definitions: first line, and the line after the last."""
+    """The parts that were outlined: first line, and the line after the last."""
     definitions: tuple[Definition, ...]
     folds: dict[int, Fold]
-    """By the first line of the imports."""
+    """Folded imports by their first line."""
 
     def count_written(self, start: int, end: int) -> int:
         """Count the lines from ``start`` to before ``end`` that are not blank."""
         return max(bisect_left(self.written, end) - bisect_left(self.written, start), 0)
 
 
-def read_source(text: str) -> Source:
-    """Read a file, or a piece of one."""
+def read_source(text: str) -> SourceText:
+    """Read a file, or a part of one."""
     lines = read_lines(text)
-    spans = _spans(lines)
+    spans = _find_spans(lines)
     language = recognise_language([line.text for line in lines[: spans[0][1]] if not line.is_foreign])
     definitions: list[Definition] = []
     imports: list[tuple[int, int]] = []
     for start, end in spans:
-        part = _outline(_clean(lines[start:end]), language)
-        definitions.extend(_move(definition, start) for definition in part.definitions)
+        part = _make_outline(_strip_viewer_text(lines[start:end]), language)
+        definitions.extend(_shift(definition, start) for definition in part.definitions)
         imports.extend((first + start, last + start) for first, last in part.imports)
     written = tuple(at for at, line in enumerate(lines) if line.text.strip())
-    return Source(tuple(lines), written, spans, tuple(definitions), _folds(imports, lines))
+    return SourceText(tuple(lines), written, spans, tuple(definitions), _fold_imports(imports, lines))
 
 
 def read_lines(text: str) -> list[SourceLine]:
-    """Split a text into lines, without gutters where most of them have one."""
+    """Split a text into lines, and remove the line numbers if most lines have one."""
     plain = [line.rstrip("\r") for line in text.split("\n")]
     found = [_NUMBERED.match(line) for line in plain]
     numbers = [int(match.group(1)) for match in found if match]
@@ -105,14 +105,14 @@ def _is_gutter(numbers: Sequence[int], written: int) -> bool:
     return all(before < after for before, after in pairwise(numbers))
 
 
-def _spans(lines: Sequence[SourceLine]) -> tuple[tuple[int, int], ...]:
+def _find_spans(lines: Sequence[SourceLine]) -> tuple[tuple[int, int], ...]:
     head = _count_within(lines, _HEAD_CHARS)
     tail = len(lines) - _count_within(reversed(lines), _TAIL_CHARS)
     return ((0, len(lines)),) if tail <= head else ((0, head), (tail, len(lines)))
 
 
 def _count_within(lines: Iterable[SourceLine], most_chars: int) -> int:
-    """Count the first lines that together have that many characters."""
+    """Count the first lines that together have at most ``most_chars``."""
     reached = chars = 0
     for line in lines:
         chars += len(line.text) + 1
@@ -122,13 +122,13 @@ def _count_within(lines: Iterable[SourceLine], most_chars: int) -> int:
     return reached
 
 
-def _clean(lines: Sequence[SourceLine]) -> list[str]:
-    """Blank what is no code, and remove the indentation that all lines have."""
+def _strip_viewer_text(lines: Sequence[SourceLine]) -> list[str]:
+    """Blank the viewer's own text, and remove the common indentation."""
     bare = ["" if line.is_foreign else line.text.replace("\r", " ").rstrip() for line in lines]
     return dedent("\n".join(bare)).split("\n")
 
 
-def _outline(lines: Sequence[str], language: str) -> Outline:
+def _make_outline(lines: Sequence[str], language: str) -> Outline:
     exact = outline_python(lines) if language == "python" else outline_by_grammar(lines, language)
     if exact and exact.is_whole:
         return exact
@@ -136,7 +136,7 @@ def _outline(lines: Sequence[str], language: str) -> Outline:
     return exact if exact and len(exact.definitions) >= len(plain.definitions) else plain
 
 
-def _move(definition: Definition, by: int) -> Definition:
+def _shift(definition: Definition, by: int) -> Definition:
     return replace(
         definition,
         start=definition.start + by,
@@ -146,7 +146,7 @@ def _move(definition: Definition, by: int) -> Definition:
     )
 
 
-def _folds(imports: Iterable[tuple[int, int]], lines: Sequence[SourceLine]) -> dict[int, Fold]:
+def _fold_imports(imports: Iterable[tuple[int, int]], lines: Sequence[SourceLine]) -> dict[int, Fold]:
     merged: list[tuple[int, int]] = []
     for first, last in imports:
         if merged and not any(line.text.strip() for line in lines[merged[-1][1] + 1 : first]):
@@ -154,13 +154,13 @@ def _folds(imports: Iterable[tuple[int, int]], lines: Sequence[SourceLine]) -> d
         else:
             merged.append((first, last))
     return {
-        first: Fold(last, _fold([line.text for line in lines[first : last + 1]]))
+        first: Fold(last, _write_fold([line.text for line in lines[first : last + 1]]))
         for first, last in merged
         if last - first + 1 >= _LEAST_FOLDED
     }
 
 
-def _fold(lines: Sequence[str]) -> str:
+def _write_fold(lines: Sequence[str]) -> str:
     tried = ((pattern.search(line[:_LOOKED_AT_CHARS]) for pattern in _MODULES) for line in lines)
     found = (next(filter(None, matches), None) for matches in tried)
     modules = ", ".join(dict.fromkeys(match.group(1) for match in found if match))

@@ -1,4 +1,4 @@
-"""Shrink tables as text: CSV, semicolons, tabs, bars."""
+"""Shrink text tables whose cells are separated by commas, semicolons, tabs or bars."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from itertools import repeat
 from typing import Final
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.keeping import Line, rank_lines
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
+from lading.shrink.line_selection import RankedLine, rank_lines
 from lading.shrink.padding import pad, unpad
 from lading.shrink.table_rows import rank_rows, read_column, sample_rows
 
@@ -20,15 +20,15 @@ _CELL_MARKS = (
     (re.compile(r",(?! )"), 2),
     (re.compile(r";(?! )"), 2),
 )
-"""What stands between cells, and how often at least in a row."""
+"""Separators of cells, and their minimum number in a row."""
 _MARKS = "\t|,;"
 _SAMPLED_LINES = 200
 _FEWEST_COLUMNS = 2
-"""So many stay, so that the marks between them do."""
+"""Minimum number of columns that remain, so that the separators do."""
 _LEAST_SHARE = 0.6
 _NUMBER = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _RULES = "-+=:| \t"
-"""Of nothing else a line is made that stands between rows."""
+"""The only characters in a ruler between rows."""
 _CELL = r'(?:^|{mark})("(?:[^"]|"")*+"|[^{mark}]*)'
 _CONSTANT = re.compile(r'[^"=\r\n\t|,;]*')
 
@@ -37,11 +37,11 @@ _QUOTED_BY: Final[dict[str, Callable[[str], bool]]] = {
     "all": lambda cell: True,  # noqa: ARG005
     "words": lambda cell: bool(cell) and _NUMBER.fullmatch(cell) is None,
 }
-"""Which cells without quotes had some, by the last part of the form's name."""
+"""Predicates for the unquoted cells that were quoted originally, by the last part of the form's name."""
 
 
 def _is_table(sample: Sample) -> bool:
-    """Recognise rows of equally many cells."""
+    """Whether most lines have the same number of cells."""
     if len(sample.lines) < 3:
         return False
     return any(_has_columns(sample.lines, mark, least) for mark, least in _CELL_MARKS)
@@ -54,25 +54,24 @@ def _has_columns(lines: Sequence[str], mark: re.Pattern[str], least: int) -> boo
 
 
 def _reshape(text: str) -> Iterable[Shrunk]:
-    """Leave out the spaces that align bars; or quotes that are not needed, and write what is the same in every row
-    in the header, as ``country=USA``."""
-    mark = _mark(text)
+    """Leave out padding between bars; or leave out needless quotes, and move values that are equal in every row
+    into the header, as ``country=USA``."""
+    mark = _find_separator(text)
     if mark == "|":
         short = unpad(text)
         if short is not None:
             yield Shrunk(short, "table.padding", True)
-    elif mark and (table := _table(text, mark)) is not None:
-        quoting = _quoting(table)
+    elif mark and (table := _read_table(text, mark)) is not None:
+        quoting = _detect_quoting(table)
         short = _fold(text, mark, table, _QUOTED_BY[quoting])
         if short != text and _unfold(short, quoting) == text:
             yield Shrunk(short, f"table.{quoting}", True)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
-    """Keep the header, a summary of each column, and of the rows the first and last, those that are asked for or
-    tell of errors, and odd ones, with their numbers."""
-    mark = _mark(text)
-    records = [cells for record in _records(text) if (cells := _bare_cells(record, mark))] if mark else []
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
+    """Keep header, column summaries, and numbered rows: first, last, unusual ones, those with terms or errors."""
+    mark = _find_separator(text)
+    records = [cells for record in _split_records(text) if (cells := _read_cells(record, mark))] if mark else []
     if not records:
         return None
     width = Counter(map(len, records)).most_common(1)[0][0]
@@ -82,35 +81,35 @@ def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
         read_column(name, [row[at] if at < len(row) else "" for row in body]) for at, name in enumerate(header)
     ]
     above = [mark.join(cells) for cells in records[:start]]
-    rows = [*map(Line, above, rank_lines(above, wish.terms), repeat(0))]
-    rows += rank_rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=wish.terms)
-    return sample_rows(text, rows, form="table.sampled", wish=wish, count=count)
+    rows = [*map(RankedLine, above, rank_lines(above, target.terms), repeat(0))]
+    rows += rank_rows(mark.join(header), columns, texts=[mark.join(cells) for cells in body], terms=target.terms)
+    return sample_rows(text, rows, form="table.sampled", target=target, count=count)
 
 
-def _mark(text: str) -> str:
-    """Find the mark between the cells of most lines; empty where lines differ in how often they have it."""
-    mark = _commonest_mark(text)
-    counts = Counter(line.count(mark) for line in _sample(text))
+def _find_separator(text: str) -> str:
+    """Find the separator of the cells; empty when its number varies between lines."""
+    mark = _find_commonest_separator(text)
+    counts = Counter(line.count(mark) for line in _sample_lines(text))
     marks, times = counts.most_common(1)[0] if counts else (0, 0)
     return mark if marks and counts.total() > 2 and times >= _LEAST_SHARE * counts.total() else ""
 
 
-def _commonest_mark(text: str) -> str:
-    lines = _sample(text)
+def _find_commonest_separator(text: str) -> str:
+    lines = _sample_lines(text)
     return max(_MARKS, key=lambda mark: sum(mark in line for line in lines))
 
 
-def _sample(text: str) -> list[str]:
+def _sample_lines(text: str) -> list[str]:
     return [line for line in text.split("\n", _SAMPLED_LINES)[:_SAMPLED_LINES] if line.strip()]
 
 
-def _newline(text: str) -> str:
+def _find_newline(text: str) -> str:
     return "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
 
 
-def _records(text: str) -> list[str]:
-    """Split into lines; join those between which a quoted cell goes on."""
-    newline = _newline(text)
+def _split_records(text: str) -> list[str]:
+    """Split into lines, and join lines that one quoted cell spans."""
+    newline = _find_newline(text)
     if '"' not in text:
         return text.split(newline)
     records: list[str] = []
@@ -125,41 +124,42 @@ def _records(text: str) -> list[str]:
     return records if not is_open else text.split(newline)
 
 
-def _split(record: str, mark: str) -> list[str] | None:
-    """Split into cells as they are written; None where quotes do not enclose whole cells."""
+def _split_cells(record: str, mark: str) -> list[str] | None:
+    """Split into cells, unchanged. None when quotes do not enclose whole cells."""
     if '"' not in record:
         return record.split(mark)
     cells: list[str] = re.findall(_CELL.format(mark=re.escape(mark)), record)
     return cells if mark.join(cells) == record else None
 
 
-def _bare_cells(record: str, mark: str) -> list[str]:
-    """Split into cells without what aligns, quotes or frames them; none of a line that only rules."""
+def _read_cells(record: str, mark: str) -> list[str]:
+    """Split into cells without padding, quotes and frames; no cells for a ruler."""
     if not record.strip(_RULES):
         return []
     if '"' in record:
         cells = [
-            " ".join(_unquote(cell, mark, bool).split()) for cell in _split(record, mark) or record.split(mark)
+            " ".join(_unquote(cell, mark, bool).split())
+            for cell in _split_cells(record, mark) or record.split(mark)
         ]
     else:
         cells = list(map(str.strip, record.split(mark)))
     return cells[1:-1] if mark == "|" and len(cells) > 2 and not cells[0] and not cells[-1] else cells
 
 
-def _table(text: str, mark: str) -> list[list[str]] | None:
-    """Split into rows of cells as they are written; None where not all rows have as many."""
-    newline = _newline(text)
+def _read_table(text: str, mark: str) -> list[list[str]] | None:
+    """Split into rows of unchanged cells. None when rows differ in their number of cells."""
+    newline = _find_newline(text)
     table: list[list[str]] = []
-    for record in _records(text.removesuffix(newline)):
-        cells = _split(record, mark)
+    for record in _split_records(text.removesuffix(newline)):
+        cells = _split_cells(record, mark)
         if cells is None or (table and len(cells) != len(table[0])):
             return None
         table.append(cells)
     return table if len(table) > 1 else None
 
 
-def _quoting(table: Sequence[Sequence[str]]) -> str:
-    """Choose which of ``_QUOTED_BY`` describes the quotes of the table."""
+def _detect_quoting(table: Sequence[Sequence[str]]) -> str:
+    """Choose the key of ``_QUOTED_BY`` that describes the quotes of the table."""
     cells = [cell for row in table[:_SAMPLED_LINES] for cell in row]
     if all(cell.startswith('"') for cell in cells):
         return "all"
@@ -168,7 +168,7 @@ def _quoting(table: Sequence[Sequence[str]]) -> str:
 
 
 def _fold(text: str, mark: str, table: list[list[str]], is_quoted: Callable[[str], bool]) -> str:
-    newline = _newline(text)
+    newline = _find_newline(text)
     if '"' in text:
         table = [[_unquote(cell, mark, is_quoted) for cell in row] for row in table]
     header, *rows = table
@@ -185,10 +185,10 @@ def _fold(text: str, mark: str, table: list[list[str]], is_quoted: Callable[[str
 
 
 def _unfold(text: str, quoting: str) -> str:
-    mark, is_quoted = _commonest_mark(text), _QUOTED_BY[quoting]
-    newline = _newline(text)
+    mark, is_quoted = _find_commonest_separator(text), _QUOTED_BY[quoting]
+    newline = _find_newline(text)
     end = newline if text.endswith(newline) else ""
-    header, *rows = [_split(record, mark) or [] for record in _records(text.removesuffix(end))]
+    header, *rows = [_split_cells(record, mark) or [] for record in _split_records(text.removesuffix(end))]
     names = [name.partition("=") for name in header]
     table: list[Sequence[str]] = [header, *rows]
     if any(is_same for _, is_same, _ in names):

@@ -1,6 +1,6 @@
-"""Find words of the request in a text.
+"""Find terms, which are words of the request, in a text.
 
-Words match whatever their case. Those of up to three ASCII letters match as whole words only.
+Terms match in any case. Those of up to three ASCII letters match as whole words only.
 """
 
 from __future__ import annotations
@@ -14,54 +14,56 @@ from msgspec import Struct
 
 _MOST_TERMS = 80
 _MOST_PLACES = 20_000
-"""Of each word."""
+"""Hits of each term that are read."""
 _SHORT_CHARS = 3
 _COMMON_UNITS = 16
 _STEPS = (4_096, 64, 1)
 _MOST_PIECES = 100_000
-"""Of the start, and of the end, of a text that is too long to be read."""
+"""Pieces that are read of the start, and of the end, of a long text."""
 _MOST_HITS = 50
-"""Places of every word in its middle that are read."""
+"""Hits of each term in the middle of a long text that are read."""
 _LEAST_CHARS = 200
 
 
 class Matches(Struct, frozen=True):
-    """Units of a text that hold words of the request."""
+    """Units of a text that have terms."""
 
     first: tuple[int, ...]
-    """The best unit of each word, the rarest word first."""
+    """The best unit of each term, the rarest term first."""
     others: tuple[int, ...]
-    """The other units, best first: many words, and rare ones."""
+    """The other units, those with many and rare terms first."""
 
 
 def find_units(units: Sequence[str], terms: Iterable[str]) -> Matches:
-    """Find the words. One in more than 16 units and more than a quarter of them all is ignored."""
+    """Find the units with terms. A term in more than 16 units and more than a quarter of all is ignored."""
     common = max(_COMMON_UNITS, len(units) // 4)
-    found = sorted((held for held in _held(units, _wanted(terms)) if 0 < len(held) <= common), key=len)
+    found = sorted(
+        (holders for holders in _find_holders(units, _clean_terms(terms)) if 0 < len(holders) <= common), key=len
+    )
     worth: dict[int, float] = {}
-    for held in found:
-        for unit in held:
-            worth[unit] = worth.get(unit, 0.0) + 1 / len(held)
-    first = tuple(dict.fromkeys(max(held, key=worth.__getitem__) for held in found))
+    for holders in found:
+        for unit in holders:
+            worth[unit] = worth.get(unit, 0.0) + 1 / len(holders)
+    first = tuple(dict.fromkeys(max(holders, key=worth.__getitem__) for holders in found))
     return Matches(first, tuple(sorted(worth.keys() - set(first), key=lambda unit: (-worth[unit], unit))))
 
 
 def find_spans(text: str, terms: Iterable[str], *, each: int) -> list[tuple[int, int]]:
-    """Find start and end of the first ``each`` places of every word, in order."""
-    wanted = _wanted(terms)
+    """Find start and end of the first ``each`` hits of every term, in order."""
+    wanted = _clean_terms(terms)
     folded = text.casefold() if wanted else ""
-    found = sorted({at: len(term) for term in wanted for at in islice(_places(folded, term), each)}.items())
+    found = sorted({at: len(term) for term in wanted for at in islice(_find_places(folded, term), each)}.items())
     places = [at for at, _ in found]
-    # Casefolding only ever makes a text longer.
-    starts = _unfolded(text, places) if len(folded) > len(text) else places
+    # Casefolding never shortens a text.
+    starts = _map_to_original(text, places) if len(folded) > len(text) else places
     return [(start, start + chars) for start, (_, chars) in zip(starts, found, strict=True)]
 
 
 def select_slices(
     text: str, terms: Iterable[str], *, head_chars: int, tail_chars: int, mark: str
 ) -> list[tuple[int, int]]:
-    """Select what to read of a long text: its start, its end, and the surroundings of words. ``mark`` is the
-    character that pieces end with; no cut goes through a piece, unless it is as long as a slice."""
+    """Select the parts of a long text to read: its start, its end, and the surroundings of terms. ``mark`` is the
+    character that ends a piece; a piece is cut only if it is as long as a slice."""
     if len(text) <= head_chars + tail_chars and text.count(mark) <= 2 * _MOST_PIECES:
         return [(0, len(text))]
     head, tail = text[: min(head_chars, len(text) // 2)], text[max(len(text) - tail_chars, len(text) // 2) :]
@@ -85,33 +87,33 @@ def select_slices(
 
 
 def read_slices(text: str, terms: Iterable[str], *, head_chars: int, tail_chars: int, mark: str) -> tuple[str, str]:
-    """Join what ``select_slices`` selects; note how many characters it leaves out, such as ``12 characters``."""
+    """Join the selected slices, and write how much is left out, such as ``12 characters``."""
     slices = select_slices(text, terms, head_chars=head_chars, tail_chars=tail_chars, mark=mark)
     pieces = [text[start:end] for start, end in slices]
     left = len(text) - sum(map(len, pieces))
-    return "\n".join(pieces), (left and plural(left, "character")) or ""
+    return "\n".join(pieces), (left and pluralize(left, "character")) or ""
 
 
-def plural(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Write ``1 line``, ``2 lines``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _wanted(terms: Iterable[str]) -> list[str]:
+def _clean_terms(terms: Iterable[str]) -> list[str]:
     return [*filter(None, dict.fromkeys(term.strip().casefold() for term in islice(terms, _MOST_TERMS)))]
 
 
-def _held(units: Sequence[str], terms: Sequence[str]) -> Iterator[list[int]]:
-    """List for each word the units that hold it, in order."""
+def _find_holders(units: Sequence[str], terms: Sequence[str]) -> Iterator[list[int]]:
+    """List the units that have each term, in order."""
     folded = [unit.casefold() for unit in units] if terms else []
     joined = "\n".join(folded)
     starts = [0, *accumulate(len(unit) + 1 for unit in folded)]
     for term in terms:
-        places = islice(_places(joined, term), _MOST_PLACES)
+        places = islice(_find_places(joined, term), _MOST_PLACES)
         yield [*dict.fromkeys(bisect_right(starts, at) - 1 for at in places)]
 
 
-def _places(folded: str, term: str) -> Iterator[int]:
+def _find_places(folded: str, term: str) -> Iterator[int]:
     if len(term) <= _SHORT_CHARS and term.isascii():
         for found in re.finditer(re.escape(term) + r"(?![^\W_])", folded):
             if not folded[found.start() - 1 : found.start()].isalnum():
@@ -123,8 +125,8 @@ def _places(folded: str, term: str) -> Iterator[int]:
         at = folded.find(term, at + len(term))
 
 
-def _unfolded(text: str, places: Iterable[int]) -> Iterator[int]:
-    """Map rising places in the casefolded text, which may be longer, to places in the text."""
+def _map_to_original(text: str, places: Iterable[int]) -> Iterator[int]:
+    """Map ascending indices in the casefolded text, which may be longer, to indices in the text."""
     start = folded = 0
     for place in places:
         for step in _STEPS:

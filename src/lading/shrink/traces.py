@@ -1,20 +1,20 @@
-"""Shrink stack traces and what test runners print: failures, summaries, exceptions, own frames; count passes."""
+"""Shrink stack traces and test output: keep failures, summaries, exceptions and own frames; count passed tests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from lading.shrink import Count, Sample, Shrinker, Shrunk, Wish
-from lading.shrink.folding import find_repeats, fold, repeat_note, unfold, verify
-from lading.shrink.keeping import (
-    Line,
-    Lines,
+from lading.shrink import Count, Sample, Shrinker, Shrunk, Target
+from lading.shrink.folding import find_repeats, fold, unfold, verify, write_repeat_note
+from lading.shrink.line_selection import (
     Rank,
-    keep,
+    RankedLine,
+    RankedLines,
     merge_rank,
     rank_by_words,
     rank_terms,
+    select_lines,
     split_lines,
 )
 
@@ -26,16 +26,16 @@ _PYTHON_TRACE = "Traceback (most recent call last)"
 _PANIC = re.compile(r"^thread '.*' panicked at|^panic: ", re.MULTILINE)
 _EXCEPTION = Rank.ERROR - 20
 _SUMMARY = Rank.ERROR - 10
-"""Below the ranks of terms, above those of lines that only sound like an error."""
+"""After the ranks of terms, before those of lines that only have words of errors."""
 _END_FRAME = Rank.RARE
 _OWN_FRAME = Rank.RARE + 10
 _LIBRARY_FRAME = Rank.REST
 _PASSED = Rank.REST + 50
 _PASSED_NOTE = Rank.ERROR - 1
 _MOST_CHARS = 1_000
-"""Characters of a line that are looked at."""
+"""Characters of a line that are searched."""
 _FRAME_LINES = 5
-"""A frame of Python with its source and the marks below it has no more lines."""
+"""Maximum lines of a Python frame, with its source and the marks below."""
 
 _PASSES = re.compile(
     r"\S+ PASSED\b|\s*[✓✔√] |PASS\b|\s*--- PASS: |=== (?:RUN|PAUSE|CONT|NAME) |ok +\t?\S+\s+(?:[\d.]+s|\(cached\))"
@@ -67,17 +67,17 @@ _LIBRARY = re.compile(
 
 
 def _is_trace(sample: Sample) -> bool:
-    """Recognise a stack trace: at least a fifth of the lines, or the end of the text."""
+    """Whether at least a fifth of the lines are stack frames, or a trace is at the end of the text."""
     if _PYTHON_TRACE in sample.tail or ("panic" in sample.tail and _PANIC.search(sample.tail)):
         return True
     return len(_FRAME.findall(sample.head)) >= max(2, len(sample.lines) / 5)
 
 
-def _reduce(text: str, wish: Wish, count: Count) -> Shrunk | None:
+def _reduce(text: str, target: Target, count: Count) -> Shrunk | None:
     texts = split_lines(text)
-    lines = Lines(texts, rank_terms(texts, _ranks(texts), terms=wish.terms), "trace.failures")
+    lines = RankedLines(texts, rank_terms(texts, _rank_lines(texts), terms=target.terms), "trace.failures")
     failures = merge_rank(lines, _PASSED, about="passed tests", note_rank=_PASSED_NOTE)
-    return keep(text, _merge_repeats(failures), wish=wish, count=count)
+    return select_lines(text, _merge_repeats(failures), target=target, count=count)
 
 
 SHRINKER = Shrinker(
@@ -89,51 +89,51 @@ SHRINKER = Shrinker(
 )
 
 
-def _ranks(lines: Sequence[str]) -> list[int]:
-    frames = list(_frames(lines))
+def _rank_lines(lines: Sequence[str]) -> list[int]:
+    frames = list(_find_frames(lines))
     starts = {start for start, _ in frames}
     ends = {end for _, end in frames}
     ranks: list[int] = []
     for start, end in frames:
-        ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) : start])
-        rank = _frame_rank([line[:_MOST_CHARS] for line in lines[start:end]])
+        ranks += (_rank_line(line[:_MOST_CHARS]) for line in lines[len(ranks) : start])
+        rank = _rank_frame([line[:_MOST_CHARS] for line in lines[start:end]])
         if rank != Rank.ERROR and (start not in ends or end not in starts):
             rank = _END_FRAME
         ranks += [rank] * (end - start)
-    ranks += (_rank(line[:_MOST_CHARS]) for line in lines[len(ranks) :])
+    ranks += (_rank_line(line[:_MOST_CHARS]) for line in lines[len(ranks) :])
     return ranks
 
 
-def _frame_rank(frame: Sequence[str]) -> int:
-    """Rank by whose code it is; an own frame of Python ranks as its source does where that tells of an error."""
+def _rank_frame(frame: Sequence[str]) -> int:
+    """Rank library frames last; an own Python frame ranks as an error if its source line mentions one."""
     if _LIBRARY.search("\n".join(frame)):
         return _LIBRARY_FRAME
-    tells = _PYTHON_FRAME.match(frame[0]) and any(rank_by_words(line) == Rank.ERROR for line in frame[1:])
-    return Rank.ERROR if tells else _OWN_FRAME
+    is_error = _PYTHON_FRAME.match(frame[0]) and any(rank_by_words(line) == Rank.ERROR for line in frame[1:])
+    return Rank.ERROR if is_error else _OWN_FRAME
 
 
-def _rank(line: str) -> int:
+def _rank_line(line: str) -> int:
     if _PASSES.match(line):
         return _PASSED
     return _EXCEPTION if _EXCEPTIONS.match(line) else _SUMMARY if _SUMMARIES.match(line) else rank_by_words(line)
 
 
-def _frames(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Find the first line of each frame, and the line after it."""
+def _find_frames(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the index of each frame's first line and of the line after it."""
     place = 0
     while place < len(lines):
-        end = _frame_end(lines, place)
+        end = _find_frame_end(lines, place)
         if end > place:
             yield place, end
         place = max(end, place + 1)
 
 
-def _frame_end(lines: Sequence[str], place: int) -> int:
-    """Find the line after the frame that starts there; the same line where none starts."""
+def _find_frame_end(lines: Sequence[str], place: int) -> int:
+    """Find the line after the frame that starts at ``place``; ``place`` when none starts."""
     line, below = lines[place], lines[place + 1] if place + 1 < len(lines) else ""
     if _PYTHON_FRAME.match(line):
         end = place + 1
-        while end < min(len(lines), place + _FRAME_LINES) and _indent(lines[end]) > _indent(line):
+        while end < min(len(lines), place + _FRAME_LINES) and _measure_indent(lines[end]) > _measure_indent(line):
             end += 1
         return end
     if _GO_PLACE.match(below):
@@ -143,16 +143,15 @@ def _frame_end(lines: Sequence[str], place: int) -> int:
     return place + bool(_AT.match(line) or _RUST_FRAME.match(line))
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _merge_repeats(lines: Lines) -> Lines:
-    """Merge repeated lines, as those of deep recursion, into a note of how often they repeat, which is never kept
-    without them."""
-    merged: list[Line] = []
+def _merge_repeats(lines: RankedLines) -> RankedLines:
+    """Merge repeated lines, such as those of deep recursion, into a note that requires the first of them."""
+    merged: list[RankedLine] = []
     start = 0
-    rows = lines.rows()
+    rows = lines.to_rows()
     for group, times in find_repeats(lines.texts):
         end = start + len(group)
         once, repeated = rows[start:end], rows[end : start + len(group) * times]
@@ -161,9 +160,9 @@ def _merge_repeats(lines: Lines) -> Lines:
             merged += once
             continue
         above = len(merged) - 1
-        merged += (Line(*line[:3], above + at if at else -1) for at, line in enumerate(once))
-        note = repeat_note(len(group), times - 1)
+        merged += (RankedLine(*line[:3], above + at if at else -1) for at, line in enumerate(once))
+        note = write_repeat_note(len(group), times - 1)
         merged.append(
-            Line(note, min(line.rank for line in once), sum(line.size for line in repeated), len(merged) - 1)
+            RankedLine(note, min(line.rank for line in once), sum(line.size for line in repeated), len(merged) - 1)
         )
     return lines.with_rows(merged)

@@ -1,7 +1,7 @@
-"""Session files of other tools, read into recordings.
+"""Read session files of other tools into recordings.
 
-``read(path)`` recognises the format by content. To add one, write a module with a ``Source`` and one line
-in ``SOURCES``.
+``read(path)`` detects the format from the content. To add a format, write a module with a ``Source`` and add one
+line to ``SOURCES``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -19,23 +20,24 @@ from lading.registry import lookup
 from lading.sources.files import read_lines
 from lading.sources.jsonvalues import read_values
 from lading.sources.opentools import ToolsSoFar, open_tool, tools_at
-from lading.sources.prompts import restated
-from lading.sources.recording import Line, Problem, Recording, Request, Source, Usage
+from lading.sources.recording import JsonLine, Problem, RecordedRequest, RecordedUsage, Recording, Source, restated
 
 __all__ = [
     "SOURCES",
     "Problem",
+    "RecordedRequest",
+    "RecordedUsage",
     "Recording",
-    "Request",
     "Source",
     "ToolsSoFar",
-    "Usage",
     "open_tool",
     "read",
     "restated",
     "source",
     "tools_at",
 ]
+
+T = TypeVar("T")
 
 SOURCES: dict[str, str] = {
     "claude_code": "lading.sources.claude_code:SOURCE",
@@ -45,7 +47,7 @@ SOURCES: dict[str, str] = {
     "openai_chat": "lading.sources.openai_chat:SOURCE",
     "message_lines": "lading.sources.message_lines:SOURCE",
 }
-"""The formats, in the order in which they are asked whether a file is theirs: the most particular first."""
+"""The formats in the order in which detection tries them, the most specific first."""
 
 _SNIFFED_VALUES = 32
 _SNIFFED_PROBLEMS = 1000
@@ -53,7 +55,7 @@ _ENDINGS = (".gz", ".jsonl", ".json")
 
 
 def source(name: str) -> Source:
-    """The format of that name, or at that dotted path. Raises UnknownName."""
+    """Return the format with this name or dotted path. Raises UnknownName."""
     return lookup(SOURCES, name, kind="source", type_=Source)
 
 
@@ -62,12 +64,11 @@ def read(
     *,
     format: str | None = None,  # noqa: A002 - the word a caller looks for; the builtin is not needed here
 ) -> Iterator[Recording | Problem]:
-    """The sessions of a file and the problems met, in order, each as soon as it is complete.
+    """Iterate over the sessions of a file and the problems in it, in order, each as soon as it is complete.
 
-    ``format`` is a name of ``SOURCES`` or a dotted path; without it the content decides. Raises SourceError,
-    when the first item is asked for, if nothing at all can be read: the file is missing, unreadable, empty,
-    no text, or of no known format; at any item for a decompression bomb. Raises UnknownName for a ``format``
-    that is none.
+    ``format`` is a name in ``SOURCES`` or a dotted path; without it the format is detected. Raises SourceError at
+    the first item if the file is missing, unreadable, empty, binary or of an unknown format, and at any item for a
+    decompression bomb. Raises UnknownName for an unknown ``format``.
     """
     name = os.fspath(path)
     problems: deque[Problem] = deque()
@@ -75,44 +76,44 @@ def read(
     def report(line: int, text: str) -> None:
         problems.append(Problem(name, line, text))
 
-    def numbered() -> Iterator[tuple[int, str]]:
+    def limit_lines() -> Iterator[tuple[int, str]]:
         for line in read_lines(name, report):
-            # What is no session file may be large, or a device without end.
+            # A file of an unknown format may be large, or a device without an end.
             if chosen is None and len(problems) > _SNIFFED_PROBLEMS:
                 return
             yield line
 
     chosen = None if format is None else source(format)
-    lines = read_values(numbered(), report)
+    lines = read_values(limit_lines(), report)
     if chosen is None:
-        chosen, lines = _recognised(lines, problems, name)
+        chosen, lines = _detect(lines, problems, name)
     recordings = 0
-    for recording in _identified(chosen.read(lines, report), name, problems):
+    for recording in _assign_ids(chosen.read(lines, report), name, problems):
         recordings += 1
-        yield from _drained(problems)
+        yield from _pop_all(problems)
         yield recording
     if not recordings:
         report(0, f"No session was found in it, read as {chosen.name}.")
-    yield from _drained(problems)
+    yield from _pop_all(problems)
 
 
-def _recognised(lines: Iterator[Line], problems: deque[Problem], name: str) -> tuple[Source, Iterator[Line]]:
-    """The format of the first values, and all lines with these again."""
+def _detect(lines: Iterator[JsonLine], problems: deque[Problem], name: str) -> tuple[Source, Iterator[JsonLine]]:
+    """Return the format that recognises the first values, and an iterator over all lines from the first on."""
     known = [source(entry) for entry in SOURCES]
-    seen: deque[Line] = deque()
+    seen: deque[JsonLine] = deque()
     for line in itertools.islice(lines, _SNIFFED_VALUES):
         seen.append(line)
         values = [early.value for early in seen]
         for candidate in known:
             if candidate.recognises(values):
-                return candidate, itertools.chain(_emptied(seen), lines)
+                return candidate, itertools.chain(_pop_all(seen), lines)
     raise SourceError(
         f"{name} is not a session file of a known format ({', '.join(SOURCES)}): "
-        f"{_description(seen, problems)} Convert it to one of these."
+        f"{_describe_start(seen, problems)} Convert it to one of these."
     )
 
 
-def _description(seen: Iterable[Line], problems: Iterable[Problem]) -> str:
+def _describe_start(seen: Iterable[JsonLine], problems: Iterable[Problem]) -> str:
     first = next(iter(seen), None)
     if first is not None and isinstance(first.value, dict):
         fields = ", ".join(str(key)[:40] for key in list(first.value)[:8])
@@ -123,8 +124,8 @@ def _description(seen: Iterable[Line], problems: Iterable[Problem]) -> str:
     return "it holds no text." if damage is None else f"line {damage.line}: {damage.text}"
 
 
-def _identified(recordings: Iterable[Recording], name: str, problems: deque[Problem]) -> Iterator[Recording]:
-    """The recordings with ids that are unique in the file: one without is named after the file."""
+def _assign_ids(recordings: Iterable[Recording], name: str, problems: deque[Problem]) -> Iterator[Recording]:
+    """Make the ids unique within the file; a recording without an id gets the file's name."""
     stem = PurePath(name).name
     for ending in _ENDINGS:
         stem = stem.removesuffix(ending)
@@ -140,11 +141,6 @@ def _identified(recordings: Iterable[Recording], name: str, problems: deque[Prob
         yield recording if identity == recording.id else replace(recording, id=identity)
 
 
-def _emptied(lines: deque[Line]) -> Iterator[Line]:
-    while lines:
-        yield lines.popleft()
-
-
-def _drained(problems: deque[Problem]) -> Iterator[Problem]:
-    while problems:
-        yield problems.popleft()
+def _pop_all(items: deque[T]) -> Iterator[T]:
+    while items:
+        yield items.popleft()

@@ -1,13 +1,12 @@
-"""Anthropic Messages: request bodies and message lists, as JSON or JSON lines, reply included."""
+"""Read request bodies and message lists of Anthropic Messages, with replies, as JSON or JSON lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lading.sources.bodies import exchange
-from lading.sources.conversations import read_bodies
+from lading.sources.conversations import parse_call, read_bodies
 from lading.sources.recording import Source
 
 _OWN_FIELDS = frozenset({"system", "anthropic_version", "thinking", "stop_sequences", "top_k", "mcp_servers"})
@@ -16,13 +15,12 @@ _CHAT_ROLES = ("tool", "developer", "function")
 
 
 def recognises(values: Sequence[Any]) -> bool:
-    """Whether one of the values holds what only this API has: its fields, blocks or tools, or a Claude model
-    in a body without anything of OpenAI's."""
+    """Whether one of the values has parts of this API only, or names a Claude model without OpenAI's fields."""
     return any(_is_anthropic(value) for value in values)
 
 
 def _is_anthropic(value: Any) -> bool:
-    found = exchange(value)
+    found = parse_call(value)
     if found is None:
         return False
     messages = [message for message in found.body["messages"] if isinstance(message, Mapping)]
@@ -32,29 +30,29 @@ def _is_anthropic(value: Any) -> bool:
     return (
         not _OWN_FIELDS.isdisjoint(found.body)
         or found.reply.get("type") == "message"
-        or any("input_schema" in tool for tool in _objects(tools))
-        or any(block.get("type") in _OWN_BLOCKS for message in messages for block in _blocks(message))
+        or any("input_schema" in tool for tool in _list_objects(tools))
+        or any(
+            block.get("type") in _OWN_BLOCKS
+            for message in messages
+            for block in _list_objects(message.get("content"))
+        )
         or _is_plain_claude(found.body, messages)
     )
 
 
 def _is_plain_claude(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Claude is served over OpenAI's form too, where the system text is a message."""
+    """Whether the body names a Claude model and is not in OpenAI's format, in which Claude is served too."""
     model = body.get("model")
     return (
         isinstance(model, str)
         and "claude" in model
         and "max_tokens" in body
         and not any(message.get("role") == "system" for message in messages)
-        and not any("function" in tool for tool in _objects(body.get("tools")))
+        and not any("function" in tool for tool in _list_objects(body.get("tools")))
     )
 
 
-def _blocks(message: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    return _objects(message.get("content"))
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
+def _list_objects(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 

@@ -1,62 +1,64 @@
-"""Usage objects of the kinds that session files hold, read into ``Usage``."""
+"""Read the usage objects of session files into ``RecordedUsage``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lading.sources.recording import Usage
-from lading.sources.times import seconds
+from lading.sources.recording import RecordedUsage
+from lading.sources.times import parse_time
 
 _INPUT = ("input_tokens", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
 _CACHE_READ = ("cache_read_input_tokens", "cacheRead", "cached_input_tokens")
 _CACHE_WRITE = ("cache_creation_input_tokens", "cacheWrite", "cache_write_input_tokens")
-_MOST = 1 << 53
-"""A larger figure is no bill."""
+_MAX_FIGURE = 1 << 53
+"""Larger figures are ignored as damaged."""
 _COST = ("cost_total", "cost_usd", "costUSD")
 
 
-def read_usage(value: Any, *, message_index: int, model: str = "", at_s: float | None = None) -> Usage | None:
-    """What a provider's usage object says: Anthropic's, OpenAI's, Codex's, or one with input, output, cacheRead
-    and cacheWrite. Its own ``model`` and ``timestamp`` win over those given. None when it counts nothing."""
-    if not isinstance(value, Mapping):
+def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | None = None) -> RecordedUsage | None:
+    """Read a usage object: Anthropic's, OpenAI's, Codex's, or one with input, output, cacheRead and cacheWrite.
+
+    Its own ``model`` and ``timestamp`` replace the arguments. None when all its counts are zero or missing.
+    """
+    if not isinstance(raw, Mapping):
         return None
-    read, written = _tokens(value, _CACHE_READ), _tokens(value, _CACHE_WRITE)
-    if "prompt_tokens" in value:
-        details = value.get("prompt_tokens_details")
-        read = _tokens(details, ("cached_tokens",)) if isinstance(details, Mapping) else 0
-        # OpenAI counts what was read from the cache into prompt_tokens.
-        fresh = max(_tokens(value, ("prompt_tokens",)) - read, 0)
+    read, written = _read_tokens(raw, _CACHE_READ), _read_tokens(raw, _CACHE_WRITE)
+    if "prompt_tokens" in raw:
+        details = raw.get("prompt_tokens_details")
+        read = _read_tokens(details, ("cached_tokens",)) if isinstance(details, Mapping) else 0
+        # OpenAI includes cache reads in prompt_tokens.
+        uncached = max(_read_tokens(raw, ("prompt_tokens",)) - read, 0)
     else:
-        fresh = _tokens(value, _INPUT)
-        if "cached_input_tokens" in value:
-            # So does Codex, with what was written to it too.
-            fresh = max(fresh - read - written, 0)
-    output = _tokens(value, _OUTPUT)
-    if not (fresh or output or read or written):
+        uncached = _read_tokens(raw, _INPUT)
+        if "cached_input_tokens" in raw:
+            # Codex includes cache reads and cache writes in input_tokens.
+            uncached = max(uncached - read - written, 0)
+    output = _read_tokens(raw, _OUTPUT)
+    if not (uncached or output or read or written):
         return None
-    own_model = value.get("model")
-    return Usage(
+    own_model = raw.get("model")
+    return RecordedUsage(
         message_index=message_index,
         model=own_model if isinstance(own_model, str) else model,
-        input_tokens=fresh,
+        input_tokens=uncached,
         output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        cost_usd=_cost(value),
-        at_s=seconds(value.get("timestamp")) or at_s,
+        cost_usd=_read_cost(raw),
+        at_s=parse_time(raw.get("timestamp")) or at_s,
     )
 
 
-def _tokens(value: Mapping[str, Any], names: tuple[str, ...]) -> int:
-    found = next((value[name] for name in names if name in value), 0)
-    counts = isinstance(found, int) and not isinstance(found, bool) and 0 < found < _MOST
+def _read_tokens(raw: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    found = next((raw[name] for name in names if name in raw), 0)
+    counts = isinstance(found, int) and not isinstance(found, bool) and 0 < found < _MAX_FIGURE
     return found if counts else 0
 
 
-def _cost(value: Mapping[str, Any]) -> float | None:
-    found = next((value[name] for name in _COST if name in value), None)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MOST:
+def _read_cost(raw: Mapping[str, Any]) -> float | None:
+    found = next((raw[name] for name in _COST if name in raw), None)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _MAX_FIGURE:
         return None
     return float(found)

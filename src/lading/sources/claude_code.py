@@ -1,11 +1,11 @@
-"""Session logs of Claude Code: one event a line, messages in Anthropic's form.
+"""Read session logs of Claude Code: one event a line, messages in Anthropic's format.
 
-A reply of the model is spread over several lines, one block each, under one message id: its blocks become
-one message, where its first line stands. Each of these lines repeats the bill of the reply; the last counts.
-What a sub-agent said (``isSidechain``) is a recording of its own. A resumed session goes on under another
-session id: a line belongs to the recording of its parent line. Messages are taken in the order of the file,
-also those of a branch that the user later took back. Lines that are not messages (summaries, snapshots,
-system notices) are passed over, as are notices of failed calls, which the model never said.
+A reply of the model spans several lines, one block each, with one message id: its blocks become one message at the
+position of its first line. Each of these lines repeats the reply's usage; the last one counts. The messages of a
+sub-agent (``isSidechain``) are a separate recording. A resumed session continues under another session id: a line
+belongs to the recording of its parent line. Messages keep the order of the file, including those of a branch that
+the user later abandoned. Other lines (summaries, snapshots, system notices) and notices of failed calls, which no
+model wrote, are skipped.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from lading.errors import WireError
 from lading.messages import Message
 from lading.sources.billing import read_usage
 from lading.sources.decoding import decode_message
-from lading.sources.recording import Line, Recording, Report, Source, Usage
-from lading.sources.times import seconds
+from lading.sources.recording import JsonLine, RecordedUsage, Recording, Report, Source
+from lading.sources.times import parse_time
 from lading.wire import Wire, find_wire
 from lading.wire.replies import text_or_empty
 
@@ -35,31 +35,31 @@ def recognises(values: Sequence[Any]) -> bool:
     )
 
 
-def read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
-    """The sessions of the file, each followed up to the end; in the order in which they start."""
-    threads = _Threads()
+def read(lines: Iterable[JsonLine], report: Report) -> Iterator[Recording]:
+    """Read all sessions of the file, in the order in which they start."""
+    transcripts = _Transcripts()
     anthropic = find_wire("anthropic")
     index = -1
     for line in lines:
         event = line.value
-        # In one JSON list all events stand on one line.
+        # All events of a JSON list have the same line number.
         index = max(line.number - 1, index + 1)
         if not isinstance(event, dict):
             report(line.number, "Left out: not an object.")
-        elif (thread := threads.of(event)) and _is_message(event):
+        elif (transcript := transcripts.find(event)) and _is_message(event):
             try:
-                thread.add(event, index=index, wire=anthropic)
+                transcript.add(event, index=index, wire=anthropic)
             except WireError as error:
                 report(line.number, f"The message was left out: {error}")
-    yield from (thread.recording() for thread in threads.all if thread.messages)
+    yield from (transcript.build_recording() for transcript in transcripts.all if transcript.messages)
 
 
 def _is_message(event: Mapping[str, Any]) -> bool:
     return event.get("type") in ("user", "assistant") and event.get("isApiErrorMessage") is not True
 
 
-class _Thread:
-    """One conversation while it is being read."""
+class _Transcript:
+    """A conversation that is being read."""
 
     def __init__(self, name: str, *, is_side: bool) -> None:
         self.is_side = is_side
@@ -68,11 +68,11 @@ class _Thread:
         self._indices: list[int] = []
         self._times_s: list[float | None] = []
         self._replies: dict[str, int] = {}
-        self._usage: dict[int, Usage] = {}
+        self._usage: dict[int, RecordedUsage] = {}
         self._model = ""
 
     def add(self, event: Mapping[str, Any], *, index: int, wire: Wire) -> None:
-        """Takes in one line. Raises WireError when its message is of no legal shape."""
+        """Add the message of one line. Raises WireError when it is malformed."""
         raw = event.get("message")
         if not isinstance(raw, Mapping):
             raise WireError("The line holds no message object.")
@@ -83,7 +83,7 @@ class _Thread:
         if is_reply and isinstance(content, str):
             content = [{"type": "text", "text": content}]
         decoded = decode_message({"role": raw["role"], "content": content}, wire)
-        at_s = seconds(event.get("timestamp"))
+        at_s = parse_time(event.get("timestamp"))
         reply = text_or_empty(raw, "id") if is_reply else ""
         position = self._replies.get(reply) if reply else None
         if position is None:
@@ -109,8 +109,8 @@ class _Thread:
         if usage is not None:
             self._usage[index] = usage
 
-    def recording(self) -> Recording:
-        """The conversation as read."""
+    def build_recording(self) -> Recording:
+        """Return what was read as a recording."""
         return Recording(
             id=self._name,
             messages=tuple(self.messages),
@@ -122,27 +122,27 @@ class _Thread:
         )
 
 
-class _Threads:
-    """Which conversation each line belongs to."""
+class _Transcripts:
+    """The conversations of a file, and which one each line belongs to."""
 
     def __init__(self) -> None:
-        self.all: list[_Thread] = []
-        self._by_line: dict[str, _Thread] = {}
-        self._main: dict[str, _Thread] = {}
-        self._by_agent: dict[tuple[str, str], _Thread] = {}
-        self._newest_side: dict[str, _Thread] = {}
+        self.all: list[_Transcript] = []
+        self._by_line: dict[str, _Transcript] = {}
+        self._main: dict[str, _Transcript] = {}
+        self._by_agent: dict[tuple[str, str], _Transcript] = {}
+        self._newest_side: dict[str, _Transcript] = {}
 
-    def of(self, event: Mapping[str, Any]) -> _Thread | None:
-        """The conversation of a line; None for a copy of a line that was there before."""
+    def find(self, event: Mapping[str, Any]) -> _Transcript | None:
+        """Find or start the conversation of a line. None for a copy of an earlier line."""
         line = text_or_empty(event, "uuid")
         if line and line in self._by_line:
             return None
-        thread = self._side_thread(event) if event.get("isSidechain") is True else self._main_thread(event)
+        transcript = self._find_side(event) if event.get("isSidechain") is True else self._find_main(event)
         if line:
-            self._by_line[line] = thread
-        return thread
+            self._by_line[line] = transcript
+        return transcript
 
-    def _main_thread(self, event: Mapping[str, Any]) -> _Thread:
+    def _find_main(self, event: Mapping[str, Any]) -> _Transcript:
         session = text_or_empty(event, "sessionId")
         parent = self._by_line.get(text_or_empty(event, "parentUuid"))
         if parent is not None and not parent.is_side:
@@ -151,24 +151,24 @@ class _Threads:
             self._main[session] = self._start(session, is_side=False)
         return self._main[session]
 
-    def _side_thread(self, event: Mapping[str, Any]) -> _Thread:
+    def _find_side(self, event: Mapping[str, Any]) -> _Transcript:
         session, agent = text_or_empty(event, "sessionId"), text_or_empty(event, "agentId")
         parent = self._by_line.get(text_or_empty(event, "parentUuid"))
         if agent:
-            thread = self._by_agent.get((session, agent))
+            transcript = self._by_agent.get((session, agent))
         elif parent is not None or not text_or_empty(event, "parentUuid"):
-            thread = parent if parent is not None and parent.is_side else None
+            transcript = parent if parent is not None and parent.is_side else None
         else:
-            # The parent's line is damaged or missing.
-            thread = self._newest_side.get(session)
-        if thread is None:
+            # The parent line is damaged or missing.
+            transcript = self._newest_side.get(session)
+        if transcript is None:
             number = 1 + sum(other.is_side for other in self.all)
-            thread = self._start(f"{session}/{agent or f'sidechain-{number}'}", is_side=True)
-        self._by_agent[session, agent] = self._newest_side[session] = thread
-        return thread
+            transcript = self._start(f"{session}/{agent or f'sidechain-{number}'}", is_side=True)
+        self._by_agent[session, agent] = self._newest_side[session] = transcript
+        return transcript
 
-    def _start(self, name: str, *, is_side: bool) -> _Thread:
-        self.all.append(_Thread(name, is_side=is_side))
+    def _start(self, name: str, *, is_side: bool) -> _Transcript:
+        self.all.append(_Transcript(name, is_side=is_side))
         return self.all[-1]
 
 

@@ -1,24 +1,28 @@
-"""Sort request bodies by conversation: the requests of one become one recording.
+"""Sort request bodies and message lists by conversation: the requests of one become one recording.
 
-A request continues a conversation when it begins with all messages of that conversation's last request and
-has more; as many system messages at the start may differ. In a conversation that has grown so, a
-request may also be rewritten, by a compaction say: it belongs there when it still holds one of the assistant's
-messages. A ``session`` that the file names decides alone. Fields beside what is said, such as marks for the cache,
-make no difference.
+Accepted values: a body ``{"messages": [...], ...}``; the messages alone; ``{"request": body, "response": reply}``,
+where the reply is a provider's response or its message; a body with its own ``response`` or ``choices``. Each may
+have an ``id``; ``session`` beside ``request`` names the conversation.
 
-The recording's messages are what was said first: of a rewritten request those messages are new that stand after
-the last one said before. What each request really held is in ``Recording.requests``.
+A request continues a conversation when it begins with all messages of that conversation's last request and has
+more; leading system messages may differ if their number is the same. After one such request, a request may also be
+rewritten, for example by a compaction: it belongs to the conversation if it still has one of the assistant's
+messages. A recorded ``session`` alone decides. Fields other than content, such as cache marks, are ignored.
+
+The recording has each message in its first form: of a rewritten request, the messages after the last known one are
+new. ``Recording.requests`` has the content of each request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.folding import is_written
+from lading.compaction.folding import is_replacement
 from lading.messages import (
     Conversation,
     Message,
@@ -32,60 +36,73 @@ from lading.messages import (
     ToolResult,
 )
 from lading.session.matching import count_shared, match
-from lading.sources.agents import own_words
+from lading.sources.agents import rewrite_other_agents
 from lading.sources.billing import read_usage
-from lading.sources.bodies import Exchange, exchange, reply_message
 from lading.sources.decoding import decode_envelope, decode_messages
-from lading.sources.recording import Line, Recording, Report, Request, Usage
-from lading.sources.times import seconds
+from lading.sources.recording import JsonLine, RecordedRequest, RecordedUsage, Recording, Report
+from lading.sources.times import parse_time
 from lading.wire import Wire, find_wire
 from lading.wire.replies import text_or_empty
 
-MOST_OPEN = 32
-"""A conversation is taken as ended when so many others have gone on since."""
+# No provider format has any of these as a field of a request.
+_RECORD_FIELDS = ("id", "response", "choices", "object", "created", "usage", "system_fingerprint")
+MAX_OPEN = 32
+"""A conversation counts as ended when this many others have continued since."""
 
 
-def read_bodies(lines: Iterable[Line], report: Report, *, wire_name: str) -> Iterator[Recording]:
-    """One recording for each conversation; those of the end of the file in the order in which they went on."""
-    spoken = find_wire(wire_name)
-    opened: list[_Thread] = []
+def read_bodies(lines: Iterable[JsonLine], report: Report, *, wire_name: str) -> Iterator[Recording]:
+    """Read one recording per conversation, in the order in which they end; see ``MAX_OPEN``."""
+    wire = find_wire(wire_name)
+    opened: list[_OpenConversation] = []
     for line in lines:
-        found = exchange(line.value)
+        found = parse_call(line.value)
         if found is None:
             report(line.number, "Left out: neither a body with messages nor a list of messages.")
             continue
-        asked = _read(found, spoken, report, line=line.number)
-        if not asked.messages and not asked.replied:
+        request = _parse_request(found, wire, report, line=line.number)
+        if not request.messages and not request.reply:
             report(line.number, "Left out: there is no message in it.")
             continue
-        thread = _continued(opened, asked)
-        if thread is None:
-            opened.append(_Thread(asked))
+        conversation = _find_conversation(opened, request)
+        if conversation is None:
+            opened.append(_OpenConversation(request))
         else:
-            thread.add(asked, report)
-            opened.remove(thread)
-            opened.append(thread)
-        if len(opened) > MOST_OPEN:
-            yield opened.pop(0).recording(spoken)
-    for thread in opened:
-        yield thread.recording(spoken)
+            conversation.add(request, report)
+            opened.remove(conversation)
+            opened.append(conversation)
+        if len(opened) > MAX_OPEN:
+            yield opened.pop(0).build_recording(wire)
+    for conversation in opened:
+        yield conversation.build_recording(wire)
 
 
-class _Asked(Struct, frozen=True, eq=False):
-    """One request as read."""
+class RecordedCall(Struct, frozen=True):
+    """A recorded call: the request and, where known, its reply."""
 
-    call: Exchange
+    body: Mapping[str, Any]
+    """The request, which has a list of messages."""
+    reply: Mapping[str, Any]
+    """The response, empty if none is recorded."""
+    id: str = ""
+    session: str = ""
+    """The name of its conversation, empty if not recorded."""
+
+
+class _ParsedRequest(Struct, frozen=True, eq=False):
+    """A decoded request of a file."""
+
+    call: RecordedCall
     line: int
-    plain: tuple[Message | None, ...]
-    """What each of its messages says; None for what is no message."""
+    content: tuple[Message | None, ...]
+    """The content of each message; None for one that cannot be decoded."""
     system: tuple[Message, ...]
-    """What the system text outside of the list says."""
+    """The content of the system text outside the list."""
     tools: tuple[Tool, ...]
-    """What the tools say."""
+    """The tools without fields that models do not read."""
     envelope: Conversation
     messages: tuple[Message, ...]
     indices: tuple[int, ...]
-    replied: tuple[Message, ...]
+    reply: tuple[Message, ...]
 
     @property
     def leading(self) -> tuple[Message, ...]:
@@ -93,138 +110,144 @@ class _Asked(Struct, frozen=True, eq=False):
         return (*self.envelope.messages, *takewhile(_is_system, self.messages))
 
 
-def _read(call: Exchange, wire: Wire, report: Report, *, line: int) -> _Asked:
+def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: int) -> _ParsedRequest:
     envelope = decode_envelope(call.body, wire, report=report, line=line)
-    asked, reply = call.body["messages"], reply_message(call.reply)
-    messages, indices = decode_messages(asked if reply is None else [*asked, reply], wire, report=report, line=line)
-    sent = sum(index < len(asked) for index in indices)
-    plain: list[Message | None] = [None] * len(asked)
+    raw, reply = call.body["messages"], find_reply(call.reply)
+    messages, indices = decode_messages(raw if reply is None else [*raw, reply], wire, report=report, line=line)
+    sent = sum(index < len(raw) for index in indices)
+    content: list[Message | None] = [None] * len(raw)
     for index, message in zip(indices[:sent], messages, strict=False):
-        plain[index] = _plain(message)
+        content[index] = _normalize(message)
     tools = [replace(tool, template=None if tool.schema else tool.template) for tool in envelope.tools]
-    return _Asked(
+    return _ParsedRequest(
         call=call,
         line=line,
-        plain=tuple(plain),
-        system=tuple(map(_plain, envelope.messages)),
+        content=tuple(content),
+        system=tuple(map(_normalize, envelope.messages)),
         tools=tuple(tools),
         envelope=envelope,
         messages=messages[:sent],
         indices=indices[:sent],
-        replied=messages[sent:],
+        reply=messages[sent:],
     )
 
 
-def _continued(opened: Sequence[_Thread], asked: _Asked) -> _Thread | None:
+def _find_conversation(opened: Sequence[_OpenConversation], request: _ParsedRequest) -> _OpenConversation | None:
     """Find the conversation that the request continues: of several the one that was continued last."""
     newest_first = opened[::-1]
-    growing = (thread for thread in newest_first if thread.is_grown_by(asked))
-    instructed = (thread for thread in newest_first if thread.is_grown_by(asked, instructed=True))
-    rewritten = (thread for thread in newest_first if thread.is_rewritten_by(asked))
-    return next(growing, None) or next(instructed, None) or next(rewritten, None)
+    extended = (known for known in newest_first if known.is_extended_by(request))
+    instructed = (known for known in newest_first if known.is_extended_by(request, instructed=True))
+    rewritten = (known for known in newest_first if known.is_rewritten_by(request))
+    return next(extended, None) or next(instructed, None) or next(rewritten, None)
 
 
-class _Thread:
-    """A conversation while its requests come in."""
+class _OpenConversation:
+    """A conversation whose requests are being read."""
 
-    def __init__(self, asked: _Asked) -> None:
-        self._first = self._last = asked
+    def __init__(self, request: _ParsedRequest) -> None:
+        self._first = self._last = request
         self._messages: list[Message] = []
         self._indices: list[int] = []
         self._length = 0
-        """Of the list that the indices point into."""
-        self._said: set[Message | None] = set()
+        """Length of the list that the indices point into."""
+        self._seen: set[Message | None] = set()
         self._answered: set[str] = set()
-        self._requests: list[Request] = []
-        self._usage: list[Usage] = []
+        self._requests: list[RecordedRequest] = []
+        self._usage: list[RecordedUsage] = []
         self._times_s: dict[int, float | None] = {}
-        self._take(asked, kept=0, first_new=0, changed_index=None, grows=True)
+        self._append_request(request, kept=0, first_new=0, changed_index=None, grows=True)
 
-    def is_grown_by(self, asked: _Asked, *, instructed: bool = False) -> bool:
-        """Whether the request begins with all of the last one and has more; ``instructed``: with all after the
-        system messages, and with the reply where that is recorded."""
-        known = self._last.plain
-        if asked.call.session != self._last.call.session or not 0 < len(known) < len(asked.plain):
+    def is_extended_by(self, request: _ParsedRequest, *, instructed: bool = False) -> bool:
+        """Whether the request begins with all messages of the last one and has more. ``instructed`` compares only
+        the messages after the system messages, and requires the reply where one is recorded."""
+        known = self._last.content
+        if request.call.session != self._last.call.session or not 0 < len(known) < len(request.content):
             return False
         if not instructed:
-            return count_shared(known, asked.plain) == len(known)
-        reply = tuple(map(_plain, self._last.replied))
-        return _continues(known, asked.plain) and asked.plain[len(known) :][: len(reply)] == reply
+            return count_shared(known, request.content) == len(known)
+        reply = tuple(map(_normalize, self._last.reply))
+        return _is_continuation(known, request.content) and request.content[len(known) :][: len(reply)] == reply
 
-    def is_rewritten_by(self, asked: _Asked) -> bool:
-        """Whether the request is one of this conversation, though not all of the last one is in it."""
-        if asked.call.session or self._last.call.session:
-            return asked.call.session == self._last.call.session
+    def is_rewritten_by(self, request: _ParsedRequest) -> bool:
+        """Whether the request belongs to this conversation although it lacks messages of the last one."""
+        if request.call.session or self._last.call.session:
+            return request.call.session == self._last.call.session
         if len(self._requests) < 2:
             return False
-        last = tuple(map(_plain, self._last.replied))
-        return any(_is_reply(item) and (item in self._said or item in last) for item in asked.plain)
+        last = tuple(map(_normalize, self._last.reply))
+        return any(_is_reply(item) and (item in self._seen or item in last) for item in request.content)
 
-    def add(self, asked: _Asked, report: Report) -> None:
-        """Takes in the next request."""
+    def add(self, request: _ParsedRequest, report: Report) -> None:
+        """Add the next request."""
         before = self._last
-        kept = count_shared(before.plain, asked.plain)
-        grows = _continues(before.plain, asked.plain)
-        first_new = len(before.plain) if grows else self._first_new(asked)
-        if before.replied and not any(map(_is_reply, asked.plain[first_new:])):
+        kept = count_shared(before.content, request.content)
+        grows = _is_continuation(before.content, request.content)
+        first_new = len(before.content) if grows else self._find_first_new(request)
+        if before.reply and not any(map(_is_reply, request.content[first_new:])):
             report(before.line, "The reply was left out: the next request does not hold it.")
-        changed_index = None if kept == len(before.plain) else kept
-        if (asked.system, asked.tools) != (before.system, before.tools):
+        changed_index = None if kept == len(before.content) else kept
+        if (request.system, request.tools) != (before.system, before.tools):
             changed_index = -1
-        self._take(asked, kept=kept, first_new=first_new, changed_index=changed_index, grows=grows)
+        self._append_request(request, kept=kept, first_new=first_new, changed_index=changed_index, grows=grows)
 
-    def _take(self, asked: _Asked, *, kept: int, first_new: int, changed_index: int | None, grows: bool) -> None:
-        for index, message in self._new(asked, first_new, grows=grows):
+    def _append_request(
+        self, request: _ParsedRequest, *, kept: int, first_new: int, changed_index: int | None, grows: bool
+    ) -> None:
+        for index, message in self._select_new(request, first_new, grows=grows):
             self._messages.append(message)
             self._indices.append(index - first_new + self._length)
-            self._answered.update(_answers(message))
-        new_plain = asked.plain[first_new:]
-        self._length += len(new_plain)
-        self._said.update(new_plain)
-        self._bill(asked)
-        added = [message for index, message in zip(asked.indices, asked.messages, strict=True) if index >= kept]
+            self._answered.update(_answered_ids(message))
+        new_messages = request.content[first_new:]
+        self._length += len(new_messages)
+        self._seen.update(new_messages)
+        self._add_usage(request)
+        added = [message for index, message in zip(request.indices, request.messages, strict=True) if index >= kept]
         is_first = not self._requests
-        said = None if is_first or _says(asked.leading) == _says(self._last.leading) else asked.leading
-        tools = asked.envelope.tools if is_first or asked.tools != self._last.tools else None
-        self._requests.append(Request(self._length, kept, tuple(added), changed_index, said, tools))
-        self._last = asked
+        is_same_system = _normalize_all(request.leading) == _normalize_all(self._last.leading)
+        system = None if is_first or is_same_system else request.leading
+        tools = request.envelope.tools if is_first or request.tools != self._last.tools else None
+        self._requests.append(RecordedRequest(self._length, kept, tuple(added), changed_index, system, tools))
+        self._last = request
 
-    def _new(self, asked: _Asked, first_new: int, *, grows: bool) -> Iterator[tuple[int, Message]]:
-        """The messages from there on, each with its index in the request; of a rewritten one without what our
-        strategies wrote there, and without results in a new form of calls answered before."""
+    def _select_new(self, request: _ParsedRequest, first_new: int, *, grows: bool) -> Iterator[tuple[int, Message]]:
+        """Yield the messages from ``first_new`` on, each with its index in the request.
+
+        Of a rewritten request, messages written by Lading's strategies are left out, and so are results of calls
+        that were answered before.
+        """
         is_answered = not grows
-        for index, message in zip(asked.indices, asked.messages, strict=True):
+        for index, message in zip(request.indices, request.messages, strict=True):
             if index < first_new:
                 continue
             is_answered = is_answered and message.role != "assistant"
-            again = is_answered and message.results and self._answered.issuperset(_answers(message))
-            if not again and (grows or not is_written(message)):
+            again = is_answered and message.results and self._answered.issuperset(_answered_ids(message))
+            if not again and (grows or not is_replacement(message)):
                 yield index, message
 
-    def _first_new(self, asked: _Asked) -> int:
-        """Where the request goes on to what was not said before."""
-        known = [position for position, item in enumerate(asked.plain) if item in self._said]
+    def _find_first_new(self, request: _ParsedRequest) -> int:
+        """Find the index after the last known message of the request."""
+        known = [position for position, item in enumerate(request.content) if item in self._seen]
         return known[-1] + 1 if known else 0
 
-    def _bill(self, asked: _Asked) -> None:
-        reply = asked.call.reply
-        model = text_or_empty(reply, "model") or text_or_empty(asked.call.body, "model")
-        self._times_s[self._length] = at_s = seconds(reply.get("created"))
+    def _add_usage(self, request: _ParsedRequest) -> None:
+        reply = request.call.reply
+        model = text_or_empty(reply, "model") or text_or_empty(request.call.body, "model")
+        self._times_s[self._length] = at_s = parse_time(reply.get("created"))
         usage = read_usage(reply.get("usage"), message_index=self._length, model=model, at_s=at_s)
-        if usage is not None and asked.replied:
+        if usage is not None and request.reply:
             self._usage.append(usage)
 
-    def recording(self, wire: Wire) -> Recording:
-        """The conversation as read."""
+    def build_recording(self, wire: Wire) -> Recording:
+        """Return what was read as a recording."""
         before = self._first.envelope.messages
-        replied = self._last.replied
-        messages = (*self._messages, *replied)
-        indices = (*self._indices, *(self._length for _ in replied))
+        reply = self._last.reply
+        messages = (*self._messages, *reply)
+        indices = (*self._indices, *(self._length for _ in reply))
         tools = self._last.envelope.tools
         model = text_or_empty(self._first.call.body, "model") or text_or_empty(self._first.call.reply, "model")
         return Recording(
             id=self._first.call.session or self._first.call.id,
-            messages=(*before, *own_words(messages)),
+            messages=(*before, *rewrite_other_agents(messages)),
             raw_indices=(*(-1 for _ in before), *indices),
             tools=tools,
             tools_recorded=bool(tools),
@@ -237,20 +260,20 @@ class _Thread:
         )
 
 
-def _answers(message: Message) -> list[str]:
+def _answered_ids(message: Message) -> list[str]:
     return [result.call_id for result in message.results]
 
 
-def _continues(known: Sequence[Message | None], given: Sequence[Message | None]) -> bool:
-    """Whether a request starts with the last one, whatever as many system messages at the start say."""
+def _is_continuation(known: Sequence[Message | None], given: Sequence[Message | None]) -> bool:
+    """Whether a request starts with the last one; leading system messages may differ if there are as many."""
     leading = sum(1 for _ in takewhile(_is_system, known))
     is_alike = leading == sum(1 for _ in takewhile(_is_system, given[: len(known)]))
     start = leading if is_alike and leading < len(known) else 0
     return match(known, given[start:], start=start).kind == "continues"
 
 
-def _says(messages: Iterable[Message]) -> list[Message]:
-    return list(map(_plain, messages))
+def _normalize_all(messages: Iterable[Message]) -> list[Message]:
+    return list(map(_normalize, messages))
 
 
 def _is_system(message: Message | None) -> bool:
@@ -261,21 +284,53 @@ def _is_reply(message: Message | None) -> bool:
     return message is not None and message.role == "assistant"
 
 
-def _plain(message: Message) -> Message:
-    """What a message says, without how it was written: equal for equal words."""
-    return Message(message.role, tuple(map(_plain_part, message.parts)), name=message.name)
+def _normalize(message: Message) -> Message:
+    """Remove templates and other fields that models do not read, so that messages of equal content are equal."""
+    return Message(message.role, tuple(map(_normalize_part, message.parts)), name=message.name)
 
 
-def _plain_part(part: Part) -> Part:
+def _normalize_part(part: Part) -> Part:
     if isinstance(part, ToolResult):
-        parts = tuple(map(_plain_result_part, part.parts))
+        parts = tuple(map(_normalize_result_part, part.parts))
         return ToolResult(part.call_id, parts, is_error=part.is_error, name=part.name)
     if isinstance(part, ToolCall | Reasoning):
         return part if part.template is None else replace(part, template=None)
-    return _plain_result_part(part)
+    return _normalize_result_part(part)
 
 
-def _plain_result_part(part: ResultPart) -> ResultPart:
+def _normalize_result_part(part: ResultPart) -> ResultPart:
     if isinstance(part, Opaque):
         return Text(repr(part.value))
     return part if part.template is None else replace(part, template=None)
+
+
+def parse_call(value: Any) -> RecordedCall | None:
+    """Parse a value of a file as a call. None when it has none of the accepted forms."""
+    if isinstance(value, list):
+        return RecordedCall({"messages": value}, {})
+    if not isinstance(value, Mapping):
+        return None
+    is_beside = isinstance(value.get("request"), Mapping)
+    body = value["request"] if is_beside else value
+    if not isinstance(body.get("messages"), list):
+        return None
+    reply = value.get("response", value if "choices" in value else {})
+    kept = {key: field for key, field in body.items() if key not in _RECORD_FIELDS}
+    session = text_or_empty(value, "session") if is_beside else ""
+    return RecordedCall(kept, reply if isinstance(reply, Mapping) else {}, text_or_empty(value, "id"), session)
+
+
+def find_reply(reply: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Find the assistant message of a response: OpenAI's first choice, Anthropic's message, or a bare message.
+
+    None when there is none. An Anthropic message is reduced to its role and content.
+    """
+    choices = reply.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        return dict(message) if isinstance(message, Mapping) else None
+    if reply.get("role") != "assistant":
+        return None
+    if reply.get("type") == "message":
+        return {"role": "assistant", "content": reply.get("content")}
+    return dict(reply)

@@ -1,4 +1,4 @@
-"""Raw messages of a file through a wire, so that a bad one costs only itself."""
+"""Decode the raw messages and tools of a file one by one, so that a malformed one is all that is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lading.wire import Wire
 
 
 def decode_message(raw: Any, wire: Wire) -> Message:
-    """A message by itself. Raises WireError."""
+    """Decode one message. Raises WireError."""
     (message,) = wire.decode({"messages": [raw]}).messages
     return message
 
@@ -20,26 +20,26 @@ def decode_message(raw: Any, wire: Wire) -> Message:
 def decode_messages(
     raw: Sequence[Any], wire: Wire, *, report: Report, line: int
 ) -> tuple[tuple[Message, ...], tuple[int, ...]]:
-    """The messages and, for each, its index in ``raw``. What is no message is reported and left out."""
+    """Decode the messages, and return the index of each in ``raw``. Malformed ones are reported and left out."""
     try:
         return wire.decode({"messages": list(raw)}).messages, tuple(range(len(raw)))
     except WireError:
-        sound = tuple(_sound(raw, wire, report=report, line=line))
-    return wire.decode({"messages": [raw[index] for index in sound]}).messages, sound
+        decodable = tuple(_find_decodable(raw, wire, report=report, line=line))
+    return wire.decode({"messages": [raw[index] for index in decodable]}).messages, decodable
 
 
-def _sound(raw: Sequence[Any], wire: Wire, *, report: Report, line: int) -> Iterator[int]:
+def _find_decodable(raw: Sequence[Any], wire: Wire, *, report: Report, line: int) -> Iterator[int]:
     for index, item in enumerate(raw):
         try:
             decode_message(item, wire)
         except WireError as error:
-            report(line, f"A message was left out: {_at(error, 'messages', index)}")
+            report(line, f"A message was left out: {_correct_index(error, 'messages', index)}")
         else:
             yield index
 
 
 def decode_tools(raw: Any, wire: Wire, *, report: Report, line: int) -> tuple[Tool, ...]:
-    """The tool schemas. What is none is reported and left out."""
+    """Decode the tool schemas. Malformed ones are reported and left out."""
     if not isinstance(raw, list):
         if raw is not None:
             report(line, "The tools were left out: they are not a list.")
@@ -49,12 +49,12 @@ def decode_tools(raw: Any, wire: Wire, *, report: Report, line: int) -> tuple[To
         try:
             tools.extend(wire.decode({"messages": [], "tools": [item]}).tools)
         except WireError as error:
-            report(line, f"A tool was left out: {_at(error, 'tools', index)}")
+            report(line, f"A tool was left out: {_correct_index(error, 'tools', index)}")
     return tuple(tools)
 
 
 def decode_envelope(body: Mapping[str, Any], wire: Wire, *, report: Report, line: int) -> Conversation:
-    """Everything of a body but its messages. A field in a bad shape is reported and left out."""
+    """Decode a body without its messages. If it is malformed, report that and decode only the tools."""
     envelope = {**body, "messages": []}
     try:
         return wire.decode(envelope)
@@ -63,6 +63,6 @@ def decode_envelope(body: Mapping[str, Any], wire: Wire, *, report: Report, line
     return Conversation(tools=decode_tools(body.get("tools"), wire, report=report, line=line), origin=wire.name)
 
 
-def _at(error: WireError, field: str, index: int) -> str:
-    """What is wrong, with the place in the file's list instead of that in a list of one."""
+def _correct_index(error: WireError, field: str, index: int) -> str:
+    """Return the error text with the index in the file's list in place of the index in a list of one."""
     return str(error).replace(f"{field}.0", f"{field}.{index}", 1)

@@ -1,7 +1,7 @@
-"""The text lines of a file: plain, gzip or zstd, UTF-8, or UTF-16 with a byte order mark.
+"""Read the text lines of a file: plain, gzip or zstd, in UTF-8, or in UTF-16 with a byte order mark.
 
-Lines are read one by one. What cannot be decoded is replaced and reported; a file that breaks off is read
-up to there. SourceError only when not a single line comes out, and for a decompression bomb.
+Lines are read one by one. Undecodable bytes are replaced and reported; a truncated file is read as far as possible.
+SourceError is raised only when no line can be read, and for a decompression bomb.
 """
 
 from __future__ import annotations
@@ -19,45 +19,44 @@ from lading.errors import SourceError
 from lading.sources.recording import Report
 
 MAX_LINE_BYTES = 1 << 28
-"""A longer line is left out: no session is that large."""
+"""Longer lines are left out: no session is that large."""
 
 MAX_GZIP_RATIO, MAX_ZSTD_RATIO = 250, 5_000
-"""What unpacks to more times its size is a decompression bomb. zstd packs repeated histories better than gzip."""
-_SMALL_BYTES = 1 << 24
-"""What unpacks to less is never refused."""
+"""Files with a higher compression ratio are decompression bombs. zstd packs repeated histories better than gzip."""
+_MIN_BOMB_BYTES = 1 << 24
+"""Files that unpack to less are always read."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
-"""The standard library has it from Python 3.14 on; for those before there is a package with the same names."""
+"""The standard library has zstd from Python 3.14 on; a package offers the same names to earlier versions."""
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD_BYTES = 1 << 12
-# Damage inside gzip costs the whole read it falls into, so reads are small.
+# Damage inside gzip data loses the whole read, so reads are small.
 _READ_BYTES = 1 << 14
 
 
 def read_lines(
     path: str | os.PathLike[str], report: Report, *, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, str]]:
-    """Line numbers, from 1, and lines without their end. Raises SourceError when nothing can be read, and for a
-    decompression bomb."""
+    """Iterate over numbered lines, from 1, without line ends. Raises SourceError for unreadable files and bombs."""
     name = os.fspath(path)
     damage: list[Exception] = []
     number = 0
-    with _opened(name) as file:
-        chunks = _utf8(_with_whole_head(_chunks(file, name, damage), name))
+    with _open(name) as file:
+        chunks = _convert_to_utf8(_check_is_text(_read_chunks(file, name, damage), name))
         for number, data in _split(chunks, report, max_line_bytes=max_line_bytes):
             if data is not None:
                 yield number, _decode(data, number, report)
     if damage and not number:
-        raise SourceError(f"{name} cannot be read: {_reason(damage[0])}. Get an undamaged copy of the file.")
+        raise SourceError(f"{name} cannot be read: {_explain(damage[0])}. Get an undamaged copy of the file.")
     if damage:
-        report(number, f"The file breaks off here ({_reason(damage[0])}); what stands before it was read.")
+        report(number, f"The file breaks off here ({_explain(damage[0])}); everything before this line was read.")
     elif not number:
         raise SourceError(f"{name} is empty. Name a file that holds a session.")
 
 
-def _opened(name: str) -> io.BufferedReader:
+def _open(name: str) -> io.BufferedReader:
     try:
         return open(name, "rb")
     except FileNotFoundError as error:
@@ -65,35 +64,35 @@ def _opened(name: str) -> io.BufferedReader:
     except IsADirectoryError as error:
         raise SourceError(f"{name} is a directory. Name the session files in it.") from error
     except (OSError, ValueError) as error:
-        raise SourceError(f"{name!r} cannot be opened: {_reason(error)}. Check path and permissions.") from error
+        raise SourceError(f"{name!r} cannot be opened: {_explain(error)}. Check path and permissions.") from error
 
 
-def _chunks(file: io.BufferedReader, name: str, damage: list[Exception]) -> Iterator[bytes]:
-    """The bytes of the file, unpacked; where they cannot be read on, the reason goes to ``damage``."""
+def _read_chunks(file: io.BufferedReader, name: str, damage: list[Exception]) -> Iterator[bytes]:
+    """Iterate over the unpacked bytes of the file; the error that ends reading early is added to ``damage``."""
     damages: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
     try:
         head = file.peek(len(_ZSTD_MAGIC))[: len(_ZSTD_MAGIC)]
         stream: Any = gzip.GzipFile(fileobj=file) if head.startswith(_GZIP_MAGIC) else file
-        most = MAX_GZIP_RATIO
+        max_ratio = MAX_GZIP_RATIO
         if head == _ZSTD_MAGIC:
-            zstd = _zstd(name)
+            zstd = _import_zstd(name)
             damages += (zstd.ZstdError,)
-            stream, most = zstd.ZstdFile(file), MAX_ZSTD_RATIO
+            stream, max_ratio = zstd.ZstdFile(file), MAX_ZSTD_RATIO
         unpacked = 0
         while chunk := stream.read1(_READ_BYTES):
             unpacked += len(chunk)
-            if unpacked > _SMALL_BYTES and file.seekable() and unpacked > most * file.tell():
+            if unpacked > _MIN_BOMB_BYTES and file.seekable() and unpacked > max_ratio * file.tell():
                 raise SourceError(
-                    f"{name} unpacks to more than {most:,} times its size, as no recorded session does. If you "
-                    "trust it, unpack it and name the unpacked file."
+                    f"{name} unpacks to more than {max_ratio:,} times its size, as no recorded session does. If "
+                    "you trust it, unpack it and name the unpacked file."
                 )
             yield chunk
     except damages as error:
         damage.append(error)
 
 
-def _zstd(name: str) -> Any:
-    """The module that unpacks zstd."""
+def _import_zstd(name: str) -> Any:
+    """Import a module that unpacks zstd. Raises SourceError when there is none."""
     for module in _ZSTD_MODULES:
         try:
             return importlib.import_module(module)
@@ -105,8 +104,8 @@ def _zstd(name: str) -> Any:
     )
 
 
-def _with_whole_head(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The same bytes, the first chunk long enough to judge them by. Raises SourceError for a binary file."""
+def _check_is_text(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Return the same bytes; the first chunk has ``_HEAD_BYTES`` or all. Raises SourceError for a binary file."""
     head = bytearray()
     for chunk in chunks:
         head += chunk
@@ -118,8 +117,8 @@ def _with_whole_head(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
     yield from chunks
 
 
-def _utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same text as UTF-8 without byte order mark. Damage stays visible as bytes that are not UTF-8."""
+def _convert_to_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Convert the bytes to UTF-8 without a byte order mark. Damage remains as bytes that are not UTF-8."""
     head = next(chunks)
     if not head.startswith(_UTF16_MARKS):
         yield head.removeprefix(codecs.BOM_UTF8)
@@ -134,11 +133,11 @@ def _utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _split(chunks: Iterable[bytes], report: Report, *, max_line_bytes: int) -> Iterator[tuple[int, bytes | None]]:
-    """Numbered lines; None for one that is too long, which is reported."""
+    """Split the bytes into numbered lines; a line that is too long is reported and is None."""
     number, line = 1, bytearray()
     length = 0
 
-    def finished() -> tuple[int, bytes | None]:
+    def finish_line() -> tuple[int, bytes | None]:
         if length <= max_line_bytes:
             return number, bytes(line)
         report(number, f"The line is longer than {max_line_bytes} bytes and was left out.")
@@ -149,7 +148,7 @@ def _split(chunks: Iterable[bytes], report: Report, *, max_line_bytes: int) -> I
         for end in ends:
             line += end
             length += len(end)
-            yield finished()
+            yield finish_line()
             number, length = number + 1, 0
             line.clear()
         length += len(rest)
@@ -158,7 +157,7 @@ def _split(chunks: Iterable[bytes], report: Report, *, max_line_bytes: int) -> I
         else:
             line.clear()
     if length:
-        yield finished()
+        yield finish_line()
 
 
 def _decode(data: bytes, number: int, report: Report) -> str:
@@ -169,5 +168,5 @@ def _decode(data: bytes, number: int, report: Report) -> str:
         return data.decode(errors="replace")
 
 
-def _reason(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""One OpenAI chat message a line: the whole file is one session."""
+"""Read files with one OpenAI chat message a line: the whole file is one session."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lading.messages import Message
-from lading.sources.agents import own_words
+from lading.sources.agents import rewrite_other_agents
 from lading.sources.decoding import decode_messages
-from lading.sources.recording import Line, Recording, Report, Source
+from lading.sources.recording import JsonLine, Recording, Report, Source
 from lading.wire import find_wire
 
 NAME = "message_lines"
@@ -16,15 +16,14 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "functio
 
 
 def recognises(values: Sequence[Any]) -> bool:
-    """Whether one of the values is a chat message by itself."""
-    return any(_is_message(value) for value in values)
+    """Whether one of the values is a chat message."""
+    return any(
+        isinstance(value, dict) and value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
+        for value in values
+    )
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
-
-
-def _read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
+def _read(lines: Iterable[JsonLine], report: Report) -> Iterator[Recording]:
     wire = find_wire("openai_chat")
     messages: list[Message] = []
     indices: list[int] = []
@@ -34,7 +33,7 @@ def _read(lines: Iterable[Line], report: Report) -> Iterator[Recording]:
         indices += [position] * len(found)
     if messages:
         times_s = (None,) * len(messages)
-        yield Recording("", tuple(own_words(messages)), tuple(indices), times_s=times_s, origin=NAME)
+        yield Recording("", tuple(rewrite_other_agents(messages)), tuple(indices), times_s=times_s, origin=NAME)
 
 
 SOURCE = Source(NAME, recognises, _read)

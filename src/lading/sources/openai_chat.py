@@ -1,4 +1,4 @@
-"""OpenAI chat completions: request bodies and message lists, as JSON or JSON lines, reply included."""
+"""Read request bodies and message lists of OpenAI chat completions, with replies, as JSON or JSON lines."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from lading.sources.bodies import exchange
-from lading.sources.conversations import read_bodies
+from lading.sources.conversations import parse_call, read_bodies
 from lading.sources.recording import Source
 
 
 def recognises(values: Sequence[Any]) -> bool:
-    """Whether one of the values holds messages: objects with a role."""
+    """Whether one of the values has messages, which are objects with a role."""
     return any(_holds_messages(value) for value in values)
 
 
 def _holds_messages(value: Any) -> bool:
-    found = exchange(value)
+    found = parse_call(value)
     return found is not None and any(
         isinstance(message, dict) and "role" in message for message in found.body["messages"]
     )

@@ -1,26 +1,26 @@
-"""Points in time as session files write them."""
+"""Parse the timestamps of session files."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-# No session was recorded before 1973 in milliseconds, none will be after 5138 in seconds.
+# Larger numbers are milliseconds: these begin in 1973, while as seconds they would begin in 5138.
 _MILLISECONDS_FROM = 1e11
 _MILLISECONDS_TO = 1e15
 
 
-def seconds(value: Any) -> float | None:
-    """Seconds since 1970 of a number (seconds, or milliseconds by size) or an ISO 8601 text (UTC where it
-    names no zone). None for anything else."""
+def parse_time(value: Any) -> float | None:
+    """Parse a number of seconds or, by its size, milliseconds, or an ISO 8601 text (UTC if it has no zone) into
+    seconds since 1970. None for anything else."""
     if isinstance(value, str):
-        return _from_iso(value)
+        return _parse_iso(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MILLISECONDS_TO:
         return None
     return float(value / 1000 if value >= _MILLISECONDS_FROM else value)
 
 
-def _from_iso(text: str) -> float | None:
+def _parse_iso(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,15 +1,17 @@
-"""Storage: entries, edits, manifests and blobs of each session of each tenant.
+"""Store the entries, edits, manifests and blobs of each session of each tenant.
 
-Stores are append-only. To add one, write a file with a class that implements ``SessionStore``, a function that
-opens it at a location, and one line in ``STORES``.
+Stores are append-only. To add one, write a file with a class that implements ``SessionStore`` and a function that
+opens it at a location, and add one line to ``STORES``.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
+from weakref import WeakSet
 
 from msgspec import Struct
 
@@ -93,7 +95,7 @@ class SessionStore(Protocol):
         ``prefix``, and of these the newest ``limit``."""
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
-        """How many entries, edits and manifests a session has; zeros where there is none. Reads none of them."""
+        """Count the entries, edits and manifests of a session without reading them; zeros for a missing session."""
 
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """Acquire the exclusive right to write a session, which need not exist yet.
@@ -116,6 +118,30 @@ class SessionStore(Protocol):
         self.close()
 
 
+class SharedStore:
+    """A store and its users. A user that is no longer referenced is removed."""
+
+    def __init__(self, store: SessionStore, *, is_owned: bool) -> None:
+        """``is_owned``: the last user's removal closes the store; otherwise the caller closes it."""
+        self.store = store
+        self._is_owned = is_owned
+        self._lock = Lock()
+        self._users: WeakSet[object] = WeakSet()
+
+    def add_user(self, user: object) -> None:
+        """Add a user."""
+        with self._lock:
+            self._users.add(user)
+
+    def remove_user(self, user: object) -> None:
+        """Remove a user, and close an owned store after the last one. Removing twice is harmless."""
+        with self._lock:
+            self._users.discard(user)
+            is_last = self._is_owned and not self._users
+        if is_last:
+            self.store.close()
+
+
 def open_store(name: str, location: str) -> SessionStore:
     """Open a store by its short name or dotted path, at a location: a folder for ``sqlite``, created if missing;
     only a label for ``memory``.
@@ -132,30 +158,32 @@ def check_unused(store: SessionStore | None, tenant: str, *, session: str) -> No
     check_name(session, what="session")
     if store is not None and store.exists(tenant, session):
         raise StoreError(
-            f"The store already holds the session {session!r}. Continue it with lading.reopen, or choose another "
-            "session name."
+            f"The store already holds the session {session!r}. Continue it with lading.engine.reopen, or choose "
+            "another session name."
         )
 
 
-def opened(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:
-    """Return a store as it is, open the SQLite store of a folder, or for None create one in memory. Raises
-    StoreError, InputError for what lacks a method of ``SessionStore``."""
+def resolve_store(store: SessionStore | str | os.PathLike[str] | None) -> SessionStore:
+    """Return a store unchanged, open the SQLite store of a folder, or create a store in memory for None. Raises
+    StoreError when it cannot be opened, InputError for an object that lacks a method of ``SessionStore``."""
     if store is None:
         return open_store("memory", "")
     if isinstance(store, str | os.PathLike):
         return open_store("sqlite", os.fspath(store))
     if lacking := [name for name in dir(SessionStore) if not name.startswith("_") and not hasattr(store, name)]:
-        raise InputError(f"The store {type(store).__name__} has no {', '.join(lacking)}; see lading.SessionStore.")
+        raise InputError(
+            f"The store {type(store).__name__} has no {', '.join(lacking)}; see lading.stores.SessionStore."
+        )
     return store
 
 
 def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:
-    """Raise StoreError unless the indexes go on where ``stored`` items end. ``what`` names the items."""
+    """Raise StoreError unless the indexes continue after ``stored`` items. ``what`` names the items."""
     for expected, index in enumerate(indexes, start=stored):
         if index != expected:
             raise StoreError(
                 f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
-                "a write was lost. Load the session again and add to what is there."
+                "a write was lost. Load the session again and add to what it has."
             )
 
 
@@ -173,23 +201,23 @@ def check_message(entry: Entry, *, tenant: str, session: str) -> None:
         raise TamperedError(f"{address} does not have the digest it was recorded with; restore a copy.")
 
 
-def no_session(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
-    """The error for a missing session; names some existing ones."""
+def make_missing_session_error(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
+    """Make the error for a missing session; it lists some existing ones."""
     shown = ", ".join(f"{known_tenant}/{name}" for known_tenant, name in known[:8])
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
     holds = f"It holds: {shown}{more}." if known else "It holds no session yet."
     return StoreError(f"The store has no session {session!r} of tenant {tenant!r}. {holds}")
 
 
-def busy(tenant: str, session: str, *, holder: str) -> SessionBusy:
-    """The error for a session that another writer holds. ``holder``: a description of it."""
+def make_busy_error(tenant: str, session: str, *, holder: str) -> SessionBusy:
+    """Make the error for a session that another writer holds. ``holder`` describes that writer."""
     return SessionBusy(
         f"The session {session!r} of tenant {tenant!r} is being written by {holder}. Close it there, wait for "
         "it with a larger wait_s, or use another session name."
     )
 
 
-def no_blob(tenant: str, session: str, *, digest: str) -> AddressError:
-    """The error for a missing blob."""
+def make_missing_blob_error(tenant: str, session: str, *, digest: str) -> AddressError:
+    """Make the error for a missing blob."""
     address = Address(tenant, session, "blob", digest)
     return AddressError(f"{address} points nowhere: the session has no such blob; check the address.")

@@ -12,7 +12,7 @@ from typing import Self, TypeAlias
 from lading.addresses import check_name
 from lading.errors import InputError, SessionBusy
 
-LetGo: TypeAlias = Callable[[], object]
+Release: TypeAlias = Callable[[], object]
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
@@ -21,13 +21,13 @@ _LONGEST_PAUSE_S = 0.05
 class Lease:
     """The exclusive right to write one session. A context manager that releases it.
 
-    It ends with ``release``, when it is no longer referenced, when its store is closed, and with the process,
-    however that ends. A forked child does not hold its parent's leases.
+    It ends with ``release``, when it is no longer referenced, when its store is closed, and when the process ends
+    for any reason. A forked child does not hold its parent's leases.
     """
 
-    def __init__(self, let_go: LetGo) -> None:
-        """``let_go`` is called once, from any thread; it must not refer to the lease."""
-        self._end = weakref.finalize(self, let_go)
+    def __init__(self, release: Release) -> None:
+        """``release`` is called once, from any thread; it must not refer to the lease."""
+        self._end = weakref.finalize(self, release)
 
     def release(self) -> None:
         """Release the lease. Releasing twice is harmless."""
@@ -42,19 +42,19 @@ class Lease:
         self.release()
 
 
-def check_lease(tenant: str, session: str, *, wait_s: float | None) -> None:
-    """Raise AddressError unless the names are legal, InputError unless so long can be waited."""
+def check_lease_request(tenant: str, session: str, *, wait_s: float | None) -> None:
+    """Raise AddressError for an illegal name, InputError for an invalid ``wait_s``."""
     check_name(tenant, what="tenant")
     check_name(session, what="session")
     if wait_s is not None and not 0 <= wait_s < math.inf:
         raise InputError(f"wait_s is {wait_s}; give seconds from 0 on, or None to wait as long as it takes.")
 
 
-def wait_for(attempt: Callable[[], LetGo | SessionBusy], *, wait_s: float | None) -> Lease:
-    """The lease that an attempt gets: the first attempt at once, then again and again for ``wait_s`` seconds.
+def acquire(attempt: Callable[[], Release | SessionBusy], *, wait_s: float | None) -> Lease:
+    """Repeat an attempt for ``wait_s`` seconds, the first time at once, and return the lease it acquires.
 
-    An attempt returns what lets go of the session, or the error that says who has it. Raises the last one
-    when the time is over.
+    An attempt returns a function that releases the session, or the error that names its holder. Raises the last
+    error when the time is over.
     """
     end = math.inf if wait_s is None else time.monotonic() + wait_s
     pause_s = _FIRST_PAUSE_S

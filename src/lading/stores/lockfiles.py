@@ -1,8 +1,8 @@
-"""Locks between processes: a file for each lease, locked by the system, which frees it when its holder dies.
+"""Lock sessions between processes: one file per lease, locked by the system, which unlocks it when its holder dies.
 
-``flock`` and not ``fcntl`` locks: those would end as soon as anything in the process, such as a backup,
-opened the file and closed it again, and would not keep two stores of one process apart. A file is there
-only while its lock is held, or after its holder was killed.
+``flock`` is used because ``fcntl`` locks end as soon as anything in the process, such as a backup, opens and closes
+the file, and do not exclude a second store of the same process. A file exists only while its lock is held, or after
+its holder was killed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _SIGNATURE = re.compile(rb"process \d{1,10} on [A-Za-z0-9_.-]{0,255}")
 if sys.platform == "win32":
     import msvcrt
 
-    def _locked(descriptor: int) -> bool:
-        # Far behind the signature: what is locked there cannot be read by others.
+    def _try_lock_descriptor(descriptor: int) -> bool:
+        # Far behind the signature: other processes cannot read a locked byte.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -32,7 +32,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _locked(descriptor: int) -> bool:
+    def _try_lock_descriptor(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -41,7 +41,7 @@ else:
 
 
 class LockFile:
-    """A lock that is held. ``try_lock`` makes it."""
+    """A lock that is held, made by ``try_lock``."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -49,13 +49,13 @@ class LockFile:
         _held.add(self)
 
     def release(self) -> None:
-        """Remove the file and let go of it; the second time, and in a forked child, nothing."""
+        """Remove the file and unlock it. Does nothing the second time or in a forked child."""
         try:
             _held.remove(self)
         except KeyError:
             return
-        # While it is still locked: who opened it meanwhile finds out in ``_stands``.
-        if sys.platform != "win32" and _stands(self._path, self._descriptor):
+        # Removed while it is still locked: a process that opened it meanwhile notices in ``_is_current``.
+        if sys.platform != "win32" and _is_current(self._path, self._descriptor):
             with contextlib.suppress(OSError):
                 self._path.unlink()
         os.close(self._descriptor)
@@ -69,7 +69,7 @@ _held: set[LockFile] = set()
 
 
 def try_lock(path: Path) -> LockFile | str:
-    """The lock of that path; while somebody else has it, who that is, in words.
+    """Lock that path, or return a description of the process that holds it.
 
     The folder must exist. Raises OSError.
     """
@@ -77,43 +77,43 @@ def try_lock(path: Path) -> LockFile | str:
         descriptor = os.open(path, _FLAGS, 0o600)
         lock = None
         try:
-            if not _locked(descriptor):
-                return _holder(descriptor)
-            if _stands(path, descriptor):
+            if not _try_lock_descriptor(descriptor):
+                return _read_holder(descriptor)
+            if _is_current(path, descriptor):
                 lock = LockFile(path, descriptor)
         finally:
             if lock is None:
                 os.close(descriptor)
         if lock is not None:
-            _sign(lock, descriptor)
+            _write_signature(lock, descriptor)
             return lock
 
 
-def _holder(descriptor: int) -> str:
+def _read_holder(descriptor: int) -> str:
     found = _SIGNATURE.fullmatch(os.read(descriptor, 300))
-    if found is None:  # It has not come to signing yet.
+    if found is None:  # It has not written its signature yet.
         return "another process"
-    return "this process" if found[0] == _signature() else found[0].decode()
+    return "this process" if found[0] == _make_signature() else found[0].decode()
 
 
-def _stands(path: Path, descriptor: int) -> bool:
-    """Whether the open file is the one at that path: who held it before may just have removed it."""
+def _is_current(path: Path, descriptor: int) -> bool:
+    """Whether the open file is still the one at that path; its last holder may just have removed it."""
     try:
         return sys.platform == "win32" or os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
-def _sign(lock: LockFile, descriptor: int) -> None:
+def _write_signature(lock: LockFile, descriptor: int) -> None:
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        os.ftruncate(descriptor, os.write(descriptor, _signature()))
+        os.ftruncate(descriptor, os.write(descriptor, _make_signature()))
     except OSError:
         lock.release()
         raise
 
 
-def _signature() -> bytes:
+def _make_signature() -> bytes:
     host = re.sub(r"[^A-Za-z0-9_.-]", "", platform.node())[:255]
     return f"process {os.getpid()} on {host}".encode()
 

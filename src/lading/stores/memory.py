@@ -1,4 +1,4 @@
-"""Sessions in memory: for tests, and for sessions that need not outlive their process."""
+"""Store sessions in memory: for tests, and for sessions that need not outlive their process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry
 from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.stores.artifacts import check_digest
-from lading.stores.leases import Lease, LetGo, check_lease, wait_for
+from lading.stores.leases import Lease, Release, acquire, check_lease_request
 
 
-class _Session:
+class _MemorySession:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.edits: list[Edit] = []
@@ -26,14 +26,14 @@ class _Session:
 
 
 class MemoryStore(SessionStore):
-    """A SessionStore that is gone when the process ends."""
+    """A SessionStore in memory, lost when the process ends."""
 
     def __init__(self, label: str = "memory") -> None:
         self._label = label
         self._lock = Lock()
-        self._sessions: dict[tuple[str, str], _Session] | None = {}
+        self._sessions: dict[tuple[str, str], _MemorySession] | None = {}
         self._names: list[tuple[str, str, int]] = []
-        """The keys of ``_sessions``, sorted, each with its place in time."""
+        """The keys of ``_sessions``, sorted, each with the number of sessions that are older."""
         self._leased: dict[tuple[str, str], object] = {}
 
     def append(
@@ -47,13 +47,13 @@ class MemoryStore(SessionStore):
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
     ) -> None:
-        """Add to a session, all or nothing; see SessionStore."""
+        """Append to a session, all or nothing; see SessionStore."""
         check_name(tenant, what="tenant")
         check_name(session, what="session")
         stores.check_blobs(blobs)
         with self._lock:
-            sessions = self._open()
-            target = sessions.get((tenant, session)) or _Session()
+            sessions = self._check_open()
+            target = sessions.get((tenant, session)) or _MemorySession()
             stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
             stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:
@@ -67,9 +67,9 @@ class MemoryStore(SessionStore):
             sessions[tenant, session] = target
 
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
-        """The session as of now; see SessionStore."""
+        """Load the current state of the session; see SessionStore."""
         with self._lock:
-            found = self._session(tenant, session)
+            found = self._find_session(tenant, session)
             last = zlib.decompress(found.manifests[-1]) if found.manifests else None
             stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
@@ -78,28 +78,28 @@ class MemoryStore(SessionStore):
         return stored
 
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
-        """The manifests in call order; see SessionStore."""
+        """Iterate over the manifests in call order; see SessionStore."""
         with self._lock:
-            return map(zlib.decompress, self._session(tenant, session).manifests[max(start, 0) :])
+            return map(zlib.decompress, self._find_session(tenant, session).manifests[max(start, 0) :])
 
     def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
-        """The entries in order; see SessionStore."""
+        """Iterate over the entries in order; see SessionStore."""
         with self._lock:
-            return iter(self._session(tenant, session).entries[max(start, 0) :])
+            return iter(self._find_session(tenant, session).entries[max(start, 0) :])
 
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
-        """The blob of that digest; see SessionStore."""
+        """Read the blob of that digest; see SessionStore."""
         check_digest(digest)
         with self._lock:
-            found = self._session(tenant, session).blobs.get(digest)
+            found = self._find_session(tenant, session).blobs.get(digest)
         if found is None:
-            raise stores.no_blob(tenant, session, digest=digest)
+            raise stores.make_missing_blob_error(tenant, session, digest=digest)
         return found
 
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
-        """The (tenant, session) that are asked for, sorted; see SessionStore."""
+        """List the requested (tenant, session), sorted; see SessionStore."""
         with self._lock:
-            self._open()
+            self._check_open()
             ends = (tenant, prefix), (tenant or LAST, prefix + LAST)
             start, end = (bisect_left(self._names, at) for at in ends)
             found = [name for name in self._names[start:end] if name[1].startswith(prefix)]
@@ -107,46 +107,46 @@ class MemoryStore(SessionStore):
         return tuple(sorted((of, name) for of, name, _ in newest))
 
     def counts(self, tenant: str, session: str) -> tuple[int, int, int]:
-        """How much of a session is stored; see SessionStore."""
+        """Count the stored items of a session; see SessionStore."""
         with self._lock:
-            found = self._open().get((tenant, session)) or _Session()
+            found = self._check_open().get((tenant, session)) or _MemorySession()
             return len(found.entries), len(found.edits), len(found.manifests)
 
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
-        """The exclusive right to write a session; see SessionStore."""
-        check_lease(tenant, session, wait_s=wait_s)
+        """Acquire the exclusive right to write a session; see SessionStore."""
+        check_lease_request(tenant, session, wait_s=wait_s)
 
-        def attempt() -> LetGo | SessionBusy:
+        def attempt() -> Release | SessionBusy:
             with self._lock:
-                self._open()
+                self._check_open()
             mine, leased = object(), self._leased
             if leased.setdefault((tenant, session), mine) is not mine:
-                return stores.busy(tenant, session, holder="this process")
+                return stores.make_busy_error(tenant, session, holder="this process")
             return lambda: leased.pop((tenant, session), None)
 
-        return wait_for(attempt, wait_s=wait_s)
+        return acquire(attempt, wait_s=wait_s)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete all sessions."""
         with self._lock:
             self._sessions = None
             self._names.clear()
 
-    def _open(self) -> dict[tuple[str, str], _Session]:
+    def _check_open(self) -> dict[tuple[str, str], _MemorySession]:
         if self._sessions is None:
             raise StoreError(f"The store {self._label!r} is closed; open a new one.")
         return self._sessions
 
-    def _session(self, tenant: str, session: str) -> _Session:
+    def _find_session(self, tenant: str, session: str) -> _MemorySession:
         check_name(tenant, what="tenant")
         check_name(session, what="session")
-        sessions = self._open()
+        sessions = self._check_open()
         found = sessions.get((tenant, session))
         if found is None:
-            raise stores.no_session(tenant, session, known=sorted(sessions))
+            raise stores.make_missing_session_error(tenant, session, known=sorted(sessions))
         return found
 
 
 def open_memory(location: str = "") -> MemoryStore:
-    """A new, empty store; the location is only its label in errors."""
+    """Make a new, empty store; the location is only its label in errors."""
     return MemoryStore(location or "memory")

@@ -1,7 +1,7 @@
-"""The file ``lading.db``: making it, recognising it, opening it, and what its errors mean.
+"""Create, recognise and open the file ``lading.db``, and translate its errors.
 
-The file appears complete or not at all: it is built under another name and linked into place. Before
-SQLite touches an existing file its header is read as plain bytes, so a foreign file is never changed.
+The file appears complete or not at all: it is built under another name and linked into place. The header of an
+existing file is read as plain bytes before SQLite opens it, so a foreign file is never changed.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from lading.errors import InputError, StoreError, StoreFormatError
-from lading.stores.artifacts.filesystem import sync_folder
+from lading.stores.artifacts import sync_folder
 
 Durability: TypeAlias = Literal["full", "normal", "off"]
-"""What an append that has returned survives. In every mode that is the death of the process; beyond it:
+"""Failures that a finished append survives. In every mode that is the death of the process; in addition:
 
 - ``full``: loss of power and a crash of the system, as every append waits for the disk.
 - ``normal``: after loss of power the newest appends may be missing, but the store is whole.
-- ``off``: after loss of power the store may be damaged. For sessions that can be made again.
+- ``off``: after loss of power the store may be damaged. For sessions that can be recorded again.
 """
 
 FILE_NAME = "lading.db"
 APPLICATION_ID = 0x4C444E47
 FORMAT = 1
 WAIT_S = 5.0
-"""How long a writer waits for another one."""
+"""Seconds that a writer waits for another one."""
 
 _SYNCHRONOUS: dict[str, str] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 _LOG_PAGES = 250
-"""Pages of the write-ahead log after which it is folded in and written from its start again, where each append
-waits for the disk: a flush is faster while no file grows, and many sessions never fill SQLite's own 1,000 pages."""
+"""Size in pages at which the write-ahead log is merged and written from its start again, in mode ``full``: a flush
+is faster while no file grows, and many sessions never fill SQLite's default of 1,000 pages."""
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 
-# An item is an entry, an edit or a manifest. Its JSON stands in ``body``, or is the artifact of that digest.
-# The counts in ``session`` are how a load notices that rows at the end are gone.
+# An item is an entry, an edit or a manifest. Its JSON is in ``body``, or in the artifact with that digest.
+# By the counts in ``session`` a load notices that rows at the end are missing.
 _SCHEMA = (
     """CREATE TABLE session (
         id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
@@ -67,7 +67,7 @@ _ADVICE = {
 
 
 def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Connection:
-    """A connection to the store of a folder, in autocommit mode and usable from any thread.
+    """Connect to the store of a folder, in autocommit mode and usable from any thread.
 
     Without ``create`` nothing is made, and a store that cannot be written is opened for reading.
     Raises StoreError, StoreFormatError; InputError for an unknown durability.
@@ -75,17 +75,17 @@ def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Co
     if durability not in _SYNCHRONOUS:
         raise InputError(f"There is no durability {durability!r}; choose full, normal or off.")
     path = folder / FILE_NAME
-    with reported(folder):
+    with translate_errors(folder):
         if create and not path.exists():
             _make_folder(folder)
             _make_file(path)
         _check_header(path, write=create)
         try:
-            connection = _opened(path, "mode=rw")
+            connection = _open(path, "mode=rw")
         except sqlite3.OperationalError as error:
-            if create or _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            if create or _error_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
                 raise
-            connection = _opened_unwritable(path)
+            connection = _open_read_only(path)
         connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         if durability == "full":
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -93,17 +93,17 @@ def connect(folder: Path, *, durability: Durability, create: bool) -> sqlite3.Co
 
 
 @contextmanager
-def reported(folder: Path) -> Iterator[None]:
-    """Turn what SQLite and the system say about the store of a folder into errors that say what to do."""
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Translate errors of SQLite and the system into errors of Lading with advice."""
     try:
         yield
     except UnicodeDecodeError as error:
         # SQLite quotes damaged names in its messages, which the sqlite3 module then fails to decode.
-        raise damaged(folder, "a name is not UTF-8") from error
+        raise make_damaged_error(folder, "a name is not UTF-8") from error
     except sqlite3.Error as error:
-        advice = _ADVICE.get(_code(error))
+        advice = _ADVICE.get(_error_code(error))
         if advice is None:
-            raise damaged(folder, str(error)) from error
+            raise make_damaged_error(folder, str(error)) from error
         raise StoreError(f"The store in {folder} cannot be used: {advice} ({error}).") from error
     except OSError as error:
         raise StoreError(
@@ -111,9 +111,9 @@ def reported(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def damaged(folder: Path, detail: str) -> StoreFormatError:
-    """The error for a file whose content cannot be right."""
-    # SQLite quotes the damaged bytes.
+def make_damaged_error(folder: Path, detail: str) -> StoreFormatError:
+    """Make the error for a damaged file."""
+    # SQLite quotes the damaged bytes, which may be unprintable.
     words = "".join(sign if sign.isprintable() else " " for sign in detail[:200]).split()
     return StoreFormatError(
         f"The store in {folder} is damaged ({' '.join(words)}); restore the folder from a copy, or "
@@ -145,7 +145,7 @@ def _make_file(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         os.link(name, path)
     except FileExistsError:
-        pass  # Another process made the store meanwhile: that one stands.
+        pass  # Another process has just made the store: use that one.
     finally:
         Path(name).unlink()
     sync_folder(path.parent)
@@ -175,7 +175,7 @@ def _check_header(path: Path, *, write: bool) -> None:
         )
 
 
-def _opened(path: Path, query: str) -> sqlite3.Connection:
+def _open(path: Path, query: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?{query}",
         uri=True,
@@ -185,23 +185,23 @@ def _opened(path: Path, query: str) -> sqlite3.Connection:
     )
     with ExitStack() as undo:
         undo.callback(connection.close)
-        # The first read is where SQLite finds out whether it can use the file and its folder.
+        # Only the first read shows whether SQLite can use the file and its folder.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         undo.pop_all()
     return connection
 
 
-def _opened_unwritable(path: Path) -> sqlite3.Connection:
-    # SQLite cannot share a write-ahead log it may not lock. Without one the file is complete, and nobody
-    # can be writing to it; with one the file alone would silently lack the newest appends.
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    # SQLite cannot share a write-ahead log that it may not lock. Without a log the file is complete and has no
+    # writer; with one the file alone would silently lack the newest appends.
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise StoreError(
             f"The store in {path.parent} was not closed and its folder cannot be written; copy the whole "
             "folder to a place that can be written and open it there."
         )
-    return _opened(path, "mode=ro&immutable=1")
+    return _open(path, "mode=ro&immutable=1")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _error_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -1,4 +1,4 @@
-"""Fakes for tests, ours and yours: a strict local provider, scripted models, and a task for them."""
+"""Fakes for tests of agents: a strict local provider, scripted models, and a task for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider's responses as values: an issued reply, and the answer to one HTTP request."""
+"""Values of the strict provider: faults, replies of the model, HTTP requests and answers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Fault(Struct, frozen=True):
     delay_s: float = 0.0
     """Pause between two writes of a stream, in seconds."""
     chunk_bytes: int = 0
-    """Write a stream in pieces of this size. 0: an event at a time."""
+    """Write a stream in pieces of this size in bytes. 0: one event at a time."""
 
 
 class Issue(Struct, frozen=True):
     """A reply as the provider issued it."""
 
     number: int
-    """Which call it answers, from 1."""
+    """The number of the call that it answers, from 1."""
     model: str
     say: Say
     usage: Usage
@@ -44,48 +44,48 @@ class Issue(Struct, frozen=True):
     thinks: bool
     """Whether the reply holds thinking."""
     reports: bool = True
-    """Whether it reports usage."""
+    """Whether the reply reports usage."""
     shows_thinking: bool = True
     """False: the thinking comes back as a signature without its text."""
 
     def key(self, what: str) -> str:
-        """A unique name, the same at every run: 22 letters and digits."""
+        """Derive a unique id from the call and ``what``: 22 hexadecimal digits, the same in every run."""
         return hashlib.sha256(f"{self.number}/{what}".encode()).hexdigest()[:22]
 
     @property
     def signature(self) -> str:
-        """The signature of its thinking: base64, with all the characters that base64 has."""
+        """The signature of its thinking in base64, with ``+`` and ``/``."""
         seal = hashlib.sha512(f"{self.number}/{self.say.thinking}".encode("utf-8", "surrogatepass")).digest()
         return b64encode(b"\xfb\xef\xbf" + seal * 2).decode()
 
 
-class Refusal(Struct, frozen=True):
-    """Why a request is not answered."""
+class ErrorResponse(Struct, frozen=True):
+    """The error with which a request is refused."""
 
     status: int
     text: str
     path: str = ""
-    """Where in the body, e.g. ``messages.3``."""
+    """Path in the body, e.g. ``messages.3``."""
     code: str | None = None
 
 
-class Form(Struct, frozen=True):
-    """How a provider's side of a wire is written, as functions."""
+class ProviderFormat(Struct, frozen=True):
+    """The functions that implement a provider's side of a provider format."""
 
     wire: str
-    pieces: Callable[[Mapping[str, Any]], list[Piece]]
-    """The request in the order in which the prompt cache sees it."""
-    thinks: Callable[[Mapping[str, Any]], bool]
-    """Whether the request turns thinking on."""
-    call_id: Callable[[Issue, int], str]
-    """The id of a reply's call."""
-    reply: Callable[[Issue], dict[str, Any]]
-    events: Callable[[Issue, Mapping[str, Any]], list[bytes]]
-    """The reply as a stream, given the request that asked for it."""
-    refusal: Callable[[Refusal], dict[str, Any]]
-    models: Callable[[str], dict[str, Any]]
-    too_long: Callable[[int, int], Refusal]
-    """The refusal of a prompt of so many tokens, given the window."""
+    split_pieces: Callable[[Mapping[str, Any]], list[Piece]]
+    """Splits a request into pieces, in the order of the prompt cache."""
+    requests_thinking: Callable[[Mapping[str, Any]], bool]
+    """Returns whether the request turns thinking on."""
+    make_call_id: Callable[[Issue, int], str]
+    """Makes the id of a call, from the reply and the index of the call."""
+    write_reply: Callable[[Issue], dict[str, Any]]
+    write_events: Callable[[Issue, Mapping[str, Any]], list[bytes]]
+    """Writes the reply as events of a stream, from the reply and the body of its request."""
+    write_error: Callable[[ErrorResponse], dict[str, Any]]
+    write_models: Callable[[str], dict[str, Any]]
+    refuse_long_prompt: Callable[[int, int], ErrorResponse]
+    """Makes the error for a prompt that is too long, from its tokens and the window."""
 
 
 class Request(Struct, frozen=True):
@@ -94,7 +94,7 @@ class Request(Struct, frozen=True):
     method: str
     path: str
     headers: dict[str, str]
-    """Lower-case names; recorded ones exclude everything that holds a key."""
+    """Header names in lower case; recorded requests have no headers with keys."""
     raw: bytes
     body: Any = None
     """The body as JSON; None if it is not JSON."""
@@ -103,13 +103,13 @@ class Request(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The response to the request of the same index."""
+    """The response to one HTTP request."""
 
     status: int
     raw: bytes
-    """The body; of a stream, all its events as intended."""
+    """The body; of a stream, all events, even those that a fault cuts off."""
     events: tuple[bytes, ...] | None = None
-    """A stream, event by event. None: no stream."""
+    """The events of a stream. None: not a stream."""
     issue: Issue | None = None
     prompt_tokens: int = 0
     violations: tuple[Violation, ...] = ()

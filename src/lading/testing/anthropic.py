@@ -1,4 +1,4 @@
-"""Anthropic's side of Messages: replies, streams and errors as it writes them."""
+"""The strict provider's side of Anthropic Messages: pieces of requests, replies, streams and errors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading.jsonbytes import dump
-from lading.testing.answers import Form, Issue, Refusal
-from lading.testing.openai_chat import split
-from lading.testing.prompt_cache import Piece, piece
+from lading.testing.answers import ErrorResponse, Issue, ProviderFormat
+from lading.testing.openai_chat import split_text
+from lading.testing.prompt_cache import Piece, make_piece
 
-_KINDS = {
+_ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
     404: "not_found_error",
@@ -20,63 +20,63 @@ _KINDS = {
     529: "overloaded_error",
 }
 
-_EMPTY: dict[str, dict[str, Any]] = {
+_EMPTY_FIELDS: dict[str, dict[str, Any]] = {
     "thinking": {"thinking": "", "signature": ""},
     "text": {"text": ""},
     "tool_use": {"input": {}},
 }
-"""How a block of a stream begins."""
+"""The fields with which a block of a stream begins, by its type."""
 
 
-def pieces(body: Mapping[str, Any]) -> list[Piece]:
-    """Tools, system and messages, block by block. A mark at the top level stands for one on the last block."""
-    found = [_piece(tool) for tool in body.get("tools") or ()]
-    found += [_piece(block) for block in blocks(body.get("system"))]
+def split_pieces(body: Mapping[str, Any]) -> list[Piece]:
+    """Split a request into tools, system blocks and message blocks. A top-level cache mark marks the last block."""
+    found = [_make_piece(tool) for tool in body.get("tools") or ()]
+    found += [_make_piece(block) for block in list_blocks(body.get("system"))]
     for message in body["messages"]:
-        for index, block in enumerate(blocks(message.get("content"))):
-            found.append(_piece(block, message["role"], messages=0 if index else 1))
+        for index, block in enumerate(list_blocks(message.get("content"))):
+            found.append(_make_piece(block, message["role"], messages=0 if index else 1))
     if body.get("cache_control") and found:
         found[-1] = replace(found[-1], marked=True)
     return found
 
 
-def _piece(block: Any, role: str = "", *, messages: int = 0) -> Piece:
-    return piece({"role": role, "of": _unmarked(block)}, marked=_is_marked(block), messages=messages)
+def _make_piece(block: Any, role: str = "", *, messages: int = 0) -> Piece:
+    return make_piece({"role": role, "of": _strip_marks(block)}, marked=_is_marked(block), messages=messages)
 
 
-def blocks(content: Any) -> list[Any]:
-    """A content as blocks; a string is one of text."""
+def list_blocks(content: Any) -> list[Any]:
+    """List the blocks of a content; a string is one block of text."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return content or []
 
 
-def _inner(block: Any) -> list[Any]:
+def _list_inner(block: Any) -> list[Any]:
     content = block.get("content")
     return content if isinstance(content, list) else []
 
 
 def _is_marked(block: Any) -> bool:
-    return bool(block.get("cache_control")) or any(_is_marked(item) for item in _inner(block))
+    return bool(block.get("cache_control")) or any(_is_marked(item) for item in _list_inner(block))
 
 
-def _unmarked(block: Any) -> dict[str, Any]:
+def _strip_marks(block: Any) -> dict[str, Any]:
     bare = {field: value for field, value in block.items() if field != "cache_control"}
-    return bare | {"content": [_unmarked(item) for item in bare["content"]]} if _inner(block) else bare
+    return bare | {"content": [_strip_marks(item) for item in bare["content"]]} if _list_inner(block) else bare
 
 
-def thinks(body: Mapping[str, Any]) -> bool:
-    """Whether the request turns thinking on."""
+def requests_thinking(body: Mapping[str, Any]) -> bool:
+    """Return whether the request turns thinking on."""
     return isinstance(body.get("thinking"), dict) and body["thinking"].get("type") in ("enabled", "adaptive")
 
 
-def call_id(issue: Issue, index: int) -> str:
-    """The id of a reply's call."""
+def make_call_id(issue: Issue, index: int) -> str:
+    """Make the id of a reply's call."""
     return f"toolu_01{issue.key(f'call {index}')}"
 
 
-def content(issue: Issue) -> list[dict[str, Any]]:
-    """The blocks of a reply."""
+def write_blocks(issue: Issue) -> list[dict[str, Any]]:
+    """Write the blocks of a reply."""
     found: list[dict[str, Any]] = []
     if issue.thinks:
         thinking = issue.say.thinking if issue.shows_thinking else ""
@@ -84,72 +84,74 @@ def content(issue: Issue) -> list[dict[str, Any]]:
     if issue.say.text:
         found.append({"type": "text", "text": issue.say.text})
     for index, use in enumerate(issue.say.calls):
-        block = {"type": "tool_use", "id": call_id(issue, index), "name": use.name, "input": use.arguments}
+        block = {"type": "tool_use", "id": make_call_id(issue, index), "name": use.name, "input": use.arguments}
         found.append(block)
     return found
 
 
-def reply(issue: Issue) -> dict[str, Any]:
-    """The response body."""
-    return _message(issue) | {"content": content(issue)} | _ending(issue) | _usage(issue)
+def write_reply(issue: Issue) -> dict[str, Any]:
+    """Write the response body."""
+    return _start_message(issue) | {"content": write_blocks(issue)} | _write_stop(issue) | _write_usage(issue)
 
 
-def events(issue: Issue, body: Mapping[str, Any]) -> list[bytes]:  # noqa: ARG001  every stream is alike here
-    """The response as server-sent events."""
-    start = _message(issue) | {"content": [], "stop_reason": None, "stop_sequence": None} | _usage(issue, output=1)
-    found = [_event("message_start", message=start)]
-    for index, block in enumerate(content(issue)):
-        found += [_event(kind, index=index, **fields) for kind, fields in _block_events(block)]
+def write_events(issue: Issue, body: Mapping[str, Any]) -> list[bytes]:  # noqa: ARG001  no option changes a stream
+    """Write the response as server-sent events."""
+    empty: dict[str, Any] = {"content": [], "stop_reason": None, "stop_sequence": None}
+    start = _start_message(issue) | empty | _write_usage(issue, output=1)
+    found = [_encode_event("message_start", message=start)]
+    for index, block in enumerate(write_blocks(issue)):
+        found += [_encode_event(kind, index=index, **fields) for kind, fields in _stream_block(block)]
         if index == 0:
-            found.insert(2, _event("ping"))
+            found.insert(2, _encode_event("ping"))
     usage = {"usage": {"output_tokens": issue.output_tokens}} if issue.reports else {}
-    return [*found, _event("message_delta", delta=_ending(issue), **usage), _event("message_stop")]
+    found.append(_encode_event("message_delta", delta=_write_stop(issue), **usage))
+    return [*found, _encode_event("message_stop")]
 
 
-def _block_events(block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _stream_block(block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     kind = block["type"]
-    yield "content_block_start", {"content_block": block | _EMPTY[kind]}
+    yield "content_block_start", {"content_block": block | _EMPTY_FIELDS[kind]}
     if kind == "thinking":
-        for text in split(block["thinking"]):
+        for text in split_text(block["thinking"]):
             yield "content_block_delta", {"delta": {"type": "thinking_delta", "thinking": text}}
         yield "content_block_delta", {"delta": {"type": "signature_delta", "signature": block["signature"]}}
     elif kind == "text":
-        for text in split(block["text"]):
+        for text in split_text(block["text"]):
             yield "content_block_delta", {"delta": {"type": "text_delta", "text": text}}
     else:
-        for text in ("", *split(dump(block["input"]).decode())):
+        for text in ("", *split_text(dump(block["input"]).decode())):
             yield "content_block_delta", {"delta": {"type": "input_json_delta", "partial_json": text}}
     yield "content_block_stop", {}
 
 
-def refusal(why: Refusal) -> dict[str, Any]:
-    """The error body."""
-    kind = _KINDS.get(why.status, "invalid_request_error" if why.status < 500 else "api_error")
+def write_error(why: ErrorResponse) -> dict[str, Any]:
+    """Write the error body."""
+    kind = _ERROR_TYPES.get(why.status, "invalid_request_error" if why.status < 500 else "api_error")
     text = f"{why.path}: {why.text}" if why.path else why.text
     return {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_lading"}
 
 
-def too_long(tokens: int, window: int) -> Refusal:
-    """The refusal of a prompt that does not fit."""
-    return Refusal(400, f"prompt is too long: {tokens} tokens > {window} maximum")
+def refuse_long_prompt(tokens: int, window: int) -> ErrorResponse:
+    """Make the error for a prompt that is longer than the window, both in tokens."""
+    return ErrorResponse(400, f"prompt is too long: {tokens} tokens > {window} maximum")
 
 
-def models(name: str) -> dict[str, Any]:
-    """The list of models."""
+def write_models(name: str) -> dict[str, Any]:
+    """Write the list of models, with the one of this name."""
     model = {"type": "model", "id": name, "display_name": name, "created_at": "2025-10-09T08:53:20Z"}
     return {"data": [model], "has_more": False, "first_id": name, "last_id": name}
 
 
-def _message(issue: Issue) -> dict[str, Any]:
+def _start_message(issue: Issue) -> dict[str, Any]:
     return {"id": f"msg_01{issue.key('reply')}", "type": "message", "role": "assistant", "model": issue.model}
 
 
-def _ending(issue: Issue) -> dict[str, Any]:
+def _write_stop(issue: Issue) -> dict[str, Any]:
     stop = issue.say.stop or ("tool_use" if issue.say.calls else "end_turn")
     return {"stop_reason": stop, "stop_sequence": None}
 
 
-def _usage(issue: Issue, *, output: int | None = None) -> dict[str, Any]:
+def _write_usage(issue: Issue, *, output: int | None = None) -> dict[str, Any]:
     if not issue.reports:
         return {}
     return {
@@ -163,18 +165,18 @@ def _usage(issue: Issue, *, output: int | None = None) -> dict[str, Any]:
     }
 
 
-def _event(kind: str, **fields: Any) -> bytes:
+def _encode_event(kind: str, **fields: Any) -> bytes:
     return f"event: {kind}\n".encode() + b"data: " + dump({"type": kind, **fields}) + b"\n\n"
 
 
-FORM = Form(
+FORMAT = ProviderFormat(
     wire="anthropic",
-    pieces=pieces,
-    thinks=thinks,
-    call_id=call_id,
-    reply=reply,
-    events=events,
-    refusal=refusal,
-    models=models,
-    too_long=too_long,
+    split_pieces=split_pieces,
+    requests_thinking=requests_thinking,
+    make_call_id=make_call_id,
+    write_reply=write_reply,
+    write_events=write_events,
+    write_error=write_error,
+    write_models=write_models,
+    refuse_long_prompt=refuse_long_prompt,
 )

@@ -1,4 +1,4 @@
-"""What the provider issued comes back as issued: ids, calls, thinking and its signatures (rules A15, A16)."""
+"""Check that calls, thinking and signatures in a request are as the provider issued them (rules A15, A16)."""
 
 from __future__ import annotations
 
@@ -9,84 +9,86 @@ from typing import Any
 from msgspec import Struct
 
 from lading.errors import Violation
-from lading.testing.answers import Form, Issue
-from lading.testing.anthropic import blocks, content, thinks
+from lading.testing.answers import Issue, ProviderFormat
+from lading.testing.anthropic import list_blocks, requests_thinking, write_blocks
 from lading.testing.script import Use
 
 THINKING = ("thinking", "redacted_thinking")
 
 
-class _Call(Struct, frozen=True):
+class _IssuedCall(Struct, frozen=True):
     use: Use
     thinking: tuple[dict[str, Any], ...]
 
 
-class Issued:
-    """The memory of a provider: every call and every thinking block it ever issued."""
+class IssuedReplies:
+    """All calls and thinking blocks that a provider issued."""
 
     def __init__(self) -> None:
-        """Remembers nothing yet."""
-        self._calls: dict[str, _Call] = {}
+        """Begin without any."""
+        self._calls: dict[str, _IssuedCall] = {}
         self._signed: dict[str, str] = {}
 
-    def remember(self, issue: Issue, form: Form) -> None:
-        """Take in a reply that was sent."""
-        said = content(issue) if form.wire == "anthropic" else []
-        thinking = [block for block in said if block["type"] in THINKING]
+    def remember(self, issue: Issue, form: ProviderFormat) -> None:
+        """Store the calls and the thinking of a reply that was sent."""
+        content = write_blocks(issue) if form.wire == "anthropic" else []
+        thinking = [block for block in content if block["type"] in THINKING]
         self._signed |= {block["signature"]: block["thinking"] for block in thinking}
         for index, use in enumerate(issue.say.calls):
-            self._calls[form.call_id(issue, index)] = _Call(use, tuple(thinking))
+            self._calls[form.make_call_id(issue, index)] = _IssuedCall(use, tuple(thinking))
 
-    def altered(self, wire: str, body: Mapping[str, Any]) -> list[Violation]:
-        """Where a body shows something otherwise than it was issued, or as issued what never was.
+    def find_alterations(self, wire: str, body: Mapping[str, Any]) -> list[Violation]:
+        """Find calls and thinking in a body that differ from the issued ones, or were never issued.
 
-        The calls of the running tool loop keep their arguments; those of closed ones may be shortened. The
-        body has passed the other checks.
+        Calls of the running tool loop must have their arguments; those of earlier loops may be shortened. The
+        body must have passed the other checks.
         """
-        return list(self._chat(body) if wire == "openai_chat" else self._messages(body))
+        return list(self._check_messages(body) if wire == "openai_chat" else self._check_blocks(body))
 
-    def _chat(self, body: Mapping[str, Any]) -> Iterator[Violation]:
+    def _check_messages(self, body: Mapping[str, Any]) -> Iterator[Violation]:
         messages = body["messages"]
         loop = max((index for index, item in enumerate(messages) if item["role"] == "user"), default=-1)
         for index, message in enumerate(messages):
             for place, call in enumerate(message.get("tool_calls") or ()):
                 path = f"messages.{index}.tool_calls.{place}"
                 function = call.get("function") or {}
-                given = function.get("arguments") if index > loop else None
-                yield from self._call(path, call.get("id"), name=function.get("name"), given=given)
+                arguments = function.get("arguments") if index > loop else None
+                yield from self._check_call(path, call.get("id"), name=function.get("name"), arguments=arguments)
 
-    def _messages(self, body: Mapping[str, Any]) -> Iterator[Violation]:
+    def _check_blocks(self, body: Mapping[str, Any]) -> Iterator[Violation]:
         messages = body["messages"]
-        loop = max((index for index, item in enumerate(messages) if _speaks(item)), default=-1)
+        loop = max((index for index, item in enumerate(messages) if _has_user_content(item)), default=-1)
         for index, message in enumerate(messages):
-            held = blocks(message.get("content"))
-            thinking = [block for block in held if block.get("type") in THINKING]
-            for place, block in enumerate(held):
+            blocks = list_blocks(message.get("content"))
+            thinking = [block for block in blocks if block.get("type") in THINKING]
+            for place, block in enumerate(blocks):
                 path = f"messages.{index}.content.{place}"
                 if block.get("type") in THINKING:
-                    yield from self._signature(path, block)
+                    yield from self._check_signature(path, block)
                 elif block.get("type") == "tool_use":
-                    given = json.dumps(block.get("input")) if index > loop else None
-                    yield from self._call(path, block.get("id"), name=block.get("name"), given=given)
+                    arguments = json.dumps(block.get("input")) if index > loop else None
+                    yield from self._check_call(path, block.get("id"), name=block.get("name"), arguments=arguments)
                     known = self._calls.get(block["id"])
-                    if index > loop and known and thinks(body) and thinking != list(known.thinking):
+                    if index > loop and known and requests_thinking(body) and thinking != list(known.thinking):
                         yield Violation("A15", "E", path, "the thinking before this call is not as issued")
 
-    def _signature(self, path: str, block: Mapping[str, Any]) -> Iterator[Violation]:
+    def _check_signature(self, path: str, block: Mapping[str, Any]) -> Iterator[Violation]:
         if self._signed.get(block.get("signature", "")) != block.get("thinking"):
             yield Violation("A16", "E", path, "this thinking was not issued with this signature")
 
-    def _call(self, path: str, call: str | None, *, name: str | None, given: str | None) -> Iterator[Violation]:
+    def _check_call(
+        self, path: str, call: str | None, *, name: str | None, arguments: str | None
+    ) -> Iterator[Violation]:
         known = self._calls.get(call or "")
         if known is None:
             yield Violation("issued", "E", path, f"no call with the id {call!r} was ever issued")
         elif known.use.name != name:
             yield Violation("issued", "E", path, f"{call!r} was issued as a call of {known.use.name}")
-        elif given is not None and given != known.use.written:
+        elif arguments is not None and arguments != known.use.written:
             yield Violation("issued", "E", path, f"the arguments of {call!r} are not as issued")
 
 
-def _speaks(message: Mapping[str, Any]) -> bool:
-    """Whether a user speaks in this message; results alone do not end a tool loop."""
-    held = blocks(message.get("content"))
-    return message["role"] == "user" and any(block.get("type") != "tool_result" for block in held)
+def _has_user_content(message: Mapping[str, Any]) -> bool:
+    """Return whether the message has user content besides tool results, and so ends a tool loop."""
+    blocks = list_blocks(message.get("content"))
+    return message["role"] == "user" and any(block.get("type") != "tool_result" for block in blocks)

@@ -1,6 +1,6 @@
 """The strict provider: a local server that implements OpenAI's and Anthropic's formats.
 
-It refuses what they refuse, with their error texts; counts, caches and bills; and uses a script as the model.
+It refuses the requests that they refuse, with their error texts; counts, caches and bills; a script is the model.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from lading.jsonbytes import dump, load
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.testing import anthropic, openai_chat
-from lading.testing.answers import Answer, Fault, Form, Issue, Refusal, Request
-from lading.testing.issued import Issued
-from lading.testing.judging import refusal, seen, violations
-from lading.testing.listening import Listener
-from lading.testing.prompt_cache import PLAIN, PromptCache, Ruler, Scale
+from lading.testing.answers import Answer, ErrorResponse, Fault, Issue, ProviderFormat, Request
+from lading.testing.issued import IssuedReplies
+from lading.testing.legality import decode_conversation, find_violations, make_error
+from lading.testing.local_server import LocalServer
+from lading.testing.prompt_cache import PLAIN, PieceCounter, PromptCache, Scale
 from lading.testing.script import Script, Seen
 from lading.tokens import counter
 
-PATHS = {"/v1/chat/completions": openai_chat.FORM, "/v1/messages": anthropic.FORM}
+PATHS = {"/v1/chat/completions": openai_chat.FORMAT, "/v1/messages": anthropic.FORMAT}
 MODELS = "/v1/models"
 MODEL = "lading-script"
-"""The one model of the list. A request may name any: the rules are those of the card of that name."""
+"""The only model in the list of models. A request may name any model, and the card of that name sets the rules."""
 KEYS = ("authorization", "x-api-key")
 SECRETS = (*KEYS, "api-key", "cookie", "proxy-authorization")
 
@@ -48,37 +48,36 @@ class StrictProvider:
         faults: Mapping[int, Fault] | None = None,
         foreign: bool = False,
     ) -> None:
-        """``card`` None: that of the model which a request names. ``window_tokens`` None: the card's. ``scale`` is
-        how its count of tokens differs from o200k; prefixes below ``min_prefix_tokens`` are not cached.
-        ``faults`` go by the number of the call, from 1, retries counted. ``foreign``: a history may hold calls
-        and signatures that were issued elsewhere."""
+        """``card`` None: that of the model in the request. ``window_tokens`` None: the card's. ``scale``: how
+        its token counts differ from o200k. Prefixes below ``min_prefix_tokens`` are not cached. ``faults``: by the
+        number of the call, from 1, retries counted. ``foreign``: accept calls and signatures it did not issue."""
         self._script = script
         self._window = window_tokens
         self._card = card
         self._faults = dict(faults or {})
-        self._ruler = Ruler(counter("o200k"), scale)
+        self._counter = PieceCounter(counter("o200k"), scale)
         self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in PATHS.values()}
-        self._issued = Issued()
-        self._threads = Threads()
+        self._issued = IssuedReplies()
+        self._threads = MessageThreads()
         self._foreign = foreign
         self._calls = 0
         self._lock = threading.Lock()
-        self._listener: Listener | None = None
+        self._server: LocalServer | None = None
         self.requests: list[Request] = []
-        """Every request, in the order of arrival."""
+        """All requests, in the order of arrival."""
         self.answers: list[Answer] = []
-        """What came back for each of them."""
+        """The answers to ``requests``, in the same order."""
 
     @property
     def url(self) -> str:
-        """Its base URL. Raises LadingError outside of the ``with`` statement."""
-        if self._listener is None:
+        """The base URL. Raises LadingError outside of the ``with`` statement."""
+        if self._server is None:
             raise LadingError("The provider is not running; use it in a with statement.")
-        return self._listener.url
+        return self._server.url
 
     @property
     def violations(self) -> list[Violation]:
-        """Every violation of a rule so far. A prompt that is too long is none."""
+        """All violations of rules so far; a prompt that is too long is not one."""
         return [violation for answer in self.answers for violation in answer.violations]
 
     @property
@@ -87,17 +86,17 @@ class StrictProvider:
         return [answer.issue for answer in self.answers if answer.issue is not None]
 
     def __enter__(self) -> StrictProvider:
-        self._listener = Listener(self.answer)
+        self._server = LocalServer(self.answer)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._listener is not None
-        listener, self._listener = self._listener, None
-        listener.close()
-        if listener.errors and error is None:
-            raise listener.errors[0]
+        assert self._server is not None
+        server, self._server = self._server, None
+        server.close()
+        if server.errors and error is None:
+            raise server.errors[0]
 
     def answer(self, request: Request) -> Answer:
         """Answer one request. Requests are processed one at a time; exceptions of the script propagate."""
@@ -109,108 +108,108 @@ class StrictProvider:
             request = replace(
                 request,
                 headers={name: value for name, value in request.headers.items() if name not in SECRETS},
-                body=_parsed(request.raw),
+                body=_parse_json(request.raw),
                 call=0 if form is None else self._calls,
             )
             self.requests.append(request)
-            answer = self._aside(request, path) if form is None else self._called(form, request, keyed=keyed)
+            answer = self._answer_call(form, request, keyed=keyed) if form else self._answer_other(request, path)
             self.answers.append(answer)
             return answer
 
-    def _aside(self, request: Request, path: str) -> Answer:
-        """Everything that is no call of the model."""
-        form = anthropic.FORM if "anthropic-version" in request.headers else openai_chat.FORM
+    def _answer_other(self, request: Request, path: str) -> Answer:
+        """Answer a request that is not a call of the model."""
+        form = anthropic.FORMAT if "anthropic-version" in request.headers else openai_chat.FORMAT
         if (request.method, path) == ("GET", MODELS):
-            return Answer(200, dump(form.models(MODEL)))
-        return _refused(form, Refusal(404, f"Invalid URL ({request.method} {path})"))
+            return Answer(200, dump(form.write_models(MODEL)))
+        return _refuse(form, ErrorResponse(404, f"Invalid URL ({request.method} {path})"))
 
-    def _called(self, form: Form, request: Request, *, keyed: bool) -> Answer:
-        """A call of the model."""
+    def _answer_call(self, form: ProviderFormat, request: Request, *, keyed: bool) -> Answer:
+        """Answer a call of the model."""
         fault = self._faults.get(request.call, Fault())
         if not keyed:
-            return _refused(form, Refusal(401, "You didn't provide an API key."))
+            return _refuse(form, ErrorResponse(401, "You didn't provide an API key."))
         if fault.status:
-            return replace(_refused(form, Refusal(fault.status, "Try again later.")), fault=fault)
+            return replace(_refuse(form, ErrorResponse(fault.status, "Try again later.")), fault=fault)
         body = request.body
         if not isinstance(body, dict):
-            return _refused(form, Refusal(400, "We could not parse the JSON body of your request."))
-        body = self._threads.whole(sent := body)
-        if isinstance(body, Refusal):
-            return _refused(form, body)
+            return _refuse(form, ErrorResponse(400, "We could not parse the JSON body of your request."))
+        body = self._threads.expand(sent := body)
+        if isinstance(body, ErrorResponse):
+            return _refuse(form, body)
         card = self._card or find_card(str(body.get("model", "")))[0]
-        found = violations(form.wire, body, card=card, issued=None if self._foreign else self._issued)
-        conversation = Violation("", "E", "", "") if found else seen(form.wire, body)
+        found = find_violations(form.wire, body, card=card, issued=None if self._foreign else self._issued)
+        conversation = Violation("", "E", "", "") if found else decode_conversation(form.wire, body)
         if isinstance(conversation, Violation):
             found = found or [conversation]
-            return replace(_refused(form, refusal(found[0])), violations=tuple(found))
-        pieces = form.pieces(body)
-        ends = self._ruler.ends(pieces)
+            return replace(_refuse(form, make_error(found[0])), violations=tuple(found))
+        pieces = form.split_pieces(body)
+        ends = self._counter.count_prefixes(pieces)
         window = self._window or card.limits.window_tokens
         if ends[-1] > window:
-            return replace(_refused(form, form.too_long(ends[-1], window)), prompt_tokens=ends[-1])
+            return replace(_refuse(form, form.refuse_long_prompt(ends[-1], window)), prompt_tokens=ends[-1])
         say = self._script(Seen(form.wire, conversation, body))
         echoed = card.conduct.reasoning_echo == "reasoning_content"
-        display = body["thinking"].get("display") if form.thinks(body) else None
+        display = body["thinking"].get("display") if form.requests_thinking(body) else None
         issue = Issue(
             request.call,
             body["model"],
             say,
             self._caches[form.wire].bill(pieces, ends),
-            sum(self._ruler.text(text) for text in (say.thinking, say.text, *(use.written for use in say.calls))),
-            thinks=(bool(say.thinking) and form.thinks(body)) or (form.wire == "openai_chat" and echoed),
+            sum(map(self._counter.count_text, (say.thinking, say.text, *(use.written for use in say.calls)))),
+            thinks=(bool(say.thinking) and form.requests_thinking(body)) or (form.wire == "openai_chat" and echoed),
             reports=fault.usage,
             shows_thinking=display != "omitted",
         )
         self._issued.remember(issue, form)
-        self._threads.keep(sent, body, reply=form.reply(issue))
-        return replace(_issued(form, issue, body, fault=fault), prompt_tokens=ends[-1])
+        self._threads.keep(sent, body, reply=form.write_reply(issue))
+        return replace(_make_answer(form, issue, body, fault=fault), prompt_tokens=ends[-1])
 
 
-def _issued(form: Form, issue: Issue, body: Mapping[str, Any], *, fault: Fault) -> Answer:
+def _make_answer(form: ProviderFormat, issue: Issue, body: Mapping[str, Any], *, fault: Fault) -> Answer:
     if body.get("stream") is not True:
-        return Answer(200, dump(form.reply(issue)), issue=issue, fault=fault)
-    events = form.events(issue, body)
+        return Answer(200, dump(form.write_reply(issue)), issue=issue, fault=fault)
+    events = form.write_events(issue, body)
     if fault.repeat is not None:
         events.insert(fault.repeat, events[fault.repeat])
     return Answer(200, b"".join(events), tuple(events), issue, fault=fault)
 
 
-def _refused(form: Form, why: Refusal) -> Answer:
-    return Answer(why.status, dump(form.refusal(why)))
+def _refuse(form: ProviderFormat, why: ErrorResponse) -> Answer:
+    return Answer(why.status, dump(form.write_error(why)))
 
 
-def _parsed(raw: bytes) -> Any:
+def _parse_json(raw: bytes) -> Any:
     try:
         return load(raw)
     except ValueError:
         return None
 
 
-_KEPT = ("system", "tools")
-"""What a thread is begun with; a request that goes on with it does not repeat them."""
+_THREAD_FIELDS = ("system", "tools")
+"""Fields of a thread's first request, which requests that continue the thread must not repeat."""
 
 
-class Threads:
-    """The threads of a provider, by the id of the reply that each goes on from."""
+class MessageThreads:
+    """The threads of a provider by the id of the last reply; a request that continues one has only new messages."""
 
     def __init__(self) -> None:
-        """Keeps nothing yet."""
+        """Begin without any."""
         self._kept: dict[str, dict[str, Any]] = {}
 
-    def whole(self, body: Mapping[str, Any]) -> dict[str, Any] | Refusal:
-        """The request as it is without a thread: with all that was sent before."""
+    def expand(self, body: Mapping[str, Any]) -> dict[str, Any] | ErrorResponse:
+        """Return the request with the earlier messages of its thread, or an error if the thread is unknown."""
         rest = {key: value for key, value in body.items() if key != "thread"}
         thread = body.get("thread")
         if not isinstance(thread, dict) or thread.get("type") != "continue":
             return rest
         kept = self._kept.get(thread.get("previous_message_id", ""))
-        if kept is None or any(field in body for field in _KEPT):
-            return Refusal(400, "the thread was not found, or is begun anew", path="thread")
+        if kept is None or any(field in body for field in _THREAD_FIELDS):
+            return ErrorResponse(400, "the thread was not found, or is begun anew", path="thread")
         return rest | kept | {"messages": [*kept["messages"], *rest["messages"]]}
 
     def keep(self, body: Mapping[str, Any], whole: Mapping[str, Any], *, reply: Mapping[str, Any]) -> None:
-        """Keep what was said, where the request asks for that."""
+        """Store the request and its reply if the request has a thread."""
         if body.get("thread"):
-            said = {"role": "assistant", "content": reply["content"]}
-            kept = {field: whole[field] for field in _KEPT if field in whole}
-            self._kept[reply["id"]] = kept | {"messages": [*whole["messages"], said]}
+            answer = {"role": "assistant", "content": reply["content"]}
+            kept = {field: whole[field] for field in _THREAD_FIELDS if field in whole}
+            self._kept[reply["id"]] = kept | {"messages": [*whole["messages"], answer]}

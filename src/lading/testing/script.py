@@ -1,4 +1,4 @@
-"""The scripted model: its view of a request, and its replies."""
+"""Scripted models: functions from the request they see to a reply."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Passage(Struct, frozen=True):
     message: int
     """The index of its message in the conversation."""
     call: ToolCall | None = None
-    """The call that a tool's answer belongs to, where the request still shows it."""
+    """The call of a tool result, if the request still shows it."""
 
 
 class Seen(Struct, frozen=True):
-    """Everything that a model sees: one request, the same in every provider format."""
+    """The request that a model sees, decoded from any provider format."""
 
     wire: str
     conversation: Conversation
@@ -36,7 +36,7 @@ class Seen(Struct, frozen=True):
         return frozenset(tool.name for tool in self.conversation.tools)
 
     def passages(self) -> Iterator[Passage]:
-        """The texts of the request in order: messages and tool results."""
+        """Yield the texts of messages and tool results, in order."""
         calls: dict[str, ToolCall] = {}
         for index, message in enumerate(self.conversation.messages):
             calls |= {call.id: call for call in message.calls}
@@ -64,11 +64,11 @@ class Say(Struct, frozen=True):
 
     text: str = ""
     calls: tuple[Use, ...] = ()
-    """Several are parallel calls."""
+    """Several calls are parallel."""
     thinking: str = ""
     """Sent only if the request enables thinking, and signed."""
     stop: str = ""
-    """The provider's stop reason. Empty: that of calls, or of an ordinary end."""
+    """The provider's stop reason. Empty: the one of tool calls, or of a normal end."""
 
 
 Script: TypeAlias = Callable[[Seen], Say]
@@ -76,15 +76,15 @@ Script: TypeAlias = Callable[[Seen], Say]
 
 
 class FakeModel:
-    """Replies with the items of a list in order, whatever the request, and repeats the last one at the end."""
+    """A script that replies with the items of a list in order, ignoring the request, then repeats the last item."""
 
     def __init__(self, says: Sequence[Say]) -> None:
-        """Takes at least one."""
+        """``says``: at least one reply."""
         self._says = list(says)
         self._next = 0
 
     def __call__(self, _: Seen, /) -> Say:
-        """The next thing to say."""
+        """Return the next reply."""
         say = self._says[min(self._next, len(self._says) - 1)]
         self._next += 1
         return say

@@ -19,18 +19,18 @@ COUNTERS: dict[str, str] = {
 
 @runtime_checkable
 class Counter(Protocol):
-    """Counts the tokens of a text. The same text gives the same figure on every machine."""
+    """A counter of the tokens of a text; the figure is the same on every machine."""
 
     @property
     def name(self) -> str:
-        """The short name under which a manifest records it."""
+        """The short name, as recorded in manifests."""
 
     def count(self, text: str) -> int:
-        """Tokens of the text, lone surrogates and special-token literals included as plain text."""
+        """Count the tokens of a text; lone surrogates and special-token literals count as plain text."""
 
 
 def counter(name: str) -> Counter:
-    """The counter of that name, or at that dotted path. Raises UnknownName.
+    """Return the counter of that name or dotted path. Raises UnknownName.
 
     Its tables are loaded at the first count, not here.
     """

@@ -1,27 +1,34 @@
-"""An estimator without a vocabulary: every byte, and every pair of neighbouring byte classes, has a weight.
+"""Estimate tokens without a vocabulary: every byte, and every pair of neighbouring byte classes, has a weight.
 
-It is a prior for models whose tokenizer is not public. Fitted to o200k counts of chunks of 500 to 8,000
-characters in 36 languages, code, markup, data, logs and the like. For each kind of text, on files it was not
-fitted to, half of the chunks are at most WITHIN_MEDIAN off and nineteen of twenty at most WITHIN_P95;
-``docs/reference/estimator.md`` has the table and the commands that print it.
+A prior for models whose tokenizer is not public. Fitted to o200k counts of chunks of 500 to 8,000 characters in 36
+languages, code, markup, data, logs and more. On held-out files of each kind of text, half of the chunks are at most
+WITHIN_MEDIAN off and 95 % at most WITHIN_P95 (``docs/reference/estimator.md``).
 """
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from zlib import adler32
 
 from msgspec import Struct
 
-from lading.tokens.weights import UNITS_PER_TOKEN, weights
+UNITS_PER_TOKEN = 200
+"""A weight is a whole number of 1/200 token, from 0 to 255."""
+TABLE = Path(__file__).with_name("tables") / "estimate.txt"
+"""Eleven tables of 256 weights, separated by empty lines, written by ``scripts/estimator/fit.py``: bytes; pairs
+of shapes of neighbours, and of bytes two apart; the same for letter classes; six tables of second bytes by
+groups of lead bytes. A line is a class of the first byte of a pair; in the first table and the last six, 16
+bytes."""
 
 WITHIN_MEDIAN = 0.04
 WITHIN_P95 = 0.15
 
 _BLOCK = 16_384
-"""Bytes looked at together. A pair that a boundary between blocks cuts is not weighed."""
+"""Bytes processed together. A pair cut by the boundary between blocks is not weighed."""
 
 _LEAST_BYTES_PER_TOKEN = 64
-"""Runs of one character are merged into few tokens, but not into none."""
+"""A run of one character is merged into few tokens, but not into none."""
 
 _ASCII = bytes(range(0x80))
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -47,7 +54,7 @@ SHAPES = (
     bytes(range(0xC0, 0x100)),
     _CONTINUATION,
 )
-"""What a byte does: where one follows another is where tokens begin and end."""
+"""Bytes by their role: tokens begin and end where one role follows another."""
 
 LETTERS = (
     b"e",
@@ -67,7 +74,7 @@ LETTERS = (
     bytes(range(0x80, 0x100)),
     bytes({*range(0x21, 0x80)} - {*_LOWER, *_UPPER, *_DIGITS}),
 )
-"""Letters by how common they are: pairs tell words that a vocabulary has from those that it spells out."""
+"""Letters by frequency: pairs separate words that a vocabulary contains from words that it spells out."""
 
 LEADS = (
     (b"\xc3", b"\xc4\xc5", b"\xe1"),  # accented Latin, twice; Vietnamese, Georgian
@@ -77,10 +84,10 @@ LEADS = (
     (b"\xe3", b"\xe4\xe5\xe6", b"\xe7\xe8\xe9"),  # kana; Han, twice
     (b"\xea\xeb", b"\xec\xed", b"\xe2"),  # Hangul, twice; signs
 )
-"""Bytes after which the next byte of the same character is weighed exactly, three groups to a table."""
+"""Lead bytes after which the next byte of the character is weighed exactly, three groups to a table."""
 
 
-def _numbered(classes: tuple[bytes, ...], *, first: int = 0, step: int = 1) -> bytes:
+def _number_classes(classes: tuple[bytes, ...], *, first: int = 0, step: int = 1) -> bytes:
     table = bytearray(256)
     for number, members in enumerate(classes):
         for byte in members:
@@ -88,25 +95,30 @@ def _numbered(classes: tuple[bytes, ...], *, first: int = 0, step: int = 1) -> b
     return bytes(table)
 
 
-_SHAPE_OF_BYTE = _numbered(SHAPES)
-_LETTER_OF_BYTE = _numbered(LETTERS)
-_GROUPS_OF_LEADS = tuple(_numbered(groups, first=64, step=64) for groups in LEADS)
-_SECOND = _numbered(tuple(bytes([byte]) for byte in _CONTINUATION))
+_SHAPE_OF_BYTE = _number_classes(SHAPES)
+_LETTER_OF_BYTE = _number_classes(LETTERS)
+_GROUPS_OF_LEADS = tuple(_number_classes(groups, first=64, step=64) for groups in LEADS)
+_SECOND = _number_classes(tuple(bytes([byte]) for byte in _CONTINUATION))
+
+
+@cache
+def load_weights() -> tuple[bytes, ...]:
+    """Read for each table the weight of each code, in units (11 kB, once)."""
+    return tuple(bytes(map(int, table.split())) for table in TABLE.read_text(encoding="ascii").split("\n\n"))
 
 
 class ByteClasses(Struct, frozen=True):
-    """Counter by byte classes; 15 to 45 MB a second, the same figure on every machine. A text counts at least what
-    each of its beginnings counts."""
+    """A counter by byte classes; 15 to 45 MB a second. A text counts at least as much as each of its beginnings."""
 
     name: str = "estimate"
 
     def count(self, text: str) -> int:
-        """Estimated tokens, rounded up; 0 for the empty text only."""
+        """Return the estimated tokens, rounded up; 0 for the empty text only."""
         data = text.encode("utf-8", "surrogatepass")
         units = sum(
-            _total(found.translate(table))
+            _sum_bytes(found.translate(table))
             for start in range(0, len(data), _BLOCK)
-            for found, table in zip(codes(data[start : start + _BLOCK]), weights(), strict=False)
+            for found, table in zip(compute_codes(data[start : start + _BLOCK]), load_weights(), strict=False)
         )
         return -(-max(units, len(data) * UNITS_PER_TOKEN // _LEAST_BYTES_PER_TOKEN) // UNITS_PER_TOKEN)
 
@@ -114,11 +126,15 @@ class ByteClasses(Struct, frozen=True):
 ESTIMATE = ByteClasses()
 
 
-def codes(data: bytes) -> list[bytes]:
-    """What is weighed, a byte for each: the bytes themselves; pairs of shapes, then of letter classes, of
-    neighbours and of bytes two apart; and where there is more than ASCII, bytes by groups of leads, none of which
-    means no bytes."""
-    found = [data, *_pairs(data.translate(_SHAPE_OF_BYTE), 1, 2), *_pairs(data.translate(_LETTER_OF_BYTE), 1, 2)]
+def compute_codes(data: bytes) -> list[bytes]:
+    """Return the codes to weigh, one byte string for each table: the bytes themselves; pairs of shapes, then of
+    letter classes, of neighbours and of bytes two apart; and, unless all is ASCII, second bytes by groups of
+    lead bytes (empty where the group does not occur)."""
+    found = [
+        data,
+        *_pair_classes(data.translate(_SHAPE_OF_BYTE), 1, 2),
+        *_pair_classes(data.translate(_LETTER_OF_BYTE), 1, 2),
+    ]
     if not data.isascii():
         wide = data.translate(None, _ASCII)
         second = int.from_bytes(wide.translate(_SECOND))
@@ -128,14 +144,14 @@ def codes(data: bytes) -> list[bytes]:
     return found
 
 
-def _pairs(classes: bytes, *distances: int) -> list[bytes]:
-    """The class of each byte in the low half, that of the byte so far before it in the high half. As one long
-    integer, all at once: a class is half a byte, so a shift by an odd number of halves pairs them."""
+def _pair_classes(classes: bytes, *distances: int) -> list[bytes]:
+    """Return, for each distance, bytes with the class of each byte in the low half and that of the byte that far
+    before it in the high half, by shifting all at once as one long integer: a class is half a byte."""
     whole = int.from_bytes(classes)
     return [(whole | whole >> 8 * distance - 4).to_bytes(len(classes))[distance:] for distance in distances]
 
 
-def _total(data: bytes) -> int:
-    """The sum of bytes, many times faster than ``sum``: the low half of Adler-32 is one, modulo 65,521, which
-    256 bytes cannot reach."""
+def _sum_bytes(data: bytes) -> int:
+    """Sum bytes, many times faster than ``sum``: the low half of Adler-32 is the sum plus its start value,
+    modulo 65,521, which 256 bytes cannot reach."""
     return sum(adler32(data[start : start + 256], 0) & 0xFFFF for start in range(0, len(data), 256))

@@ -1,7 +1,6 @@
-"""Exact counts for OpenAI's public vocabularies, from tables inside the package: nothing is downloaded.
+"""Count tokens of OpenAI's public vocabularies exactly, from tables inside the package, without downloads.
 
-The tables and split patterns are those of tiktoken's o200k_base and cl100k_base;
-``scripts/encode_vocabularies.py`` writes the tables.
+The tables (by ``scripts/encode_vocabularies.py``) and split patterns are tiktoken's o200k_base and cl100k_base.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from msgspec import Struct
 from tiktoken import Encoding
 
 PIECE_CHARS = 65_536
-"""Characters encoded together. Merging takes longer than linear for a long word, and the split pattern backtracks
-over a run of white space and gives up (a panic) near a million characters."""
+"""Characters encoded together. Merging a long word is slower than linear, and the split pattern backtracks over
+white space and panics near a million characters of it."""
 _BOUNDARY = re.compile(r"[^\W_](?= )")
-"""A letter or digit before a space: no token spans it, so that a cut there changes no count."""
+"""A letter or digit before a space: no token spans it, so a cut there changes no count."""
 NEAR_CHARS = 4_096
 
 _O200K_PATTERN = "|".join(
@@ -48,17 +47,17 @@ _CL100K_PATTERN = "|".join(
 
 
 class Vocabulary(Struct, frozen=True):
-    """A counter over one of the shipped tables; loads it at the first count (some 0.3 s, once)."""
+    """A counter over one of the shipped tables, which is loaded at the first count (about 0.3 s, once)."""
 
     name: str
     pattern: str
 
     def count(self, text: str) -> int:
-        """Tokens as tiktoken counts them, special-token literals taken as plain text, lone surrogates as
-        the replacement character. Exact; a run of more than 65,536 characters, of which the last 4,096 hold no
-        letter or digit before a space, is cut there, and each cut is some two tokens off."""
-        encoding = _encoding(self.name, self.pattern)
-        return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+        """Count as tiktoken does, special-token literals as plain text and lone surrogates as the replacement
+        character. Exact, except that a run of more than 65,536 characters without a letter or digit before a
+        space in its last 4,096 is cut there; each such cut is about two tokens off."""
+        encoding = _load_encoding(self.name, self.pattern)
+        return sum(len(encoding.encode_ordinary(piece)) for piece in _split(text))
 
 
 O200K = Vocabulary("o200k", _O200K_PATTERN)
@@ -66,12 +65,12 @@ CL100K = Vocabulary("cl100k", _CL100K_PATTERN)
 
 
 @cache
-def _encoding(name: str, pattern: str) -> Encoding:
+def _load_encoding(name: str, pattern: str) -> Encoding:
     packed = lzma.decompress((Path(__file__).with_name("tables") / f"{name}.xz").read_bytes())
-    return Encoding(name, pat_str=pattern, mergeable_ranks=_ranks(packed), special_tokens={})
+    return Encoding(name, pat_str=pattern, mergeable_ranks=_parse_ranks(packed), special_tokens={})
 
 
-def _ranks(packed: bytes) -> dict[bytes, int]:
+def _parse_ranks(packed: bytes) -> dict[bytes, int]:
     ranks: dict[bytes, int] = {}
     position = 0
     while position < len(packed):
@@ -81,7 +80,7 @@ def _ranks(packed: bytes) -> dict[bytes, int]:
     return ranks
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > PIECE_CHARS:
         end = start + PIECE_CHARS

@@ -1,8 +1,7 @@
-"""What a picture or a document costs, from its first bytes alone.
+"""Count the tokens of a picture or a document, from its first bytes alone.
 
-Providers bill pictures by size in pixels; the rule here is Anthropic's (width times height over 750, at
-most 1,600 after scaling), the dearest of the common ones for ordinary pictures. Nothing is decoded but the
-header.
+Providers bill pictures by size in pixels; the rule here is Anthropic's (width times height over 750, at most 1,600
+after scaling), the most expensive of the common ones for ordinary pictures. Only the header is decoded.
 """
 
 from __future__ import annotations
@@ -14,37 +13,37 @@ from collections.abc import Callable
 PIXELS_PER_TOKEN = 750
 MAX_IMAGE_TOKENS = 1_600
 UNKNOWN_IMAGE_TOKENS = 1_500
-"""A picture given by address, or whose header cannot be read."""
+"""For a picture given by URL, or whose header cannot be read."""
 
 BYTES_PER_PAGE = 50_000
 TOKENS_PER_PAGE = 3_000
-"""A document is billed by page, as text and as a picture; its pages are guessed from its bytes."""
+"""A document is billed by page, as text and as a picture; the number of pages is estimated from its bytes."""
 
 _HEADER_CHARS = 400_000
-"""How much base64 is read: a JPEG carries its size after its metadata, which may be long."""
+"""Base64 characters read: a JPEG has its size after its metadata, which may be long."""
 
 _JPEG_SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD8)))
 
 
-def image_tokens(data: str) -> int:
-    """Tokens of an inline picture given as base64 (or as a ``data:`` address)."""
-    size = image_size(data)
+def count_image_tokens(data: str) -> int:
+    """Return the tokens of an inline picture given as base64 or as a ``data:`` URL."""
+    size = read_image_size(data)
     if size is None:
         return UNKNOWN_IMAGE_TOKENS
     width, height = size
     return min(MAX_IMAGE_TOKENS, -(-width * height // PIXELS_PER_TOKEN))
 
 
-def document_tokens(data: str) -> int:
-    """Tokens of an inline document given as base64: 3,000 for each 50,000 bytes begun. One page when empty,
-    as for a document given by address."""
+def count_document_tokens(data: str) -> int:
+    """Return the tokens of an inline document given as base64: 3,000 for each 50,000 bytes begun. An empty one,
+    as for a document given by URL, counts one page."""
     pages = max(1, -(-len(data) * 3 // 4 // BYTES_PER_PAGE))
     return pages * TOKENS_PER_PAGE
 
 
-def image_size(data: str) -> tuple[int, int] | None:
-    """Width and height in pixels of a base64 PNG, JPEG, GIF or WebP; None when the header shows none."""
+def read_image_size(data: str) -> tuple[int, int] | None:
+    """Return width and height in pixels of a base64 PNG, JPEG, GIF or WebP; None if the header has none."""
     head = _decode(data)
     for start, read in _READERS.items():
         if head.startswith(start):
@@ -60,19 +59,19 @@ def _decode(data: str) -> bytes:
     return base64.b64decode(letters[: len(letters) // 4 * 4])
 
 
-def _png(head: bytes) -> tuple[int, int] | None:
+def _read_png_size(head: bytes) -> tuple[int, int] | None:
     if len(head) < 24 or head[12:16] != b"IHDR":
         return None
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def _gif(head: bytes) -> tuple[int, int] | None:
+def _read_gif_size(head: bytes) -> tuple[int, int] | None:
     if len(head) < 10:
         return None
     return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
 
 
-def _jpeg(head: bytes) -> tuple[int, int] | None:
+def _read_jpeg_size(head: bytes) -> tuple[int, int] | None:
     position = 2
     while position + 9 <= len(head) and head[position] == 0xFF:
         marker = head[position + 1]
@@ -86,7 +85,7 @@ def _jpeg(head: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _webp(head: bytes) -> tuple[int, int] | None:
+def _read_webp_size(head: bytes) -> tuple[int, int] | None:
     form = head[12:16]
     if len(head) < 30 or head[8:12] != b"WEBP":
         return None
@@ -102,8 +101,8 @@ def _webp(head: bytes) -> tuple[int, int] | None:
 
 
 _READERS: dict[bytes, Callable[[bytes], tuple[int, int] | None]] = {
-    b"\x89PNG\r\n\x1a\n": _png,
-    b"GIF8": _gif,
-    b"\xff\xd8": _jpeg,
-    b"RIFF": _webp,
+    b"\x89PNG\r\n\x1a\n": _read_png_size,
+    b"GIF8": _read_gif_size,
+    b"\xff\xd8": _read_jpeg_size,
+    b"RIFF": _read_webp_size,
 }

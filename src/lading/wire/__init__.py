@@ -1,13 +1,15 @@
-"""Provider formats (wires): decode a provider's body to our values and encode them, and check whether a body is
-legal.
+"""Provider formats (wires): decode a provider's body to our values, encode them, and check whether a body is legal.
 
-One folder per format. Each has a ``Wire``: plain functions over plain values. To add a format, write a module with
-such a value and one line in ``WIRES``.
+Each format has a folder and one ``Wire``: plain functions over plain values. Its ``Layout`` names the fields of a
+body for all other rooms, which never name one themselves (``scripts/check_limits.py``). To add a format, write a
+module with a ``Wire`` and one line in ``WIRES``, or an entry point of the group ``lading.wire`` under the wire's
+name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -15,10 +17,11 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.history.repair import Needs
 from lading.history.validity import Invariant
-from lading.messages import Conversation, Message
+from lading.messages import Conversation, Message, Tool
 from lading.models.card import Card
-from lading.registry import lookup
-from lading.wire.checking import Checker, Rule, Walk
+from lading.registry import entry_names, lookup
+from lading.wire.checking import Checker, CheckState, Rule
+from lading.wire.layout import Layout
 from lading.wire.replies import Replies
 from lading.wire.translation import PartTypes
 
@@ -27,16 +30,19 @@ WIRES: dict[str, str] = {
     "openai_chat": "lading.wire.openai_chat:WIRE",
 }
 
+COMMON = "openai_chat"
+"""The format of messages in which no feature of another format is found."""
+
 Body = dict[str, Any]
 
 
 def alternation(card: Card) -> Needs:
-    """Whether the card's dialect requires alternating roles."""
+    """Return the repairs that the card's dialect needs: alternating roles, or none."""
     return Needs(alternation=card.conduct.dialect != "first_party")
 
 
 class Joins(Protocol):
-    """Whether two consecutive messages share one message of the body."""
+    """Return whether two consecutive messages share one message of the body."""
 
     def __call__(self, before: Message, after: Message, *, card: Card) -> bool: ...
 
@@ -46,33 +52,53 @@ class Wire(Struct, frozen=True):
 
     name: str
     decode: Callable[[Mapping[str, Any]], Conversation]
-    """Decode a request body to our values, lossless. Raises WireError when it does not have the shape of this
-    format."""
+    """Decode a request body to our values without loss. Raises WireError for a body of another shape."""
     envelope: Callable[[Conversation], Body]
-    """Everything of the body but its messages (system included where the format keeps it outside)."""
-    leading: Callable[[Sequence[Message]], int]
-    """How many of the first messages belong to the envelope."""
+    """Encode the body without its items (with the system messages if the format has them beside the items)."""
+    layout: Layout
+    """The fields and items of a body."""
     joins: Joins
-    """Whether two consecutive messages share one message of the body."""
+    """Whether two consecutive messages share items of the body."""
     encode_group: Callable[[Sequence[Message], Card], list[Body]]
-    """Encode a run of messages that join to messages of the body."""
-    walk: Callable[[Body, Card], Walk]
-    """The initial state of a check of a body with this envelope."""
+    """Encode a run of joined messages to items of the body."""
+    start_check: Callable[[Body, Card], CheckState]
+    """Return the initial state of a check of a body."""
     rules: tuple[Rule, ...]
-    """The rules of this format, by id."""
-    invariants: Callable[[Card], tuple[Invariant, ...]]
-    """Additional cut invariants of this format."""
+    """The rules that a body is checked by."""
     replies: Replies
-    """Functions for the replies of this format."""
+    """Functions for replies and streams."""
+    invariants: Callable[[Card], tuple[Invariant, ...]] = lambda _card: ()
+    """Invariants that a cut of the history must keep, in addition to the general ones."""
     needs: Callable[[Card], Needs] = alternation
-    """Additional repairs that messages need in this format."""
+    """The repairs that messages need in this format, in addition to the general ones."""
     parts: PartTypes | None = None
-    """The part types that messages may hold; None: no restriction."""
+    """The types of parts that messages may contain; None: no restriction."""
 
     @property
-    def shows_in_results(self) -> bool:
-        """Whether a tool result may hold images and documents."""
+    def allows_media_in_results(self) -> bool:
+        """Whether a tool result may contain images and documents."""
         return self.parts is not None and self.parts.words["image"] in self.parts.takes["result"]
+
+    def read_items(self, items: Iterable[Any]) -> tuple[Message, ...]:
+        """Decode the items of a body. Raises WireError."""
+        return self.decode({self.layout.items.field: list(items)}).messages
+
+    def read_system(self, body: Mapping[str, Any], *, marked: bool = True) -> tuple[Message, ...]:
+        """Decode the system messages beside the items; without cache marks unless ``marked``. Raises WireError."""
+        layout = self.layout
+        if not layout.system or (value := body.get(layout.system)) is None:
+            return ()
+        value = value if marked else layout.strip({"content": value})["content"]
+        return self.decode({layout.items.field: [], layout.system: value}).messages
+
+    def read_tools(self, tools: Any) -> tuple[Tool, ...]:
+        """Decode the declarations of tools. Raises WireError."""
+        return self.decode({self.layout.items.field: [], self.layout.tools: tools or []}).tools
+
+    def read_fields(self, body: Mapping[str, Any]) -> Body:
+        """Read the other fields of a body, as the template of a conversation. Raises WireError."""
+        emptied: Body = {self.layout.tools: []} if body.get(self.layout.tools) else {}
+        return dict(self.decode({**body, self.layout.items.field: [], **emptied}).template or {})
 
 
 def find_wire(name: str) -> Wire:
@@ -80,8 +106,24 @@ def find_wire(name: str) -> Wire:
     return lookup(WIRES, name, kind="wire", type_=Wire)
 
 
-def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:
-    """The messages in runs that share one message of the body."""
+@cache
+def list_wires() -> tuple[Wire, ...]:
+    """Return the formats of ``WIRES``, loaded once; the common one is first."""
+    return tuple(find_wire(name) for name in sorted(WIRES, key=COMMON.__ne__))
+
+
+def list_plugged_wires() -> tuple[Wire, ...]:
+    """Load the formats of entry points. Raises UnknownName if one cannot be loaded."""
+    return tuple(find_wire(name) for name in entry_names("wire") if name not in WIRES)
+
+
+def find_default_wire(provider: str) -> str:
+    """Return the name of the format that a provider's API uses."""
+    return provider if provider in WIRES else COMMON
+
+
+def group_messages(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[Message]]:
+    """Split the messages into runs that share one message of the body."""
     runs: list[list[Message]] = []
     for message in messages:
         if runs and wire.joins(runs[-1][-1], message, card=card):
@@ -92,17 +134,19 @@ def groups(messages: Sequence[Message], wire: Wire, *, card: Card) -> list[list[
 
 
 def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
-    """Encode the provider's body. A conversation decoded from a legal body of this format gives that same body."""
+    """Encode a conversation as a body; one decoded from a legal body of this format gives the same body."""
     body = wire.envelope(conversation)
-    rest = conversation.messages[wire.leading(conversation.messages) :]
-    body["messages"] = [item for run in groups(rest, wire, card=card) for item in wire.encode_group(run, card)]
+    rest = conversation.messages[wire.layout.leading(conversation.messages) :]
+    body[wire.layout.items.field] = [
+        item for run in group_messages(rest, wire, card=card) for item in wire.encode_group(run, card)
+    ]
     return body
 
 
 def check(body: Body, wire: Wire, *, card: Card, strict: bool = False) -> list[Violation]:
-    """Check a body against the provider's rules. ``strict`` applies rules not yet verified as well, as tests do."""
-    checker = Checker(wire.rules, wire.walk(body, card), card, strict=strict)
-    messages = body.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        checker.feed(message)
+    """Return the violations in a body. ``strict``: also of rules that are not yet verified, as in tests."""
+    checker = Checker(wire.rules, wire.start_check(body, card), card, strict=strict)
+    items = body.get(wire.layout.items.field)
+    for item in items if isinstance(items, list) else ():
+        checker.feed(item)
     return checker.violations()

@@ -1,6 +1,6 @@
-"""Strict checks as folds: rules are small functions over a walk that moves one wire message at a time.
+"""Check bodies incrementally: rules are small functions over a state that advances one wire message at a time.
 
-A warm request feeds the walk its new messages only; ``end`` looks at the state without changing it.
+When a request grows, only its new messages are read; rules for the end read the state without changing it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ WireMessage: TypeAlias = Mapping[str, Any]
 
 
 class Finding(Struct, frozen=True):
-    """What a rule function reports: where, and what is wrong there."""
+    """A breach of a rule: its place, and what is wrong there."""
 
     path: str
     detail: str
 
 
-class Walk(Protocol):
-    """What is known after the messages walked so far. A wire's own class; it is moved in place."""
+class CheckState(Protocol):
+    """The state of a check after the messages read so far; each wire has a class of its own. It is mutable."""
 
     def advance(self, message: WireMessage) -> None:
-        """Take in the next wire message."""
+        """Update the state with the next wire message."""
 
 
 class Rule(Struct, frozen=True):
@@ -35,15 +35,16 @@ class Rule(Struct, frozen=True):
 
     id: str
     level: Level
-    summary: str
+    summary: str = ""
+    """Description of a rule whose functions have no docstring."""
     verified: bool = True
     """False: applied in tests only, until confirmed against the provider's API."""
     at_start: Callable[[Any], Iterable[Finding]] | None = None
-    """Looks at the envelope; given the walk before any message."""
+    """Check the envelope; called with the state before any message."""
     at_message: Callable[[Any, WireMessage], Iterable[Finding]] | None = None
-    """Looks at a message; given the walk before it advances over that message."""
+    """Check a message; called with the state before that message."""
     at_end: Callable[[Any], Iterable[Finding]] | None = None
-    """Looks at the walk after the last message, without changing it."""
+    """Check the end; called with the state after the last message, which it must not change."""
 
 
 PORTABILITY: dict[str, frozenset[str]] = {
@@ -55,31 +56,31 @@ PORTABILITY: dict[str, frozenset[str]] = {
 
 
 class Checker:
-    """The check of one growing request: feed it messages, ask at any time what is wrong."""
+    """The check of one growing request."""
 
-    def __init__(self, rules: Sequence[Rule], walk: Walk, card: Card, *, strict: bool = False) -> None:
-        """``strict`` counts rules not yet verified as E, as tests do; else they are lint and left out."""
-        counted = [rule for rule in rules if counts(rule, card, strict=strict)]
-        self._walk = walk
+    def __init__(self, rules: Sequence[Rule], state: CheckState, card: Card, *, strict: bool = False) -> None:
+        """``strict``: apply also the rules that are not yet verified, as tests do."""
+        counted = [rule for rule in rules if is_counted(rule, card, strict=strict)]
+        self._state = state
         self._at_message = [(rule, rule.at_message) for rule in counted if rule.at_message]
         self._at_end = [(rule, rule.at_end) for rule in counted if rule.at_end]
         self._found = [
-            _violation(rule, finding) for rule in counted if rule.at_start for finding in rule.at_start(walk)
+            _violation(rule, finding) for rule in counted if rule.at_start for finding in rule.at_start(state)
         ]
 
     def feed(self, message: WireMessage) -> None:
-        """Check the next wire message and move on."""
+        """Check the next wire message and advance the state."""
         for rule, look in self._at_message:
-            self._found.extend(_violation(rule, finding) for finding in look(self._walk, message))
-        self._walk.advance(message)
+            self._found.extend(_violation(rule, finding) for finding in look(self._state, message))
+        self._state.advance(message)
 
     def violations(self) -> list[Violation]:
-        """Everything wrong with the request as fed so far, taken as complete."""
-        ending = [_violation(rule, finding) for rule, look in self._at_end for finding in look(self._walk)]
+        """Return the violations of the request so far, as if it were complete."""
+        ending = [_violation(rule, finding) for rule, look in self._at_end for finding in look(self._state)]
         return self._found + ending
 
 
-def counts(rule: Rule, card: Card, *, strict: bool) -> bool:
+def is_counted(rule: Rule, card: Card, *, strict: bool) -> bool:
     """Whether breaking the rule is a violation for this card: all E, and the P rules of its dialect."""
     if rule.level == "P":
         dialect = card.conduct.dialect
@@ -87,8 +88,8 @@ def counts(rule: Rule, card: Card, *, strict: bool) -> bool:
     return rule.level == "E" and (rule.verified or strict)
 
 
-def shown(value: object) -> str:
-    """A value of a hostile body as a detail may quote it: short, and safe for any type and any depth."""
+def quote_value(value: object) -> str:
+    """Describe a value of an untrusted body for an error: a short string is quoted, else its type is named."""
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:60] + "...")
     return type(value).__name__

@@ -1,7 +1,7 @@
-"""Make the parts of a message fit the wire that will carry it (docs/reference/parts.md).
+"""Fit the parts of messages to a provider format (docs/reference/parts.md).
 
-A part in another wire's form is translated where both have it, else left out with a pointer. A provider's part
-of a type that no wire lists goes out unchanged: it may be newer than this table.
+A part in another format is translated if both formats have it, else left out with a pointer. A provider's part of a
+type that no format lists is sent unchanged: the type may be newer than these tables.
 """
 
 from __future__ import annotations
@@ -14,69 +14,69 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading.errors import WireError
-from lading.history.repair import LEFT_OUT, Needs, Repair, Standing
+from lading.history.repair import LEFT_OUT, Needs, Placement, Repair
 from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import WIRES, Wire, find_wire
-from lading.wire.translation import PartTypes, left_out, type_of
+from lading.wire.translation import PartTypes, left_out_note, type_of
 
 
-def needs_on(wire: Wire, card: Card) -> Needs:
-    """What messages must be mended for on this wire, their parts included."""
+def find_needs(wire: Wire, card: Card) -> Needs:
+    """Return the repairs that messages need in this format, including those of their parts."""
     needs = wire.needs(card)
     if wire.parts is None:
         return needs
-    return replace(needs, mends=(*needs.mends, partial(_fitted, wire.parts, wire.name, card)))
+    return replace(needs, repair_steps=(*needs.repair_steps, partial(_fit_message, wire.parts, wire.name, card)))
 
 
-def _fitted(
-    types: PartTypes, name: str, card: Card, message: Message, standing: Standing
+def _fit_message(
+    types: PartTypes, name: str, card: Card, message: Message, placement: Placement
 ) -> tuple[Message, Sequence[Repair]]:
-    fit = _Fit(types, card, native=message.origin == name, pointer=standing.pointer)
-    shown = fit.message(message)
-    if shown.origin != name or not any(types.word(part) in types.moves for part in _inside(shown)):
-        return shown, fit.repairs
-    # Without its origin the encoder writes a message in the general form, which moves them.
-    fit = _Fit(types, card, native=False, pointer=standing.pointer)
-    shown = fit.message(replace(message, origin="", template=None))
-    return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fit.repairs]
+    fitter = _PartFitter(types, card, native=message.origin == name, pointer=placement.pointer)
+    shown = fitter.fit(message)
+    if shown.origin != name or not any(types.word(part) in types.moves for part in _list_result_parts(shown)):
+        return shown, fitter.repairs
+    # Without its origin, the encoder writes the message in its general form, which moves these parts.
+    fitter = _PartFitter(types, card, native=False, pointer=placement.pointer)
+    shown = fitter.fit(replace(message, origin="", template=None))
+    return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fitter.repairs]
 
 
-def _inside(message: Message) -> Iterator[Part]:
+def _list_result_parts(message: Message) -> Iterator[Part]:
     return (part for result in message.results for part in result.parts)
 
 
-class _Fit:
+class _PartFitter:
     """Fits the parts of one message and collects the repairs."""
 
     def __init__(self, types: PartTypes, card: Card, *, native: bool, pointer: str) -> None:
         self._types, self._card, self._native, self._pointer = types, card, native, pointer
         self.repairs: list[Repair] = []
 
-    def message(self, message: Message) -> Message:
-        """The message with its parts as the wire takes them; the same object where nothing changes."""
-        parts = self._parts(message.parts, message.role)
+    def fit(self, message: Message) -> Message:
+        """Return the message with parts that the format accepts; the same object if nothing changes."""
+        parts = self._fit_parts(message.parts, message.role)
         return message if parts is message.parts else message.with_parts(parts)
 
-    def _parts(self, parts: tuple[Any, ...], place: str) -> tuple[Any, ...]:
-        fitted = tuple(kept for part in parts if (kept := self._part(part, place)) is not None)
+    def _fit_parts(self, parts: tuple[Any, ...], place: str) -> tuple[Any, ...]:
+        fitted = tuple(kept for part in parts if (kept := self._fit_part(part, place)) is not None)
         return parts if len(fitted) == len(parts) and all(map(is_, fitted, parts)) else fitted
 
-    def _part(self, part: Any, place: str) -> Any:
-        """The part as the wire takes it at this place (a role, or ``result``); None where nothing is left."""
+    def _fit_part(self, part: Any, place: str) -> Any:
+        """Return the part as the format accepts it at this place (a role, or ``result``); None if it is dropped."""
         native = self._native
         if isinstance(part, Opaque):
             kind = type_of(part)
-            if native and (kind in self._types.takes[place] or kind not in _known()):
+            if native and (kind in self._types.takes[place] or kind not in _list_known_types()):
                 return part
-            read = _translated(part)
+            read = _translate(part)
             if read is None and native:
                 return part
             if read is not None and not isinstance(read, Opaque):
                 self.repairs.append(Repair("part_translated", f"{kind} is written in this wire's form"))
             part, native = read or part, False
         if isinstance(part, Text):
-            # The words of a refusal stand in a part of another type.
+            # The text of a refusal is in a part of another type.
             kind = (part.template or {}).get("type", "text")
             return part if not native or kind in self._types.takes[place] else replace(part, template=None)
         kind = self._types.word(part)
@@ -87,23 +87,23 @@ class _Fit:
             return part if fits and not native else None
         if not carried:
             self.repairs.append(Repair(LEFT_OUT, f"{kind} in a message of role {place} is left out"))
-            return Text(left_out(kind, self._pointer))
+            return Text(left_out_note(kind, self._pointer))
         if isinstance(part, ToolResult):
-            inner = self._parts(part.parts, "result")
+            inner = self._fit_parts(part.parts, "result")
             return part if inner is part.parts else replace(part, parts=inner)
         return part
 
 
 @cache
-def _known() -> frozenset[str]:
-    """The types of parts that some wire lists."""
+def _list_known_types() -> frozenset[str]:
+    """Return the types of parts that any built-in format lists."""
     listed = (find_wire(name).parts for name in WIRES)
     return frozenset(kind for types in listed if types for kinds in types.takes.values() for kind in kinds)
 
 
-def _translated(part: Opaque) -> Part | None:
-    """The part as some wire reads it, without that wire's template; the same where none can; None where it is
-    malformed, and so no part of a wire that lists its type."""
+def _translate(part: Opaque) -> Part | None:
+    """Return the part as the first format that knows it decodes it, without that format's template. The same object
+    if no format knows it; None if it is malformed."""
     for name in WIRES:
         types = find_wire(name).parts
         try:
@@ -111,12 +111,12 @@ def _translated(part: Opaque) -> Part | None:
         except WireError:
             return None
         if not isinstance(read, Opaque):
-            return _bare(read)
-    return _search_words(part) if type_of(part) == "search_result" else part
+            return _drop_template(read)
+    return _read_search_text(part) if type_of(part) == "search_result" else part
 
 
-def _search_words(part: Opaque) -> Part:
-    """The words of a search result."""
+def _read_search_text(part: Opaque) -> Part:
+    """Return the text of a search result; the same part if it has none."""
     blocks = part.value.get("content")
     words = [part.value.get("title"), part.value.get("source")]
     words += [block.get("text") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
@@ -124,7 +124,7 @@ def _search_words(part: Opaque) -> Part:
     return Text(text) if text else part
 
 
-def _bare(part: Part) -> Part:
+def _drop_template(part: Part) -> Part:
     if isinstance(part, ToolResult):
-        return replace(part, parts=tuple(map(_bare, part.parts)), template=None)
+        return replace(part, parts=tuple(map(_drop_template, part.parts)), template=None)
     return part if isinstance(part, Opaque) else replace(part, template=None)

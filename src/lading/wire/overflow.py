@@ -1,7 +1,7 @@
-"""Whether a provider's error says that the prompt was too long, in whose words ever.
+"""Detect context-length errors across providers.
 
-Every provider has its own text and few have a code. A text counts only where the provider itself speaks: not
-behind a quotation mark, where an error may repeat what a user wrote, and not about rates or the length of output.
+Every provider has its own text and few have a code. A text after a quotation mark is ignored, because an error may
+repeat a user's message, and so are errors about rates and output length.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from msgspec import Struct
 
 
 class Overflow(Struct, frozen=True):
-    """A prompt that was too long."""
+    """A context-length error."""
 
     tokens: int | None = None
-    """Tokens of the prompt by the provider's count, where its text tells them. Some count tools or the output
-    asked for in."""
+    """Tokens of the prompt by the provider's count, if the error has it. Some include tools or requested output."""
     limit: int | None = None
-    """Tokens that the provider takes, where its text tells them."""
+    """Tokens that the provider accepts, if the error has them."""
 
-    def smaller(self, tokens: int) -> int:
-        """What a request may count that counted so many tokens here and was found too long."""
+    def estimate_smaller(self, tokens: int) -> int:
+        """Return the size in tokens to shrink a refused request of ``tokens`` to, by our count."""
         share = min(self.limit / self.tokens, 1) * _CLOSER if self.tokens and self.limit else _SMALLER
         return min(int(tokens * share), tokens - 1)
 
 
 _SMALLER = 0.8
-"""What a request may count that was found too long, where the provider does not say by how much."""
+"""Share of a refused request's tokens to shrink it to, if the error has no numbers."""
 _CLOSER = 0.97
+"""Margin for the difference between our count and the provider's, if the error has both numbers."""
 
 MOST_CHARS = 20_000
-"""Of an error that is text, no more than this is read."""
+"""Characters of an error text that are read."""
 
 HEAD_CHARS = 600
-"""A message of a provider says within so many characters what it is about."""
+"""Characters at the start of a message that are searched for known texts."""
 
 MOST_LEVELS = 8
-"""How deep an error may stand in another one: gateways wrap what they got."""
+"""Maximum nesting of errors: gateways wrap the errors that they receive."""
 
 CODES = frozenset(
     {
@@ -69,7 +69,9 @@ _TEXTS = (
     rf"(?:\. your messages resulted in {_TOKENS} tokens)?",
     r"(?:input|prompt|request) exceeds the (?:model's )?context window",
     rf"you passed {_TOKENS} input tokens .{{0,60}}context length is only {_LIMIT} tokens",
-    rf"prompt \(length {_TOKENS}\) is longer than the maximum model length of {_LIMIT}",
+    rf"prompt \(?length (?:of )?{_TOKENS}\)? is longer than the maximum model length of {_LIMIT}",
+    rf"prompt \(total length {_TOKENS}\) is too long to fit into the model \(context length {_LIMIT}\)",
+    rf"engine prompt length {_TOKENS} exceeds the max_model_len {_LIMIT}",
     rf"'?max_tokens' or 'max_completion_tokens' is too large: .{{0,70}} {_LIMIT} tokens .{{0,25}} {_TOKENS} input",
     # SGLang, Together
     rf"exceeds the model's maximum context length(?: of {_LIMIT} tokens"
@@ -110,37 +112,37 @@ _TEXTS = (
     rf"request exceeded model token limit: {_LIMIT}(?: \(requested: {_TOKENS}\))?",
     r"prompt exceeds max length",
     rf"range of input length should be \[\d+, {_LIMIT}\]",
-    # LiteLLM, before whatever it was told
+    # LiteLLM, before the text of the provider
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )
 
 _PARTS = re.compile(rf"(?i)\(({_NUMBER}) in (?:the|your) (?:messages|prompt)[,;](?: ({_NUMBER}) in the func)?")
-"""How OpenAI and those who follow it split the tokens of a request."""
+"""The split of a request's tokens into messages and functions by OpenAI and compatible servers."""
 _RATE = re.compile(r"\b(?:tokens|requests) per (?:second|min|hour|day)|\bTP[MD]\b|rate.limit", re.IGNORECASE)
 _OTHERS = re.compile(r"""["`“«]|(?<!\w)'|'(?!\w)|max_(?:\w{1,20}_)?tokens""")
-"""Before a text: from here on somebody else is quoted, or the output is meant."""
+"""Before a known text: what follows is a quotation, or about the output."""
 _LEAD = re.compile(r"^(?:\d{3} )?[`\"']?")
 _MESSAGE = re.compile(r"""['"]message['"]:\s?['"]""")
 _CODE = re.compile(r"""['"](?:code|type)['"]:\s?['"](\w{1,60})['"]""")
 _MESSAGE_FIELDS = ("message", "error", "detail", "msg", "metadata", "raw")
 
 
-def overflow(error: str | Mapping[str, Any]) -> Overflow | None:
-    """What an error, as text or as the body of a response, says of a prompt that was too long; None for any
+def read_overflow(error: str | Mapping[str, Any]) -> Overflow | None:
+    """Return the token counts of a context-length error, given as text or as the body of a response; None for any
     other error."""
     heads: list[str] = []
     codes: set[str] = set()
     _gather(error, heads, codes, levels=MOST_LEVELS)
     if any(_RATE.search(head) for head in heads):
         return None
-    found = [overflow for head in heads if (overflow := _read(head)) is not None]
+    found = [overflow for head in heads if (overflow := _read_message(head)) is not None]
     if not found and codes & CODES:
         return Overflow()
-    return max(found, key=_numbers_told, default=None)
+    return max(found, key=_count_numbers, default=None)
 
 
 def _gather(error: Any, heads: list[str], codes: set[str], *, levels: int) -> None:
-    """The beginnings of all messages in an error, and its codes."""
+    """Collect the starts of all messages in an error, and its codes."""
     if isinstance(error, str):
         _gather_text(error[:MOST_CHARS], heads, codes, levels=levels)
     elif isinstance(error, Mapping) and levels:
@@ -157,7 +159,7 @@ def _gather_text(text: str, heads: list[str], codes: set[str], *, levels: int) -
     try:
         inner, _ = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):
-        # SDKs print the body as Python does.
+        # SDKs print the body as a Python literal.
         if (message := _MESSAGE.search(text, start)) is not None:
             heads.append(text[message.end() : message.end() + HEAD_CHARS].replace("\\'", "'"))
             codes.update(_CODE.findall(text[-HEAD_CHARS:]))
@@ -166,30 +168,30 @@ def _gather_text(text: str, heads: list[str], codes: set[str], *, levels: int) -
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    # Not at import: there are dozens, and most programs never meet one.
+def _compile_patterns() -> tuple[re.Pattern[str], ...]:
+    # Not at import: there are dozens, and most programs never need them.
     return tuple(re.compile(text, re.IGNORECASE) for text in _TEXTS)
 
 
-def _read(head: str) -> Overflow | None:
-    """What the provider's own words tell; of several readings the one with most numbers."""
+def _read_message(head: str) -> Overflow | None:
+    """Match a message against the known texts; of several matches, return the one with most numbers."""
     head = _LEAD.sub("", head, count=1)
     found = []
-    for pattern in _patterns():
+    for pattern in _compile_patterns():
         match = pattern.search(head)
         if match is None or _OTHERS.search(head, 0, match.start()):
             continue
         numbers = match.groupdict()
-        tokens, limit = _number(numbers.get("tokens")), _number(numbers.get("limit"))
+        tokens, limit = _parse_number(numbers.get("tokens")), _parse_number(numbers.get("limit"))
         if tokens is not None and (parts := _PARTS.search(head, match.end())) is not None:
-            tokens = sum(_number(part) or 0 for part in parts.groups())
+            tokens = sum(_parse_number(part) or 0 for part in parts.groups())
         found.append(Overflow(tokens, limit))
-    return max(found, key=_numbers_told, default=None)
+    return max(found, key=_count_numbers, default=None)
 
 
-def _numbers_told(overflow: Overflow) -> int:
+def _count_numbers(overflow: Overflow) -> int:
     return (overflow.limit is not None) + (overflow.tokens is not None)
 
 
-def _number(text: str | None) -> int | None:
+def _parse_number(text: str | None) -> int | None:
     return None if text is None else int(text.replace(",", ""))

@@ -1,7 +1,7 @@
-"""A streamed reply passing by: what the wires share.
+"""Edit a streamed reply on its way to the caller: the code that all wires share.
 
-A wire brings two things: what collects its events into a response body, and what edits the events on their
-way to the caller. Events that need no edit go on as the very bytes that came.
+A wire supplies a collector of events into a response body, and the edits of events for the caller. Events that need
+no edit are passed on with their original bytes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from lading.messages import Message
-from lading.wire.replies import Held, Reply, SseEvent, summed
-from lading.wire.sse import event_of, object_of
+from lading.wire.replies import Held, Reply, SseEvent, add_usage, make_event, read_object
 
 Value = dict[str, Any]
 """The data of one event."""
@@ -23,11 +22,11 @@ DONE = "[DONE]"
 
 
 class Collector(Protocol):
-    """Gathers events into the body that the same response has when it is not streamed."""
+    """Collects events into the body that the response would have if it were not streamed."""
 
     @property
     def finished(self) -> bool:
-        """Whether the provider said why the reply ends."""
+        """Whether the provider gave a reason for the end of the reply."""
 
     @property
     def failed(self) -> bool:
@@ -35,42 +34,46 @@ class Collector(Protocol):
 
     @property
     def usage(self) -> Value:
-        """What the request took, as far as it was told."""
+        """The usage reported so far."""
 
     def add(self, value: Value) -> None:
-        """Take in the next event."""
+        """Add the next event."""
 
     def body(self) -> Value:
-        """The response body so far."""
+        """Return the response body so far."""
 
 
-class Edits(Protocol):
-    """What is changed in the events of one stream on their way to the caller."""
+class StreamEdits(Protocol):
+    """The edits of the events of one stream for the caller."""
 
-    def numbered(self, value: Value) -> Value:
-        """The event with its place in the reply spelled out, whatever the server left out."""
+    def number(self, value: Value) -> Value:
+        """Return the event with the indices of its place in the reply, which servers may omit."""
 
     def split(self, value: Value) -> tuple[Value | None, Value | None]:
-        """What of an event goes on now, and what is held back."""
+        """Split an event into the parts that are passed on now and held back; None: no such part."""
 
-    def edited(self, value: Value) -> Value | None:
-        """The event as the caller gets it, equal where nothing changes; None when nothing of it is left."""
+    def edit(self, value: Value) -> Value | None:
+        """Return the event for the caller, equal if nothing changes; None if nothing of it remains."""
 
 
-class Passage(NamedTuple):
-    """What a stream of one wire is made of."""
+class StreamFormat(NamedTuple):
+    """How streams of one wire are edited and collected."""
 
-    edits: Callable[[Value], Edits]
-    """The edits of a stream, given what earlier streams of the same answer showed, as a body."""
+    edits: Callable[[Value], StreamEdits]
+    """Return the edits of a stream, given the body that the caller received by earlier streams of the answer."""
     collector: Callable[[], Collector]
     read: Callable[[Mapping[str, Any]], Reply]
+    usage: tuple[str, ...] = ("usage",)
+    """The place of the usage in an event: a field, or a path of nested fields."""
 
 
-class PassingStream:
-    """A ``ReplyStream`` over what one wire knows."""
+class EditedStream:
+    """A ``ReplyStream`` for the format of one wire."""
 
-    def __init__(self, passage: Passage, *, shown: Collector | None = None, spent: Value | None = None) -> None:
-        """``shown`` and ``spent``: what earlier streams of the answer showed, and what they took."""
+    def __init__(
+        self, passage: StreamFormat, *, shown: Collector | None = None, spent: Value | None = None
+    ) -> None:
+        """``shown`` and ``spent``: the collected events and the usage of earlier streams of the answer."""
         self._passage = passage
         self._spent = spent
         self._shown = shown or passage.collector()
@@ -80,10 +83,10 @@ class PassingStream:
         self._done = False
 
     def feed(self, event: SseEvent) -> list[bytes]:
-        """Take in the next event; returns what goes on to the caller now. One that it raises for is not held."""
-        value = object_of(event)
+        """Read the next event; return the bytes for the caller now. An event that raises an error is not held."""
+        value = read_object(event)
         if value is not None:
-            value = self._edits.numbered(value)
+            value = self._edits.number(value)
             self._whole.add(value)
         self._done = self._done or event.data.strip() == DONE
         if self.held:
@@ -93,56 +96,64 @@ class PassingStream:
             return [event.raw]
         now, later = self._edits.split(value)
         if later is None:
-            return self._passed(event, value)
+            return self._pass_on(event, value)
         if now is None:
             self.held.append(Held(event, value))
             return []
-        held, passed = event_of(later, name=event.name), self._passed(event_of(now, name=event.name), now)
+        held, passed = make_event(later, name=event.name), self._pass_on(make_event(now, name=event.name), now)
         self.held.append(Held(held, later))
         return passed
 
     def reply(self) -> Reply:
-        """The reply so far, calls of the held tool included. Raises WireError for what no reply can hold."""
+        """Return the reply so far, including calls of the held tool. Raises WireError if it is malformed."""
         complete = (self._whole.finished or self._done) and not self._whole.failed
         return replace(self._passage.read(self._whole.body()), complete=complete)
 
-    def shown(self) -> Message:
-        """What the caller was shown by this stream and those it continues. Raises like ``reply``."""
+    def shown_message(self) -> Message:
+        """Return the message that the caller received by this and earlier streams. Raises like ``reply``."""
         return self._passage.read(self._shown.body()).message
 
     def release(self, held: Held) -> list[bytes]:
-        """What goes on to the caller of an event that was held back, without the calls of the held tool."""
+        """Return the bytes of a held event for the caller, without calls of the held tool."""
         event, value = held
-        return [event.raw] if value is None else self._passed(event, value)
+        return [event.raw] if value is None else self._pass_on(event, value)
 
-    def again(self) -> PassingStream:
-        """The stream that goes on with the same answer."""
-        spent = summed(self._spent or {}, self._whole.usage)
-        return PassingStream(self._passage, shown=copy.deepcopy(self._shown), spent=spent)
+    def continue_answer(self) -> EditedStream:
+        """Return a stream that continues the same answer."""
+        spent = add_usage(self._spent or {}, self._whole.usage)
+        return EditedStream(self._passage, shown=copy.deepcopy(self._shown), spent=spent)
 
-    def _passed(self, event: SseEvent, value: Value) -> list[bytes]:
-        edited = self._edits.edited(value)
+    def _pass_on(self, event: SseEvent, value: Value) -> list[bytes]:
+        edited = self._edits.edit(value)
         if edited is None:
             return []
-        if self._spent and isinstance(edited.get("usage"), dict):
-            edited = edited | {"usage": summed(self._spent, self._whole.usage)}
+        if self._spent:
+            edited = _replace_usage(edited, self._passage.usage, add_usage(self._spent, self._whole.usage))
         self._shown.add(edited)
-        return [event.raw if edited == value else event_of(edited, name=event.name).raw]
+        return [event.raw if edited == value else make_event(edited, name=event.name).raw]
+
+
+def _replace_usage(value: Value, path: tuple[str, ...], usage: Value) -> Value:
+    """Return the event with other usage; unchanged if it has none."""
+    inner = value.get(path[0])
+    if not isinstance(inner, dict):
+        return value
+    return value | {path[0]: _replace_usage(inner, path[1:], usage) if path[1:] else usage}
 
 
 def object_at(holder: Mapping[str, Any], key: str) -> Value:
-    """The object under that key; an empty one for anything else."""
+    """Return the object under that key; an empty one for anything else."""
     value = holder.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def index_of(holder: Mapping[str, Any]) -> int | None:
-    """The whole number under ``index``."""
+def read_index(holder: Mapping[str, Any]) -> int | None:
+    """Return the integer under ``index``; None for anything else."""
     index = holder.get("index")
     return index if isinstance(index, int) and not isinstance(index, bool) else None
 
 
 def objects_at(holder: Mapping[str, Any], key: str) -> list[Value]:
-    """The objects of the list under that key."""
+    """Return the objects in the list under that key."""
     value = holder.get(key)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""What both wires need to carry a conversation that came from elsewhere."""
+"""Translate conversations between wires: functions and values that all wires share."""
 
 from __future__ import annotations
 
@@ -9,68 +9,93 @@ from typing import Any
 
 from msgspec import Struct
 
-from lading.messages import Opaque, Part, Template
-from lading.wire.shapes import copied
+from lading.messages import Message, Opaque, Part, Template
+from lading.wire.templates import copy_json
 
+_IGNORED = frozenset({"cache_control", "prompt_cache_breakpoint", "parsed_output", "index"})
+"""Fields of a provider's part without content: cache marks, and fields that SDKs add to replies."""
+_DEFAULTS = {"caller": {"type": "direct"}}
+"""Fields that have no content if they have these values."""
 _DATA_URL = re.compile(r"data:([A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+);base64,(.+)", re.DOTALL)
 
 
-def stand_in_id(call_id: str) -> str:
-    """A legal tool-call id (37 characters) in place of one the wire refuses; equal ids give equal ones."""
+def make_legal_id(call_id: str) -> str:
+    """Return a legal tool-call id (37 characters) for one that the wire refuses; equal ids give equal results."""
     return "call_" + sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class PartTypes(Struct, frozen=True):
-    """The parts that a wire takes."""
+    """The types of parts that a wire accepts."""
 
     words: Mapping[str, str]
     """The wire's word for each kind of part, by its tag."""
     takes: Mapping[str, frozenset[str]]
-    """The types of parts that may stand in a message of each role, in its words, and in a tool ``result``."""
+    """The types of parts, in the wire's words, that a message of each role and a tool ``result`` may contain."""
     carries: Callable[..., bool]
     """Whether a part of a fitting type can be written: ``carries(part, card, native=...)``."""
     read: Callable[[Any, str], Part]
-    """A provider's part to ours; an ``Opaque`` part for an unknown type. Raises WireError."""
+    """Decode a provider's part; an unknown type gives an ``Opaque`` part. Raises WireError."""
     moves: frozenset[str] = frozenset()
-    """The types that a tool result cannot hold and a user message after it can."""
+    """The types that a tool result cannot contain but a user message after it can."""
 
     def word(self, part: Part) -> str:
-        """The wire's word for a part; of an ``Opaque`` one the provider's own."""
+        """Return the wire's word for a part's type; for an ``Opaque`` part, the provider's own."""
         return type_of(part) if isinstance(part, Opaque) else self.words[str(part.__struct_config__.tag)]
 
 
-def left_out(what: str, pointer: str = "") -> str:
-    """The words in place of something that the wire cannot carry."""
+def left_out_note(what: str, pointer: str = "") -> str:
+    """Return the text that replaces a part which the wire cannot express."""
     return f"[{what} left out. Original: {pointer}]" if pointer else f"[{what} left out]"
 
 
-def system_words(text: str) -> str:
-    """A system message as words of a user message, for a wire that takes it no other way there."""
+def mark_system(text: str) -> str:
+    """Return a system message's text for a user message, for a wire that accepts no system message there."""
     return f"<system>\n{text}\n</system>"
 
 
 def type_of(part: Opaque) -> str:
-    """The provider's word for an unknown part, shortened."""
+    """Return the provider's type of an unknown part, at most 40 characters."""
     value = part.value if isinstance(part.value, dict) else {}
     kind = value["type"] if "type" in value else next(iter(value), None)
     return kind[:40] if isinstance(kind, str) and kind else "part"
 
 
 def data_url(media_type: str, data: str) -> str:
-    """Inline content as a ``data:`` address."""
+    """Return inline content as a ``data:`` URL."""
     return f"data:{media_type};base64,{data}"
 
 
 def split_data_url(url: str) -> tuple[str, str] | None:
-    """Media type and base64 of a ``data:`` address; None for any other address."""
+    """Return media type and base64 of a ``data:`` URL; None for any other URL."""
     match = _DATA_URL.fullmatch(url)
     return (match[1], match[2]) if match else None
 
 
-def translated(template: Template | None, names: Mapping[str, str]) -> dict[str, Any]:
-    """The request fields that mean the same on both wires, under the names given; null ones left out."""
+def translate_fields(template: Template | None, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request fields in ``names`` under their names in the other wire, without null ones."""
     fields = {}
     for key, value in (template or {}).items():
         if key in names and value is not None:
-            fields[names[key]] = copied(value, key)
+            fields[names[key]] = copy_json(value, key)
     return fields
+
+
+def has_unnamed_calls(message: Message) -> bool:
+    """Whether the message is of OpenAI's old style, whose calls and results have ids only by position."""
+    template = message.template or {}
+    answers = template.get("role") == "function" and "tool_call_id" not in template
+    return answers or template.get("function_call") == "call"
+
+
+def strip_content(value: Any) -> Any:
+    """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit."""
+    if isinstance(value, list):
+        return [strip_content(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(audio := value.get("audio"), dict) and "id" in audio:
+        # The provider stores the audio; its other fields are in replies only.
+        value = {**value, "audio": {"id": audio["id"]}}
+    # Python cannot have a field `from`: SDKs name it `from_`.
+    fields = ((key.rstrip("_"), strip_content(inner)) for key, inner in value.items() if key not in _IGNORED)
+    return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _IGNORED)}

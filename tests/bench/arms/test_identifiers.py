@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.arms.identifiers import identifiers
-from lading.evaluate.baselines.fitting import argument_text, message_text
+from lading.evaluate.baselines.fitting import decode_arguments, join_texts
 from lading.messages import Message, Text, ToolCall
 from tests.evaluate.sessions import gives
 from tests.growth import assert_linear, ladder
@@ -63,13 +63,13 @@ def test_a_word_is_a_neighbour_once() -> None:
 
 
 def test_escaped_arguments_are_read_as_the_tool_would() -> None:
-    assert values(argument_text(ToolCall("c", "write", r'{"text": "see\nsrc/a.py"}'))) == ["src/a.py"]
-    assert argument_text(ToolCall("c", "write", r'{"text": "see\n')) == r'{"text": "see\n'
+    assert values(decode_arguments(ToolCall("c", "write", r'{"text": "see\nsrc/a.py"}'))) == ["src/a.py"]
+    assert decode_arguments(ToolCall("c", "write", r'{"text": "see\n')) == r'{"text": "see\n'
 
 
 def test_a_message_says_words_calls_and_results() -> None:
-    assert message_text(Message("assistant", (Text("Now."), ToolCall("c", "read", "{}")))) == "Now.\nread {}"
-    assert message_text(gives("c", "found")) == "found"
+    assert join_texts(Message("assistant", (Text("Now."), ToolCall("c", "read", "{}")))) == "Now.\nread {}"
+    assert join_texts(gives("c", "found")) == "found"
 
 
 @given(st.text(max_size=200), st.integers(0, 6))

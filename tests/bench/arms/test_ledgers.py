@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from lading.evaluate.showings import Showing
+from lading.evaluate.arms import ArmRequest
 from tests.evaluate.baselines.cases import case, loop, shown, text, tokens
 
 LEDGERS = {
@@ -16,7 +16,7 @@ LEDGERS = {
 }
 
 
-def ledger(showing: Showing) -> list[str]:
+def ledger(showing: ArmRequest) -> list[str]:
     """The lines of its ledger, without the heading; none where there is none."""
     return [line for message in showing.messages[2:3] if message.role == "user" for line in _lines(message.text)]
 

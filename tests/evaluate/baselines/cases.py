@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.arms import ARMS as BENCH_ARMS
+from lading.evaluate.arms import Arm, ArmInput, ArmRequest
 from lading.evaluate.compare import find_contestant
-from lading.evaluate.showings import Arm, Case, Showing
 from lading.messages import Message
 from tests.evaluate.sessions import asks, gives, said
 from tests.views import count
@@ -15,14 +15,14 @@ HEAD = (said("system", "Be brief."), said("user", "Find the fault."))
 TEXT = "line of output that says little\n"
 
 
-def case(messages: Sequence[Message], *, window_tokens: int, outside_tokens: int = 0) -> Case:
+def case(messages: Sequence[Message], *, window_tokens: int, outside_tokens: int = 0) -> ArmInput:
     """A call for each assistant message after the first user message."""
     calls = [
         position
         for position, message in enumerate(messages)
         if message.role == "assistant" and any(before.role == "user" for before in messages[:position])
     ]
-    return Case(tuple(messages), tuple(calls), window_tokens - outside_tokens, window_tokens, count)
+    return ArmInput(tuple(messages), tuple(calls), window_tokens - outside_tokens, window_tokens, count)
 
 
 def loop(rounds: int, *, lines: int = 10) -> list[Message]:
@@ -41,17 +41,17 @@ def arm(name: str) -> Arm:
     return found
 
 
-def shown(name: str, of: Case) -> list[Showing]:
+def shown(name: str, of: ArmInput) -> list[ArmRequest]:
     """What an arm shows at every call."""
     return list(arm(name).show(of))
 
 
-def tokens(showing: Showing) -> int:
+def tokens(showing: ArmRequest) -> int:
     """What its messages count."""
     return sum(map(count, showing.messages))
 
 
-def text(showing: Showing) -> str:
+def text(showing: ArmRequest) -> str:
     """Everything it says, calls included."""
     pieces: list[str] = []
     for message in showing.messages:

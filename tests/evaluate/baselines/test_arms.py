@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.arms import ARMS as BENCH_ARMS
+from lading.evaluate.arms import ArmInput
 from lading.evaluate.baselines import ARMS
-from lading.evaluate.showings import Case
 from lading.messages import Conversation, Message
 from lading.models.catalog import find_card
 from lading.wire import check, encode, find_wire
@@ -106,7 +106,7 @@ def test_what_comes_after_a_call_does_not_change_its_request(name: str) -> None:
     if "oracle" in name:
         return
     whole = case(loop(30), window_tokens=900)
-    half = Case(
+    half = ArmInput(
         whole.messages[: whole.calls[15]], whole.calls[:16], whole.room_tokens, whole.window_tokens, whole.count
     )
     assert shown(name, whole)[:16] == shown(name, half)

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from lading.evaluate.arms import ArmRequest
 from lading.evaluate.baselines.clearing import CLEARED
-from lading.evaluate.showings import Showing
 from tests.evaluate.baselines.cases import case, loop, shown
 from tests.evaluate.sessions import asks, gives, said
 
 
-def cleared(showing: Showing) -> list[bool]:
+def cleared(showing: ArmRequest) -> list[bool]:
     """Of each result in the request, whether it is cleared."""
     return [result.text == CLEARED for message in showing.messages for result in message.results]
 

@@ -2,33 +2,33 @@ from __future__ import annotations
 
 import pytest
 
-from lading.evaluate.baselines.recalling import HEADING, Index
+from lading.evaluate.baselines.recalling import HEADING, BM25Index
 from lading.messages import Message
 from tests.evaluate.baselines.cases import case, loop, shown, tokens
 from tests.evaluate.sessions import asks, gives, said
 
 
-def index(*texts: str) -> Index:
-    made = Index()
+def index(*texts: str) -> BM25Index:
+    made = BM25Index()
     for text in texts:
         made.add(text)
     return made
 
 
 def test_the_text_with_the_rarer_term_scores_higher() -> None:
-    scores = index("apple pear", "apple plum", "apple apple", "nothing here").scores("Apple plum")
+    scores = index("apple pear", "apple plum", "apple apple", "nothing here").score("Apple plum")
     assert set(scores) == {0, 1, 2}
     assert max(scores, key=lambda number: scores[number]) == 1
 
 
 def test_a_term_counts_more_in_a_short_text_and_when_it_is_repeated() -> None:
-    scores = index("plum", "plum and many other words beside it", "plum plum").scores("plum")
+    scores = index("plum", "plum and many other words beside it", "plum plum").score("plum")
     assert scores[2] > scores[0] > scores[1]
 
 
 def test_an_empty_index_or_query_finds_nothing() -> None:
-    assert index().scores("plum") == {}
-    assert index("plum").scores("") == {}
+    assert index().score("plum") == {}
+    assert index("plum").score("") == {}
 
 
 def asking_back() -> list[Message]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lading.evaluate.showings import Case
+from lading.evaluate.arms import ArmInput
 from lading.messages import Message
 from tests.evaluate.baselines.cases import HEAD, TEXT, case, loop, shown, text, tokens
 from tests.evaluate.sessions import asks, gives, said
@@ -29,7 +29,7 @@ def turns(number: int) -> list[Message]:
     return messages
 
 
-def notes(name: str, session: Case) -> list[Message]:
+def notes(name: str, session: ArmInput) -> list[Message]:
     """The notes of an arm, in order."""
     messages = (message for showing in shown(name, session) for message in showing.messages)
     return [message for message in messages if message.text.startswith("[Earlier messages left the view.")]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.compaction.cutting import MOST_STUB_TOKENS
-from lading.compaction.deepening import spare
+from lading.compaction.span_folding import count_spare_tokens
 from lading.effects import Summarizer, SummaryRequest
 from lading.engine import Engine
 from lading.errors import WindowExceeded
@@ -25,8 +25,8 @@ from lading.presets.aether_frame.overflow import (
     OLDEST_TURNS,
     STEP_SUMMARY,
     TIGHTENED_SHARE,
-    Plan,
-    overflow,
+    OverflowPlan,
+    resolve_overflow,
 )
 from lading.presets.aether_frame.tail import Tail, strategy
 from tests.engines import request, settings, template
@@ -44,7 +44,7 @@ def taken(drafts: Sequence[Draft]) -> set[str]:
     return {draft.reason for draft in drafts} & set(STEPS)
 
 
-def summarised_dialogue(rounds_after: int = 12) -> History:
+def summarized_dialogue(rounds_after: int = 12) -> History:
     """Ten turns, of which the older are a summary; then the user's newest, with rounds of work in it."""
     history = admitted([*talk(0, 10, words=600, facts=200), user_text("Do it.")])
     apply(history)
@@ -55,11 +55,11 @@ def summarised_dialogue(rounds_after: int = 12) -> History:
 
 def after(view: View, drafts: Sequence[Draft]) -> int:
     """The tokens once the drafts apply."""
-    return ROOMY - spare(view, drafts, pressure=pressure(ROOMY))
+    return ROOMY - count_spare_tokens(view, drafts, pressure=pressure(ROOMY))
 
 
 def test_the_steps_come_in_the_document_s_order_and_none_while_the_one_before_suffices() -> None:
-    history = summarised_dialogue()
+    history = summarized_dialogue()
     view = history.view
     seen: list[set[str]] = []
     for room_tokens in range(view.tokens, 300, -300):
@@ -100,11 +100,11 @@ def test_a_fresh_result_stays_inline_whatever_presses() -> None:
 
 
 def test_a_summary_is_tightened_to_half_at_most() -> None:
-    history = summarised_dialogue(rounds_after=0)
+    history = summarized_dialogue(rounds_after=0)
     view = history.view
     fold = view.items[view.head]
-    plan = Plan(view, pressure(view.tokens - 1))
-    overflow(plan, slack_tokens=fold.tokens // 4)
+    plan = OverflowPlan(view, pressure(view.tokens - 1))
+    resolve_overflow(plan, slack_tokens=fold.tokens // 4)
     (draft,) = plan.drafts
     assert draft.reason == STEP_SUMMARY
     assert draft.replacement[0].text.startswith("[conversation summary]\n[Record of messages ")
@@ -193,7 +193,7 @@ def test_a_step_is_exhausted_before_the_next_begins(lines: list[int], room_token
 
 
 def test_after_an_overflow_the_slack_takes_in_what_comes_next() -> None:
-    engine = Engine(settings(8_000, strategy="conversation-tail"))
+    engine = Engine(settings(8_000, strategy="aether_frame/conversation_tail"))
     engine.append([user_text("Do it.")])
     edited: list[bool] = []
     for number in range(120):
@@ -210,7 +210,7 @@ def test_after_an_overflow_the_slack_takes_in_what_comes_next() -> None:
 def test_tools_give_way_after_everything_else_and_system_and_task_never() -> None:
     words = "A tool with a very long story about what it is for. " * 30
     tools = tuple(Tool(name, words, {"type": "object", "properties": {}}) for name in ("read", "write"))
-    engine = Engine(settings(1_300, strategy="conversation-tail"))
+    engine = Engine(settings(1_300, strategy="aether_frame/conversation_tail"))
     engine.append([user_text("Find it. " + "Task. " * 60), *rounds(0, 6, lines=30)])
     pack = engine.pack(tools=tools, template=template("openai_chat"))
     assert pack.manifest.tool_detail == "full"
@@ -223,7 +223,7 @@ def test_tools_give_way_after_everything_else_and_system_and_task_never() -> Non
 
 
 def test_where_nothing_may_go_any_more_a_typed_error_names_the_layer() -> None:
-    engine = Engine(settings(300, strategy="conversation-tail"))
+    engine = Engine(settings(300, strategy="aether_frame/conversation_tail"))
     engine.append([user_text("Task. " * 300)])
     outcome = request(engine)
     assert isinstance(outcome, WindowExceeded)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.addresses import parse
-from lading.audit.pointers import as_text, resolve
+from lading.audit.pointers import render_text, resolve
 from lading.effects import Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import InputError, WindowExceeded
 from lading.messages import Message, Text, ToolResult, own_words, user_text
-from lading.presets.aether_frame.overflow import turns
+from lading.presets.aether_frame.overflow import find_turn_starts
 from lading.presets.aether_frame.tail import DEFAULTS, EVIDENCE, Tail, strategy
 from lading.request.pack import Pack
 from lading.session.session import Session
@@ -142,7 +142,7 @@ def test_results_of_a_few_words_and_errors_stay_in_context() -> None:
 
 
 def test_what_was_decided_for_a_turn_stands_until_the_user_speaks_again() -> None:
-    engine = Engine(settings(100_000, strategy="conversation-tail"))
+    engine = Engine(settings(100_000, strategy="aether_frame/conversation_tail"))
     engine.append([*talk(0, 7), user_text("Question 7?")])
     calls = [len(ask(engine).manifest.decisions)]
     for number in range(6):
@@ -161,13 +161,13 @@ def test_options_that_mean_nothing_are_refused(last_n_turns: int, slack_percent:
 
 
 def test_a_strategy_with_other_options_has_the_same_name() -> None:
-    assert strategy(Tail(last_n_turns=3, slack_percent=15)).name == "conversation-tail"
+    assert strategy(Tail(last_n_turns=3, slack_percent=15)).name == "aether_frame/conversation_tail"
 
 
 @pytest.mark.parametrize("wire", sorted(WIRES))
 def test_the_newest_request_is_verbatim_in_the_final_message_of_the_user(wire: str) -> None:
     request_text = "Compare the three reports.\n  Keep this indent; never round a number."
-    engine = Engine(settings(2_500, strategy="conversation-tail", wire=wire))
+    engine = Engine(settings(2_500, strategy="aether_frame/conversation_tail", wire=wire))
     engine.append([*talk(0, 9), user_text(request_text)])
     final = find_wire(wire).decode(ask(engine).request).messages[-1]
     assert (final.role, final.text) == ("user", request_text)
@@ -179,8 +179,10 @@ def test_the_newest_request_is_verbatim_in_the_final_message_of_the_user(wire: s
     assert any("oldest turns" in edit.reason for edit in engine.history.edits)
 
 
-def test_rules_and_pinned_messages_stay_verbatim_when_their_turn_is_summarised() -> None:
-    with Session("gpt-4o", strategy="conversation-tail", window=20_000, output_reserve=1_000) as session:
+def test_rules_and_pinned_messages_stay_verbatim_when_their_turn_is_summarized() -> None:
+    with Session(
+        "gpt-4o", strategy="aether_frame/conversation_tail", window=20_000, output_reserve=1_000
+    ) as session:
         session.add(talk(0, 1))
         session.add([user_text("Never touch b.py. And what of c?"), said("I see. " + "word " * 300)])
         session.add(user_text("The deadline is the ninth."), pin=True)
@@ -192,7 +194,7 @@ def test_rules_and_pinned_messages_stay_verbatim_when_their_turn_is_summarised()
         assert "The deadline is the ninth." in body
 
 
-def summarising(asked: list[SummaryRequest], window: int) -> Engine:
+def summarizing(asked: list[SummaryRequest], window: int) -> Engine:
     """An engine that has a model to ask, which keeps what it is told to keep."""
 
     def summarize(request: SummaryRequest) -> str:
@@ -200,13 +202,13 @@ def summarising(asked: list[SummaryRequest], window: int) -> Engine:
         names = " ".join(request.keep.splitlines()[1:-1])
         return f"Goal: understand the topics\nDone: told of {names}"
 
-    chosen = replace(settings(window, strategy="conversation-tail"), summarizer=Summarizer(summarize))
+    chosen = replace(settings(window, strategy="aether_frame/conversation_tail"), summarizer=Summarizer(summarize))
     return Engine(chosen)
 
 
 def test_the_conversation_summary_is_a_model_s_where_one_can_be_asked() -> None:
     asked: list[SummaryRequest] = []
-    engine = summarising(asked, 100_000)
+    engine = summarizing(asked, 100_000)
     engine.append([*talk(0, 9, words=900), user_text("Question 9?")])
     body = ask(engine).body.decode()
     assert [request.reason for request in asked] == [OLDER]
@@ -245,8 +247,8 @@ def test_whatever_was_said_requests_are_legal_nothing_is_lost_and_reopening_give
             for pointer in edit.pointers:
                 first, last, _ = parse(pointer).log_span()
                 assert first <= edit.first <= edit.last <= last
-                kept = [as_text(entry.message) for entry in resolve(store, pointer)]
-                assert kept == [as_text(message) for message in history[first : last + 1]]
+                kept = [render_text(entry.message) for entry in resolve(store, pointer)]
+                assert kept == [render_text(message) for message in history[first : last + 1]]
         engine.append([user_text("Go on.")])
         twin.append([user_text("Go on.")])
         engine.save()
@@ -258,4 +260,4 @@ def test_whatever_was_said_requests_are_legal_nothing_is_lost_and_reopening_give
 
 def test_what_lading_itself_says_begins_no_turn() -> None:
     spoken = [user_text("Do it."), said("Done."), own_words("Loop: something else."), said("Yes.")]
-    assert turns(admitted(spoken).view) == [0]
+    assert find_turn_starts(admitted(spoken).view) == [0]

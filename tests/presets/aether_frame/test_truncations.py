@@ -18,7 +18,7 @@ from tests.presets.aether_frame.dialogues import rounds, talk
 
 def test_a_manifest_names_layer_reason_and_what_was_dropped() -> None:
     with open_store("memory", "test") as store:
-        engine = Engine(settings(100_000, strategy="conversation-tail"), store)
+        engine = Engine(settings(100_000, strategy="aether_frame/conversation_tail"), store)
         engine.append([*talk(0, 7), user_text("Do it."), *rounds(0, 1), said("Done."), user_text("And now?")])
         pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
         events = truncation_events(pack.manifest.decisions)
@@ -32,7 +32,7 @@ def test_a_manifest_names_layer_reason_and_what_was_dropped() -> None:
 
 
 def test_as_json_an_event_has_the_document_s_fields() -> None:
-    engine = Engine(settings(3_000, strategy="conversation-tail"))
+    engine = Engine(settings(3_000, strategy="aether_frame/conversation_tail"))
     engine.append([user_text("Do it."), *rounds(0, 20)])
     pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
     event = msgspec.json.decode(msgspec.json.encode(truncation_events(pack.manifest.decisions)[0]))
@@ -78,7 +78,7 @@ def test_each_kind_of_edit_has_its_layer() -> None:
 
 
 def test_the_manifest_has_the_document_s_fields() -> None:
-    engine = Engine(settings(3_000, strategy="conversation-tail"))
+    engine = Engine(settings(3_000, strategy="aether_frame/conversation_tail"))
     engine.append([user_text("Do it."), *rounds(0, 20)])
     manifest = engine.pack(tools=TOOLS, template=template("openai_chat")).manifest
     assert manifest.frame is not None

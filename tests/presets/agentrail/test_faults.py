@@ -10,21 +10,21 @@ import pytest
 from msgspec.structs import replace
 
 from lading.compaction import Compaction
-from lading.effects import Summarised, Summarizer, SummaryRequest
+from lading.effects import Summarizer, SummaryAnswer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, StoreError, SummaryFailed
 from lading.events import SummaryRejected
 from lading.history.log import Reported
 from lading.messages import Message, ToolCall, user_text
 from lading.presets.agentrail.layers import summarizer
-from lading.presets.agentrail.reactive import compact, rounds
-from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, boundary
+from lading.presets.agentrail.reactive import compact, find_rounds
+from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, find_boundary
 from lading.presets.agentrail.session_boundary import compact as at_boundary
 from lading.request.pack import Pack
 from lading.session.session import Session
 from lading.stores import open_store
 from lading.stores.memory import MemoryStore
-from lading.wire.overflow import overflow
+from lading.wire.overflow import read_overflow
 from tests.engines import TOOLS, Quarter, settings, template
 from tests.histories import answered, called, said
 from tests.presets.agentrail.test_reactive import apply, filled, two_requests, work
@@ -60,7 +60,7 @@ def ask(engine: Engine) -> Pack:
 
 
 def test_history_between_the_load_budget_and_the_trigger_is_not_lost_silently() -> None:
-    engine = Engine(settings(200_000, strategy="session_compaction"))
+    engine = Engine(settings(200_000, strategy="agentrail/session_compaction"))
     engine.append(talk(45))
     sent = ask(engine).body.decode()
     assert described_load([1_504] * 45) == 26
@@ -70,7 +70,7 @@ def test_history_between_the_load_budget_and_the_trigger_is_not_lost_silently() 
 def test_the_summary_is_not_cut_off_by_the_load_budget() -> None:
     after = 60 - 60 // 3 + 1
     assert (after, described_load([1_504] * after)) == (41, 26)
-    engine = Engine(settings(200_000, strategy="session_compaction"))
+    engine = Engine(settings(200_000, strategy="agentrail/session_compaction"))
     engine.append([user_text("start"), *talk(60)[1:]])
     sent = ask(engine).request["messages"]
     # The head stays beside the summary: both messages of the user before the first answer.
@@ -103,8 +103,8 @@ def test_what_is_shown_never_starts_with_a_result_without_its_call() -> None:
 )
 def test_a_prompt_too_long_is_recognised_folded_in_full_and_sent_once_more(text: str) -> None:
     assert not any(described in text.lower() for described in DESCRIBED_TOO_LONG)
-    assert overflow(text) is not None
-    with Session("gpt-4o", strategy="reactive") as session:
+    assert read_overflow(text) is not None
+    with Session("gpt-4o", strategy="agentrail/reactive") as session:
         session.add([user_text("Do it."), *work(0, 12)])
         first = session.pack()
         assert first.manifest.decisions == ()
@@ -124,7 +124,7 @@ def test_nobody_is_asked_after_the_last_answer() -> None:
         asked.append(reason)
         return "Goal: do it"
 
-    chosen = replace(settings(100_000, strategy="agentrail"), summarizer=summarizer(summarize))
+    chosen = replace(settings(100_000, strategy="agentrail/layers"), summarizer=summarizer(summarize))
     engine = Engine(chosen)
     engine.append([user_text("Do it."), *work(0, 40)])
     ask(engine)
@@ -140,7 +140,7 @@ def test_a_third_of_the_messages_that_frees_nothing_does_not_end_the_session() -
     small = [message for number in range(40) for message in (user_text(f"{number}"), said("ok"))]
     large = [message for _ in range(10) for message in (user_text("x" * 40_000), said("ok"))]
     view = admitted([*small, *large, user_text("now?")]).view
-    cut = boundary(view, pressure())
+    cut = find_boundary(view, pressure())
     assert cut is not None
     freed = view.tokens_before(cut)
     assert freed < 0.01 * view.tokens
@@ -153,7 +153,7 @@ def test_a_third_of_the_messages_that_frees_nothing_does_not_end_the_session() -
     assert left + sum(map(pressure().count, draft.replacement)) <= room_tokens
 
 
-def failing(_request: SummaryRequest) -> Summarised:
+def failing(_request: SummaryRequest) -> SummaryAnswer:
     raise SummaryFailed("the model is overloaded")
 
 
@@ -163,9 +163,9 @@ def failing(_request: SummaryRequest) -> Summarised:
     ids=["failing", "empty", "larger than its source", "without sections"],
 )
 def test_a_summary_that_fails_is_told_by_rules_and_the_run_goes_on(
-    summarize: Callable[[SummaryRequest], Summarised],
+    summarize: Callable[[SummaryRequest], SummaryAnswer],
 ) -> None:
-    chosen = replace(settings(6_000, strategy="reactive"), summarizer=Summarizer(summarize, 5.0))
+    chosen = replace(settings(6_000, strategy="agentrail/reactive"), summarizer=Summarizer(summarize, 5.0))
     engine = Engine(chosen)
     engine.append([user_text("Do it."), *work(0, 40)])
     pack = ask(engine)
@@ -174,19 +174,19 @@ def test_a_summary_that_fails_is_told_by_rules_and_the_run_goes_on(
     assert "src/mod_3.py" in pack.body.decode()
 
 
-def test_what_is_shown_to_the_summariser_is_bounded() -> None:
+def test_what_is_shown_to_the_summarizer_is_bounded() -> None:
     asked: list[SummaryRequest] = []
 
-    def summarize(request: SummaryRequest) -> Summarised:
+    def summarize(request: SummaryRequest) -> SummaryAnswer:
         asked.append(request)
         return "Goal: do it\nDone: " + " ".join(request.keep.splitlines()[1:-1])
 
-    chosen = replace(settings(6_000, strategy="reactive"), summarizer=Summarizer(summarize, 5.0))
+    chosen = replace(settings(6_000, strategy="agentrail/reactive"), summarizer=Summarizer(summarize, 5.0))
     engine = Engine(chosen)
     engine.append([user_text("Do it."), *work(0, 100)])
     pack = ask(engine)
     (request,) = asked
-    assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuilt(201, 0).tokens
+    assert Quarter().count(request.prompt) < 6_000 < engine.history.rebuild_view(201, 0).tokens
     assert request.reason.startswith("reactive_full: ")
     assert "[reactive full summary]\n[Record of messages" in pack.request["messages"][1]["content"]
     assert "Goal: do it" in pack.request["messages"][1]["content"]
@@ -194,7 +194,7 @@ def test_what_is_shown_to_the_summariser_is_bounded() -> None:
 
 def test_of_two_that_compact_one_session_neither_loses_a_message() -> None:
     store = MemoryStore()
-    chosen = settings(100_000, strategy="reactive")
+    chosen = settings(100_000, strategy="agentrail/reactive")
     one = Engine(chosen, store)
     one.append([user_text("Do it."), *work(0, 12)])
     ask(one)
@@ -216,10 +216,10 @@ def test_a_prompt_stays_protected_when_messages_are_copied() -> None:
     messages = history.view.messages
     copied = copy.deepcopy(messages)
     assert not any(clone is message for clone in copied for message in messages)
-    again = history.rebuilt(len(history.entries), 0)
-    assert rounds(again) == rounds(history.view)
+    again = history.rebuild_view(len(history.entries), 0)
+    assert find_rounds(again) == find_rounds(history.view)
     with open_store("memory", "test") as store:
-        chosen = settings(100_000, strategy="reactive")
+        chosen = settings(100_000, strategy="agentrail/reactive")
         engine = Engine(chosen, store)
         engine.append(copied, usage=None)
         ask(engine)
@@ -258,7 +258,7 @@ def test_the_arguments_of_calls_are_counted() -> None:
 
 def test_the_id_of_a_call_is_no_file_name() -> None:
     result = answered("../../etc/passwd", "row " * 9_000)
-    engine = Engine(settings(200_000, strategy="compact_tool_results"))
+    engine = Engine(settings(200_000, strategy="agentrail/tool_results"))
     engine.append([user_text("go"), called("../../etc/passwd"), result, said("so"), user_text("and?")])
     ask(engine)
     (edit,) = [edit for edit in engine.history.edits if edit.kind == "cleared"]

@@ -13,10 +13,10 @@ from lading.events import StrategyOverruled
 from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
 from lading.presets.agentrail.providers import (
     RequestContext,
+    add_context,
     compose_transform_contexts,
     create_transform_context,
     transforming,
-    with_context,
 )
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
@@ -62,20 +62,20 @@ def test_providers_see_the_rewritten_history_and_transforms_run_from_left_to_rig
 
 def test_behind_a_result_what_is_told_is_a_message_of_its_own() -> None:
     history = [user_text("go"), called("a"), answered("a")]
-    assert [message.role for message in with_context(history, [user_text("new")])] == [
+    assert [message.role for message in add_context(history, [user_text("new")])] == [
         "user",
         "assistant",
         "tool",
         "user",
     ]
-    assert with_context([], [user_text("new")])[0].role == "user"
+    assert add_context([], [user_text("new")])[0].role == "user"
 
 
 def test_nothing_told_changes_nothing_and_pictures_are_kept() -> None:
     history = [user_text("go")]
-    assert with_context(history, [user_text("  ")]) == history
+    assert add_context(history, [user_text("  ")]) == history
     picture = Image(data="aGk=", media_type="image/png")
-    assert with_context(history, [Message("user", (picture,))])[0].parts == (picture, Text("go"))
+    assert add_context(history, [Message("user", (picture,))])[0].parts == (picture, Text("go"))
 
 
 def test_a_shortening_transform_loses_nothing_that_a_provider_tells() -> None:

@@ -15,7 +15,15 @@ from lading.events import Compacted
 from lading.history.history import History
 from lading.history.log import Draft, Edit, Reported
 from lading.messages import Message, ToolCall, user_text
-from lading.presets.agentrail.reactive import DEFAULTS, Reactive, compact, level, rounds, spans, strategy
+from lading.presets.agentrail.reactive import (
+    DEFAULTS,
+    Reactive,
+    choose_level,
+    compact,
+    find_rounds,
+    find_spans,
+    strategy,
+)
 from lading.request.pack import Pack
 from lading.stores import open_store
 from lading.wire import WIRES
@@ -71,29 +79,29 @@ def test_the_defaults_are_the_document_s() -> None:
 )
 def test_micro_comes_at_85_percent_of_the_window_and_full_at_92(reported_tokens: int, wanted: str) -> None:
     history = two_requests(6, 6)
-    assert level(history.view, filled(reported_tokens)) == wanted
-    assert level(history.view, filled(reported_tokens), options=Reactive(enabled=False)) == ""
+    assert choose_level(history.view, filled(reported_tokens)) == wanted
+    assert choose_level(history.view, filled(reported_tokens), options=Reactive(enabled=False)) == ""
 
 
 def test_without_reported_usage_the_view_is_measured_against_its_room() -> None:
     history = two_requests(6, 6)
     tokens = history.view.tokens
-    assert level(history.view, pressure(int(tokens / 0.84))) == ""
-    assert level(history.view, pressure(int(tokens / 0.86))) == "micro"
-    assert level(history.view, pressure(int(tokens / 0.93))) == "full"
+    assert choose_level(history.view, pressure(int(tokens / 0.84))) == ""
+    assert choose_level(history.view, pressure(int(tokens / 0.86))) == "micro"
+    assert choose_level(history.view, pressure(int(tokens / 0.93))) == "full"
 
 
 def test_a_round_starts_at_each_assistant_message_and_the_prompt_is_in_none() -> None:
     history = two_requests(4, 3)
-    assert rounds(history.view) == ([1, 3, 5, 7, 9], [10, 12, 14, 16])
-    assert rounds(two_requests(0, 3).view) == ([], [2, 4, 6, 8])
-    assert rounds(admitted([user_text("hi")]).view) == ([], [])
+    assert find_rounds(history.view) == ([1, 3, 5, 7, 9], [10, 12, 14, 16])
+    assert find_rounds(two_requests(0, 3).view) == ([], [2, 4, 6, 8])
+    assert find_rounds(admitted([user_text("hi")]).view) == ([], [])
 
 
 def test_micro_folds_the_two_oldest_rounds_before_the_prompt_else_behind_it() -> None:
     def folds(before: int, after: int) -> list[tuple[int, int]]:
         view = two_requests(before, after).view
-        return [(place.start, place.end) for place in spans(view, filled(0), wanted="micro")]
+        return [(place.start, place.end) for place in find_spans(view, filled(0), wanted="micro")]
 
     assert folds(6, 6) == [(1, 5)]
     assert folds(3, 6) == [(1, 3)]
@@ -116,9 +124,9 @@ def test_full_folds_all_but_the_two_newest_rounds_on_both_sides_of_the_prompt() 
 def test_options_change_how_many_rounds_stay_and_how_many_a_micro_takes() -> None:
     view = two_requests(9, 0).view
     options = Reactive(preserve_recent_api_rounds=4, micro_batch_groups=3)
-    assert [place.end for place in spans(view, filled(0), wanted="micro", options=options)] == [7]
-    assert [place.end for place in spans(view, filled(0), wanted="full", options=options)] == [11]
-    assert strategy(options).name == "reactive"
+    assert [place.end for place in find_spans(view, filled(0), wanted="micro", options=options)] == [7]
+    assert [place.end for place in find_spans(view, filled(0), wanted="full", options=options)] == [11]
+    assert strategy(options).name == "agentrail/reactive"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +155,7 @@ def test_after_a_micro_the_same_request_gets_a_full_and_after_three_nothing() ->
 def test_a_refused_request_is_folded_whatever_it_took() -> None:
     history = two_requests(5, 6)
     refused = replace(pressure(10**6), past=Past(None, WINDOW, True))
-    assert level(history.view, refused) == "full"
+    assert choose_level(history.view, refused) == "full"
     (draft, _) = decided(compact(history.view, refused))
     assert draft.reason == "reactive_full: the prompt was too long, request 11"
 
@@ -172,7 +180,7 @@ def test_rounds_that_are_shorter_than_their_fold_stay() -> None:
     assert outcome.stuck.startswith("outside the newest rounds")
 
 
-@pytest.mark.parametrize("name", ["reactive", "agentrail"])
+@pytest.mark.parametrize("name", ["agentrail/reactive", "agentrail/layers"])
 @pytest.mark.parametrize("wire", sorted(WIRES))
 @share_of_examples(0.25)
 @given(
@@ -218,7 +226,7 @@ def answer(engine: Engine, number: int, reported_tokens: int) -> None:
 
 def test_the_last_real_usage_reaches_the_strategy_and_the_event_counts_messages() -> None:
     with open_store("memory", "test") as store:
-        chosen = settings(100_000, strategy="reactive")
+        chosen = settings(100_000, strategy="agentrail/reactive")
         engine = Engine(chosen, store)
         engine.append([user_text("Do it."), *work(0, 8)])
         assert ask(engine).manifest.decisions == ()
@@ -237,7 +245,7 @@ def test_the_last_real_usage_reaches_the_strategy_and_the_event_counts_messages(
 
 def test_a_call_without_usage_or_with_more_than_the_window_is_measured_by_our_count() -> None:
     """There, usage summed over the calls of a request exceeded the window and was taken for that of one prompt."""
-    engine = Engine(settings(100_000, strategy="reactive"))
+    engine = Engine(settings(100_000, strategy="agentrail/reactive"))
     engine.append([user_text("Do it."), *work(0, 8)])
     ask(engine)
     answer(engine, 8, 250_000)
@@ -265,7 +273,7 @@ def test_usage_is_what_was_sent_and_what_the_cache_read_and_wrote(usage: dict[st
     with Session(
         # 1,024 are the answer's.
         "claude-sonnet-4-5",
-        strategy="reactive",
+        strategy="agentrail/reactive",
         window=101_024,
         output_reserve=0,
         options=options,

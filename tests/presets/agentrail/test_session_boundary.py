@@ -12,7 +12,7 @@ from lading.messages import Message, ToolCall, user_text
 from lading.presets.agentrail.layers import Agentrail, configured
 from lading.presets.agentrail.layers import compact as all_layers
 from lading.presets.agentrail.reactive import Reactive
-from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, boundary, compact
+from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, compact, find_boundary
 from lading.presets.agentrail.tool_results import ToolResults
 from tests.histories import answered, called, said
 from tests.views import admitted, pressure
@@ -75,9 +75,9 @@ def test_the_cut_moves_on_past_results_and_back_where_only_results_follow() -> N
     calls = Message("assistant", tuple(ToolCall(f"c{number}", "read", "{}") for number in range(6)))
     results = [answered(f"c{number}") for number in range(6)]
     loop = [user_text("go"), said("ok"), calls, *results, said("done"), user_text("more")]
-    assert boundary(admitted(loop).view, pressure()) == 9
-    assert boundary(admitted(loop[:9]).view, pressure(), options=Boundary(compact_fraction=0.9)) == 2
-    assert boundary(admitted([user_text("go")]).view, pressure()) is None
+    assert find_boundary(admitted(loop).view, pressure()) == 9
+    assert find_boundary(admitted(loop[:9]).view, pressure(), options=Boundary(compact_fraction=0.9)) == 2
+    assert find_boundary(admitted([user_text("go")]).view, pressure()) is None
 
 
 @pytest.mark.parametrize(("trigger", "least", "fraction"), [(-1, 20, 0.3), (1, -1, 0.3), (1, 20, 0)])
@@ -100,7 +100,7 @@ def test_what_is_folded_already_is_not_folded_again() -> None:
     history.append(said("so"), call=2)
     history.append(user_text("next"), call=2)
     few = Boundary(1_000, 5, compact_fraction=0.1)
-    assert boundary(history.view, pressure(), options=few) == 2
+    assert find_boundary(history.view, pressure(), options=few) == 2
     assert decided(compact(history.view, pressure(10**6), options=few)) == ()
 
 

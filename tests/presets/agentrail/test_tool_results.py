@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Compaction, strategy
+from lading.compaction import Compaction, find_strategy
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.presets.agentrail.tool_results import DEFAULTS, ToolResults, compact, drafted
+from lading.presets.agentrail.tool_results import DEFAULTS, ToolResults, compact, draft_edits
 from tests.histories import answered, called, said
 from tests.views import address, admitted, pressure
 
@@ -25,7 +25,7 @@ def compacted(*results: Message, options: ToolResults = DEFAULTS) -> list[int]:
     for result in results:
         history += [called(result.results[0].call_id), result]
     view = admitted([*history, said("done")]).view
-    return [draft.first for draft in drafted(view, pressure(10**6), options=options)]
+    return [draft.first for draft in draft_edits(view, pressure(10**6), options=options)]
 
 
 def decided(outcome: object) -> tuple[Draft, ...]:
@@ -42,7 +42,7 @@ def test_the_defaults_are_the_document_s() -> None:
 
 
 def test_the_document_s_spelling_is_taken() -> None:
-    assert strategy("compactToolResults") is strategy("compact_tool_results")
+    assert find_strategy("compactToolResults") is find_strategy("agentrail/tool_results")
 
 
 def test_a_result_above_1500_tokens_is_compacted_once_two_newer_ones_stand_behind_it() -> None:
@@ -63,7 +63,7 @@ def test_results_in_one_message_are_told_apart() -> None:
     calls = Message("assistant", tuple(ToolCall(name, "read", "{}") for name in "abc"))
     results = tuple(ToolResult(name, (Text("word" * 1_600),)) for name in "abc")
     view = admitted([user_text("go"), calls, Message("user", results, origin="anthropic"), said("done")]).view
-    (draft,) = drafted(view, pressure(10**6), options=DEFAULTS)
+    (draft,) = draft_edits(view, pressure(10**6), options=DEFAULTS)
     (message,) = draft.replacement
     assert [result.text == "word" * 1_600 for result in message.results] == [False, True, True]
 
@@ -71,7 +71,7 @@ def test_results_in_one_message_are_told_apart() -> None:
 def test_a_preview_of_200_characters_stands_beside_size_and_pointer() -> None:
     text = "\n".join(f"line {number}" for number in range(2_000))
     view = admitted([user_text("go"), called("a"), answered("a", text), *[said("so")] * 2]).view
-    (draft,) = drafted(view, pressure(10**6), options=ToolResults(keep_recent_tool_results=0))
+    (draft,) = draft_edits(view, pressure(10**6), options=ToolResults(keep_recent_tool_results=0))
     tokens = view.items[2].tokens
     assert draft.replacement[0].text == ""
     shown = draft.replacement[0].results[0].text
@@ -84,7 +84,7 @@ def test_pictures_are_counted_one_line_is_said_to_be_one_and_an_error_shows_its_
     parts = (Text(long), Image(data="aGk="), Image(data="aGk="))
     result = Message("tool", (ToolResult("a", parts, is_error=True),))
     view = admitted([user_text("go"), called("a"), result, said("so")]).view
-    (draft,) = drafted(view, pressure(10**6), options=ToolResults(keep_recent_tool_results=0))
+    (draft,) = draft_edits(view, pressure(10**6), options=ToolResults(keep_recent_tool_results=0))
     lines = draft.replacement[0].results[0].text.splitlines()
     assert lines[1:3] == ["[2 image(s) removed from context]", "[One long line: read it by a query.]"]
     assert lines[3] == "x" * 200

@@ -9,7 +9,7 @@ import pytest
 from lading.engine import Engine
 from lading.errors import LoopStopped
 from lading.messages import Message, Text, ToolCall, user_text
-from lading.session.loop_detection import LoopDetection, repeated
+from lading.session.loop_detection import LoopDetection, find_loop
 from lading.session.options import SessionOptions
 from lading.session.session import Session
 from tests.engines import TOOLS, settings, template
@@ -29,7 +29,7 @@ SAME = calling('{"a": 1, "b": {"c": 2, "d": 3}}')
 
 
 def repetition(messages: Sequence[Message], max_repetitions: int = 3) -> tuple[str, int] | None:
-    loop = repeated(admitted(messages).view, options=LoopDetection(max_repetitions))
+    loop = find_loop(admitted(messages).view, options=LoopDetection(max_repetitions))
     return (loop.kind, loop.times) if loop else None
 
 
@@ -72,7 +72,7 @@ def test_compressed_results_make_no_repetition_and_hide_none() -> None:
         different += [calling(f'{{"path": "{number}"}}')[0], call_and_result("c0", "x" * 900)[1]]
     assert repetition(different) is None
     options = SessionOptions(loop_detection=LoopDetection(on_loop_detected="terminate"))
-    with Session("gpt-4o", strategy="compress-tool-results", options=options) as session:
+    with Session("gpt-4o", strategy="open_multi_agent/compress_tool_results", options=options) as session:
         session.add(different)
         session.pack(TOOLS)
         session.add(calling("[]")[0])
@@ -88,6 +88,6 @@ def test_compressed_results_make_no_repetition_and_hide_none() -> None:
 def test_bug_221_a_run_that_stopped_between_call_and_result_leaves_a_legal_history() -> None:
     history = [*loop(1), SAME[0]]
     assert history[-1].calls
-    engine = Engine(settings(100_000, strategy="sliding-window"))
+    engine = Engine(settings(100_000, strategy="open_multi_agent/sliding_window"))
     engine.append(history)
     assert engine.pack(tools=TOOLS, template=template("openai_chat")).violations == ()

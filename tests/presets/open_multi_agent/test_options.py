@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 import lading
-from lading.compaction import STRATEGIES, strategy
+from lading.compaction import STRATEGIES, find_strategy
 from lading.errors import InputError
 from lading.messages import Message
 from lading.presets.open_multi_agent import (
@@ -95,16 +95,19 @@ def test_reasoning_as_text_is_refused_until_it_is_built() -> None:
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (AgentConfig(), "open-multi-agent"),
-        (AgentConfig(context_strategy=SlidingWindow(20)), "sliding-window(max_turns=20)"),
-        (AgentConfig(context_strategy=Summarize(9)), "summarize(max_tokens=9)"),
-        (AgentConfig(context_strategy=Compact(9)), "compact(max_tokens=9, preserve_recent_turns=4)"),
+        (AgentConfig(), "open_multi_agent/unchanged"),
+        (AgentConfig(context_strategy=SlidingWindow(20)), "open_multi_agent/sliding_window(max_turns=20)"),
+        (AgentConfig(context_strategy=Summarize(9)), "open_multi_agent/summarize(max_tokens=9)"),
+        (
+            AgentConfig(context_strategy=Compact(9)),
+            "open_multi_agent/compact(max_tokens=9, preserve_recent_turns=4)",
+        ),
         (
             AgentConfig(context_strategy=Custom(same), compress_tool_results=True),
-            "custom+compress-tool-results(min_chars=500)",
+            "open_multi_agent/custom+compress_tool_results(min_chars=500)",
         ),
-        (AgentConfig(max_tool_output_chars=7), "max-tool-output-chars(7)"),
-        (AgentConfig(max_output_chars={"a": 7}), "max-tool-output-chars(by tool)"),
+        (AgentConfig(max_tool_output_chars=7), "open_multi_agent/max_tool_output_chars(7)"),
+        (AgentConfig(max_output_chars={"a": 7}), "open_multi_agent/max_tool_output_chars(by tool)"),
     ],
 )
 def test_a_strategy_is_named_after_its_options(config: AgentConfig, name: str) -> None:
@@ -113,13 +116,13 @@ def test_a_strategy_is_named_after_its_options(config: AgentConfig, name: str) -
 
 def test_each_has_a_row_of_its_own_with_the_numbers_of_the_documents_examples() -> None:
     assert {
-        "compact": AgentConfig(context_strategy=Compact(100_000, preserve_recent_turns=4)),
-        "compress-tool-results": AgentConfig(compress_tool_results=True),
-        "sliding-window": AgentConfig(context_strategy=SlidingWindow(20)),
-        "summarize": AgentConfig(context_strategy=Summarize(80_000)),
+        "open_multi_agent/compact": AgentConfig(context_strategy=Compact(100_000, preserve_recent_turns=4)),
+        "open_multi_agent/compress_tool_results": AgentConfig(compress_tool_results=True),
+        "open_multi_agent/sliding_window": AgentConfig(context_strategy=SlidingWindow(20)),
+        "open_multi_agent/summarize": AgentConfig(context_strategy=Summarize(80_000)),
     } == PRESETS
-    assert PRESETS["compress-tool-results"].compressed_chars == 500
-    assert {strategy(name).name for name in PRESETS} == PRESETS.keys() <= STRATEGIES.keys()
+    assert PRESETS["open_multi_agent/compress_tool_results"].compressed_chars == 500
+    assert {find_strategy(name).name for name in PRESETS} == PRESETS.keys() <= STRATEGIES.keys()
 
 
 def test_a_session_takes_a_strategy_as_it_is_and_its_manifests_name_it() -> None:
@@ -130,6 +133,6 @@ def test_a_session_takes_a_strategy_as_it_is_and_its_manifests_name_it() -> None
         assert session.pack().manifest.frame is None
         manifest = session.pack().manifest
         frames = [frame for frame in (manifest.frame, session._engine.frame) if frame]
-        assert [frame.strategy for frame in frames] == ["sliding-window(max_turns=2)"]
+        assert [frame.strategy for frame in frames] == ["open_multi_agent/sliding_window(max_turns=2)"]
         with session.fork("Hello, you.") as fork:
             assert fork.settings.strategy == session.settings.strategy

@@ -13,7 +13,7 @@ from lading.errors import SummaryFailed
 from lading.events import SummaryRejected
 from lading.messages import Image, Message, Text, ToolResult, user_text
 from lading.presets.open_multi_agent import AgentConfig, Summarize, strategy_for
-from lading.presets.open_multi_agent.summarizing import NOBODY, older_half
+from lading.presets.open_multi_agent.summarizing import NO_SUMMARIZER, find_older_half
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, settings, template
 from tests.histories import said
@@ -38,7 +38,7 @@ def long(rounds: int) -> list[Message]:
 )
 def test_the_split_stands_at_the_even_number_that_is_about_half(roles: str, position: int | None) -> None:
     history = [user_text("task"), *(said("a") if role == "a" else user_text("u") for role in roles)]
-    assert older_half(admitted(history).view, pressure=pressure(10_000)) == position
+    assert find_older_half(admitted(history).view, pressure=pressure(10_000)) == position
 
 
 def test_nothing_happens_up_to_max_tokens() -> None:
@@ -82,7 +82,7 @@ def test_without_a_summary_model_the_request_names_none() -> None:
 
 def test_nobody_to_ask_is_told_and_rules_tell_the_older_half() -> None:
     compaction = decided(summarize(), admitted(long(6)))
-    assert compaction.rejected == (NOBODY,)
+    assert compaction.rejected == (NO_SUMMARIZER,)
     assert compaction.drafts[0].kind == "summarised"
 
 
@@ -128,7 +128,7 @@ def test_bug_text_before_results_the_summary_is_a_message_of_its_own() -> None:
     assert [message.role for message in after[:3]] == ["user", "user", "assistant"]
 
 
-def test_one_model_is_asked_once_and_its_summary_is_summarised_again_later() -> None:
+def test_one_model_is_asked_once_and_its_summary_is_summarized_again_later() -> None:
     asked: list[SummaryRequest] = []
 
     def answer(request: SummaryRequest) -> str:
@@ -156,7 +156,7 @@ def test_no_summarizer_is_an_event_of_the_request() -> None:
     engine = Engine(settings(100_000, strategy=strategy_for(AgentConfig(context_strategy=Summarize(5_000)))))
     engine.append(long(6))
     pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
-    assert [event.reason for event in pack.events if isinstance(event, SummaryRejected)] == [NOBODY]
+    assert [event.reason for event in pack.events if isinstance(event, SummaryRejected)] == [NO_SUMMARIZER]
 
 
 def test_a_summary_that_would_take_as_much_as_it_replaces_is_not_made() -> None:

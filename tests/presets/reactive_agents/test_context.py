@@ -14,8 +14,8 @@ from lading.presets.reactive_agents.context import (
     ContextInput,
     build_context,
     context_input,
-    rules,
-    tool_reference,
+    describe_tools,
+    write_rules,
 )
 from lading.presets.reactive_agents.scoring import MemoryItem
 from lading.presets.reactive_agents.section_budget import allocate_budget, estimate_tokens
@@ -157,24 +157,26 @@ def test_the_last_iterations_are_told_to_decide(iteration: int, told: str) -> No
 )
 def test_tool_schema_detail(detail: str, expected: str) -> None:
     assert (
-        tool_reference(TOOLS, profile=context_profile("", {"tier": "mid", "toolSchemaDetail": detail})) == expected
+        describe_tools(TOOLS, profile=context_profile("", {"tier": "mid", "toolSchemaDetail": detail})) == expected
     )
 
 
 def test_tools_as_text_stand_as_they_are_and_many_are_told_briefly() -> None:
-    assert tool_reference("web-search(query)", profile=MID) == "web-search(query)"
-    assert tool_reference((), profile=MID) == ""
-    assert "Search the web." not in tool_reference(TOOLS[:1] * 21, profile=MID)
+    assert describe_tools("web-search(query)", profile=MID) == "web-search(query)"
+    assert describe_tools((), profile=MID) == ""
+    assert "Search the web." not in describe_tools(TOOLS[:1] * 21, profile=MID)
     odd = Tool("odd", schema={"properties": {"a": "no schema"}, "required": "a"})
-    assert tool_reference([odd], profile=MID) == "Tools:\n- odd(a: any)"
+    assert describe_tools([odd], profile=MID) == "Tools:\n- odd(a: any)"
 
 
 def test_rules_complexity() -> None:
-    simple, standard, detailed = (rules(CONTEXT_PROFILES[tier], ("x",)) for tier in ("local", "mid", "frontier"))
+    simple, standard, detailed = (
+        write_rules(CONTEXT_PROFILES[tier], ("x",)) for tier in ("local", "mid", "frontier")
+    )
     assert len(simple) < len(standard) < len(detailed)
     assert [text.count("\n") for text in (simple, standard, detailed)] == [6, 6, 7]
     assert all("x." in text or ": x" in text for text in (simple, standard, detailed))
-    assert rules(CONTEXT_PROFILES["local"]).count("\n") == 5
+    assert write_rules(CONTEXT_PROFILES["local"]).count("\n") == 5
 
 
 def test_prompt_verbosity() -> None:

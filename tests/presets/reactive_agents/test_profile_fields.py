@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 import lading
+from lading.compaction import Strategy
 from lading.errors import InputError
+from lading.events import ToolsReduced
 from lading.messages import Message, Tool, ToolCall, user_text
 from lading.models.profiles import Profile, context_profile
 from lading.presets.reactive_agents.context import ContextInput, build_context
 from lading.presets.reactive_agents.progressive import LOCAL, progressive
 from lading.presets.reactive_agents.scoring import MemoryItem
 from lading.presets.reactive_agents.steps import steps_of
-from lading.settings import profiled, settings_for
+from lading.settings import apply_profile, settings_for
 from lading.stores.memory import MemoryStore
 from tests.histories import answered, called
 
@@ -43,7 +45,7 @@ def rounds(count: int, *, words: int = 40) -> list[Message]:
 def sent(
     overrides: Mapping[str, Any],
     *,
-    strategy: str = "progressive",
+    strategy: str = "reactive_agents/progressive",
     history: Sequence[Message] = (),
     window: int = 20_000,
 ) -> dict[str, Any]:
@@ -68,7 +70,8 @@ def whole_results(request: Mapping[str, Any]) -> int:
 def test_tier_names_the_numbers_of_whatever_goes_by_it() -> None:
     history = rounds(10)
     local, frontier = (
-        sent({"tier": tier}, strategy="synthesis-fast", history=history) for tier in ("local", "frontier")
+        sent({"tier": tier}, strategy="reactive_agents/synthesis_fast", history=history)
+        for tier in ("local", "frontier")
     )
     assert (whole_results(local), whole_results(frontier)) == (2, 8)
     local, frontier = (sent({"tier": tier}, history=history) for tier in ("local", "frontier"))
@@ -101,13 +104,14 @@ def test_full_detail_steps_are_kept_before_scores_where_steps_are_scored() -> No
     history[6] = answered("c2", "result 2 " + "penguins " * 20)
     history[0] = user_text("Count penguins.")
     few, many = (
-        sent({"fullDetailSteps": full}, strategy="scored", history=history, window=1_300) for full in (1, 25)
+        sent({"fullDetailSteps": full}, strategy="reactive_agents/scored", history=history, window=1_300)
+        for full in (1, 25)
     )
     assert "penguins penguins" in "".join(texts(few))
     assert "penguins penguins" not in "".join(texts(many))
 
 
-@pytest.mark.parametrize("strategy", ["progressive", "scored"])
+@pytest.mark.parametrize("strategy", ["reactive_agents/progressive", "reactive_agents/scored"])
 @pytest.mark.parametrize("most", [300, 800, 2_500])
 def test_tool_result_max_chars_bounds_each_result(strategy: str, most: int) -> None:
     history = rounds(1, words=4_000)
@@ -152,7 +156,7 @@ def test_prompt_verbosity_says_how_much_is_explained() -> None:
         ("full", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),
     ],
 )
-@pytest.mark.parametrize("strategy", ["priced", "progressive", "append-only"])
+@pytest.mark.parametrize("strategy", ["priced", "reactive_agents/progressive", "append-only"])
 def test_tool_schema_detail_says_what_a_request_tells_of_each_tool(
     strategy: str, detail: str, description: str | None, parameters: dict[str, Any]
 ) -> None:
@@ -222,7 +226,12 @@ def test_a_profile_holds_after_reopening_and_in_a_fork() -> None:
         profile=profile({"contextBudgetPercent": 50, "toolSchemaDetail": "names-only", "fullDetailSteps": 2})
     )
     store = MemoryStore()
-    settings: dict[str, Any] = {"store": store, "strategy": "progressive", "window": 20_000, "options": options}
+    settings: dict[str, Any] = {
+        "store": store,
+        "strategy": "reactive_agents/progressive",
+        "window": 20_000,
+        "options": options,
+    }
     with lading.Session("gpt-4o", **settings) as session:
         session.add(rounds(8))
         first = session.pack(TOOLS)
@@ -240,13 +249,13 @@ def test_a_profile_that_is_chosen_later_reduces_the_tools_and_none_brings_them_b
     store = MemoryStore()
     names = lading.SessionOptions(profile=profile({"toolSchemaDetail": "names-only"}))
     details: list[str] = []
-    events: list[lading.ToolsReduced] = []
+    events: list[ToolsReduced] = []
     for options in (lading.SessionOptions(), names, lading.SessionOptions()):
         with lading.Session("gpt-4o", store=store, options=options) as session:
             session.add(f"Go on {len(details)}.")
             pack = session.pack(TOOLS)
             details.append(pack.manifest.tool_detail)
-            events += [event for event in pack.events if isinstance(event, lading.ToolsReduced)]
+            events += [event for event in pack.events if isinstance(event, ToolsReduced)]
     assert [(event.call, event.detail) for event in events] == [(2, "names")]
     assert details == ["full", "names", "names"]
     assert [outcome.problem for outcome in lading.verify(store, tenant="default", session="session")] == [""] * 3
@@ -254,13 +263,13 @@ def test_a_profile_that_is_chosen_later_reduces_the_tools_and_none_brings_them_b
 
 def test_a_strategy_with_numbers_of_its_own_keeps_them() -> None:
     few = profile({"compactAfterSteps": 3, "fullDetailSteps": 1})
-    settings = settings_for(lading.find_card("gpt-4o")[0], strategy="progressive")
-    assert isinstance(profiled(settings, few).strategy, lading.Strategy)
-    assert profiled(settings, few).strategy_name == "progressive"
+    settings = settings_for(lading.find_card("gpt-4o")[0], strategy="reactive_agents/progressive")
+    assert isinstance(apply_profile(settings, few).strategy, Strategy)
+    assert apply_profile(settings, few).strategy_name == "reactive_agents/progressive"
     for own in (LOCAL, progressive(few)):
         chosen = settings_for(settings.card, strategy=own)
-        assert profiled(chosen, profile({})).strategy is own
-    assert profiled(settings_for(settings.card), few).strategy == "priced"
+        assert apply_profile(chosen, profile({})).strategy is own
+    assert apply_profile(settings_for(settings.card), few).strategy == "priced"
 
 
 def test_without_a_profile_nothing_is_kept_out_of_use() -> None:

@@ -45,7 +45,9 @@ def session(*rounds: Sequence[Message]) -> list[Message]:
     return [user_text("Do the task."), *(message for one in rounds for message in one)]
 
 
-def last(history: Sequence[Message], window: int = 8_000, strategy: str = "progressive") -> tuple[Engine, Pack]:
+def last(
+    history: Sequence[Message], window: int = 8_000, strategy: str = "reactive_agents/progressive"
+) -> tuple[Engine, Pack]:
     """The engine behind a history, and its last request."""
     engine, outcomes = run(settings(window, strategy=strategy), history)
     assert len(packs(outcomes)) == len(outcomes)
@@ -153,7 +155,9 @@ def test_the_tier_of_the_model_decides_unless_one_is_named() -> None:
 def test_an_open_loop_with_signed_reasoning_is_not_cut() -> None:
     rounds = [used(number, "file-read", "a.md") for number in range(6)]
     signed = [[message.with_parts((Reasoning("hm", "c2ln"), *message.parts)), result] for message, result in rounds]
-    engine, outcomes = run(settings(8_000, wire="anthropic", strategy="progressive"), session(*signed))
+    engine, outcomes = run(
+        settings(8_000, wire="anthropic", strategy="reactive_agents/progressive"), session(*signed)
+    )
     assert len(packs(outcomes)) == len(outcomes)
     assert engine.history.edits == []
 
@@ -164,7 +168,7 @@ def test_a_view_without_steps_asks_for_nothing() -> None:
 
 
 def test_the_engine_tells_the_tier_of_its_model() -> None:
-    chosen = settings(8_000, strategy="progressive")
+    chosen = settings(8_000, strategy="reactive_agents/progressive")
     history = session(*(used(number, "file-read", "a.md") for number in range(4)))
     kept: dict[str, int] = {}
     for tier in CONTEXT_PROFILES:

@@ -12,20 +12,20 @@ from lading.history.history import History
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, Text, ToolResult, user_text
-from lading.presets.reactive_agents.scored import Known
+from lading.presets.reactive_agents.scored import ScoreCache
 from lading.presets.reactive_agents.scoring import (
     KIND_WEIGHTS,
     STOP_WORDS,
     MemoryItem,
-    Signals,
+    ScoreSignals,
     allocate_context_budget,
-    recency,
-    relevance,
-    relevant_memories,
+    compute_recency,
+    compute_relevance,
+    compute_signals,
+    extract_task_words,
     score,
     scores,
-    signals,
-    task_words,
+    select_relevant_memories,
 )
 from lading.presets.reactive_agents.steps import Step, StepKind
 from tests.histories import answered, called, said
@@ -49,35 +49,35 @@ from tests.views import admitted
 )
 def test_golden_scores(ago: int, relevant: float, kind: StepKind, failed: bool, expected: float) -> None:
     step = Step(kind, "", failed=failed)
-    assert signals(step, iterations_ago=ago, relevant=relevant).score == pytest.approx(expected, abs=5e-5)
+    assert compute_signals(step, iterations_ago=ago, relevant=relevant).score == pytest.approx(expected, abs=5e-5)
 
 
 def test_recency_decays_and_the_future_counts_as_now() -> None:
-    assert recency(3) == pytest.approx(0.4066, abs=5e-5)
-    assert recency(0) == recency(-4) == 1.0
+    assert compute_recency(3) == pytest.approx(0.4066, abs=5e-5)
+    assert compute_recency(0) == compute_recency(-4) == 1.0
 
 
 def test_the_document_s_weights_of_kinds() -> None:
     assert [KIND_WEIGHTS[kind] for kind in ("observation", "action", "thought")] == [0.8, 0.6, 0.4]
     assert [KIND_WEIGHTS[kind] for kind in ("memory", "rules", "task", "tool-ref")] == [0.5, 1.0, 1.0, 1.0]
-    assert signals(Step("other", ""), iterations_ago=0, relevant=0.0).weight == 0.5
+    assert compute_signals(Step("other", ""), iterations_ago=0, relevant=0.0).weight == 0.5
 
 
 def test_stop_words_and_words_of_two_letters_do_not_count() -> None:
     stop = "the a an is are was were to of in for and or on at by with from that this it"
     assert set(stop.split()) == STOP_WORDS
     assert len(STOP_WORDS) == 21
-    assert task_words(stop.upper()) == ()
-    assert task_words("go up map the API") == ("map", "api")
+    assert extract_task_words(stop.upper()) == ()
+    assert extract_task_words("go up map the API") == ("map", "api")
 
 
 def test_urgency_multiplies_the_whole_sum_and_the_outcome_is_at_most_one() -> None:
-    failed = signals(Step("observation", "", failed=True), iterations_ago=3, relevant=0.5)
-    well = signals(Step("observation", ""), iterations_ago=3, relevant=0.5)
+    failed = compute_signals(Step("observation", "", failed=True), iterations_ago=3, relevant=0.5)
+    well = compute_signals(Step("observation", ""), iterations_ago=3, relevant=0.5)
     assert (failed.urgency, well.urgency) == (1.5, 1.0)
     assert failed.score == pytest.approx(1.5 * well.score)
-    assert signals(Step("observation", "", failed=True), iterations_ago=0, relevant=1.0).score == 1.0
-    assert signals(Step("thought", "", failed=True), iterations_ago=0, relevant=0.0).urgency == 1.0
+    assert compute_signals(Step("observation", "", failed=True), iterations_ago=0, relevant=1.0).score == 1.0
+    assert compute_signals(Step("thought", "", failed=True), iterations_ago=0, relevant=0.0).urgency == 1.0
 
 
 def test_a_pinned_step_scores_one() -> None:
@@ -85,19 +85,19 @@ def test_a_pinned_step_scores_one() -> None:
 
 
 def test_relevance_is_the_share_of_task_words_in_the_content() -> None:
-    words = task_words("Write the REPORT on TypeScript performance")
+    words = extract_task_words("Write the REPORT on TypeScript performance")
     assert words == ("write", "report", "typescript", "performance")
-    assert relevance(words, "a TYPESCRIPT reporter") == 0.5
-    assert relevance((), "anything") == 0.0
-    assert task_words("it is on by at") == ()
+    assert compute_relevance(words, "a TYPESCRIPT reporter") == 0.5
+    assert compute_relevance((), "anything") == 0.0
+    assert extract_task_words("it is on by at") == ()
 
 
 def test_duplicates_in_the_task_count_again() -> None:
-    assert relevance(task_words("cats cats dogs"), "cats") == pytest.approx(2 / 3)
+    assert compute_relevance(extract_task_words("cats cats dogs"), "cats") == pytest.approx(2 / 3)
 
 
 def test_punctuation_does_not_hide_a_word() -> None:
-    assert relevance(task_words("Write the report."), "the report, written") == 0.5
+    assert compute_relevance(extract_task_words("Write the report."), "the report, written") == 0.5
 
 
 def test_recent_are_as_many_iterations_as_the_profile_says_and_not_one_more() -> None:
@@ -121,7 +121,7 @@ def test_the_others_come_by_score_and_the_newer_of_equals_first() -> None:
 
 def test_memories_of_less_than_three_tenths_are_dropped() -> None:
     memories = [MemoryItem("a", 0.3), MemoryItem("b", 0.29999), MemoryItem("c", 1.0)]
-    assert [item.content for item in relevant_memories(memories)] == ["a", "c"]
+    assert [item.content for item in select_relevant_memories(memories)] == ["a", "c"]
 
 
 @given(
@@ -134,9 +134,9 @@ def test_scores_are_shares_and_newer_is_never_worse(
     ago: int, relevant: float, kind: StepKind, failed: bool
 ) -> None:
     step = Step(kind, "", failed=failed)
-    found = signals(step, iterations_ago=ago, relevant=relevant).score
+    found = compute_signals(step, iterations_ago=ago, relevant=relevant).score
     assert 0 < found <= 1
-    assert signals(step, iterations_ago=ago - 1, relevant=relevant).score >= found
+    assert compute_signals(step, iterations_ago=ago - 1, relevant=relevant).score >= found
 
 
 def session() -> History:
@@ -151,7 +151,7 @@ def test_a_strategy_or_caller_is_told_what_each_entry_of_a_view_is_worth_and_why
     # Entry 0 is the head; the newest round, the fourth, began with entry 7.
     assert list(found) == [1, 2, 3, 4, 5, 6, 7, 8]
     recent = math.exp(-0.3 * 3)
-    assert found[2] == Signals(False, 0.5 * recent + 0.2 * 0.5 + 0.3 * 0.8, recent, 0.5, 0.8, 1.0)
+    assert found[2] == ScoreSignals(False, 0.5 * recent + 0.2 * 0.5 + 0.3 * 0.8, recent, 0.5, 0.8, 1.0)
     assert found[2].score == pytest.approx(0.5433, abs=5e-5)
     assert (found[4].urgency, found[4].relevance) == (1.5, 0.0)
     assert (found[5].is_pinned, found[5].score) == (True, 1.0)
@@ -181,7 +181,7 @@ def test_what_the_caller_pinned_scores_one_and_what_left_the_view_keeps_its_scor
 def test_the_batch_that_is_scored_goes_by_the_same_advice() -> None:
     history = session()
     advice = scores(history.view)
-    ranks = Known().ranks(history.view, full_detail_steps=1)
+    ranks = ScoreCache().rank_entries(history.view, full_detail_steps=1)
     assert {entry: (pinned, score) for entry, (pinned, _, score) in ranks.items()} == {
         entry: (signal.is_pinned, signal.score) for entry, signal in advice.items()
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.presets.reactive_agents.ageing import said_by_user
-from lading.presets.reactive_agents.observations import Category
-from lading.presets.reactive_agents.steps import STEPS, steps_of
+from lading.presets.reactive_agents.older_messages import extract_user_message
+from lading.presets.reactive_agents.steps import STEPS, Category, steps_of
 from tests.histories import answered, said
 
 
@@ -74,10 +73,10 @@ def test_the_subject_is_the_path_else_the_first_value() -> None:
 def test_what_the_user_says_is_read_without_results_beside_it() -> None:
     picture = Image(data="aGk=", media_type="image/png")
     mixed = Message("user", (ToolResult("a", (Text("data"),)), Text(" "), Text("and go on"), picture))
-    found = said_by_user(mixed)
+    found = extract_user_message(mixed)
     assert found is not None
     assert found.parts == (Text("and go on"), picture)
     asked = user_text("as it is")
-    assert said_by_user(asked) is asked
-    assert said_by_user(said("no user")) is None
-    assert said_by_user(Message("user", (ToolResult("a", ()),))) is None
+    assert extract_user_message(asked) is asked
+    assert extract_user_message(said("no user")) is None
+    assert extract_user_message(Message("user", (ToolResult("a", ()),))) is None

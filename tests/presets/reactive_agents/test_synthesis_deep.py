@@ -19,8 +19,14 @@ from lading.events import ContextSynthesized
 from lading.history.log import Draft
 from lading.messages import Message, Reasoning, user_text
 from lading.presets.reactive_agents.synthesis import DEEP, synthesis
-from lading.presets.reactive_agents.synthesis_deep import MOST_TOKENS, TITLE, asked_by, lined, with_asked
-from lading.presets.reactive_agents.synthesis_fast import Prior
+from lading.presets.reactive_agents.synthesis_deep import (
+    MOST_TOKENS,
+    TITLE,
+    append_asked_entry,
+    append_model_lines,
+    parse_asked_entry,
+)
+from lading.presets.reactive_agents.synthesis_fast import PriorWork
 from lading.presets.reactive_agents.synthesis_options import SynthesisConfig
 from lading.presets.reactive_agents.synthesis_signals import Signals
 from lading.request.pack import Pack
@@ -93,7 +99,7 @@ def test_the_model_is_asked_again_when_all_it_was_asked_about_is_prior_work() ->
     assert len(model.asked) == 3
     assert all(prior(pack)[1:] == LINES for pack in sent_[3:])
     assert told(sent_[4])[0].path == "deep"
-    assert told(sent_[4])[0].reason == "synthesis is deep; what a model said stands for 3 turns"
+    assert told(sent_[4])[0].reason == "synthesis is deep; a model's answer is kept for 3 turns"
     assert told(sent_[6])[0].reason == "synthesis is deep"
 
 
@@ -192,7 +198,7 @@ def leaves_what_fast_tells(engine: Engine, why: str) -> None:
     (event,) = told(pack)
     assert (event.path, event.reason) == (
         "fast",
-        "synthesis is deep; fast all the same: what the model said is not used",
+        "synthesis is deep; fast all the same: the model's answer was rejected",
     )
 
 
@@ -225,7 +231,7 @@ def test_a_driver_that_knows_nobody_to_ask_gives_fast() -> None:
         steps.send(None)
     found: Compaction = stopped.value.value
     assert found.drafts == decided(FAST, history.view, pressure=pressure(8_000)).drafts
-    assert [event.reason for event in found.told if isinstance(event, ContextSynthesized)] == [
+    assert [event.reason for event in found.own_events if isinstance(event, ContextSynthesized)] == [
         "synthesis is deep; fast all the same: there is no summarizer"
     ]
 
@@ -259,21 +265,25 @@ def test_lines_take_no_more_than_what_is_left_of_the_room(more: int, is_shown: b
     draft = Draft("summarised", 1, 2, (user_text("[Prior work: x]"), user_text("And more.")), "why", ())
     now = pressure(500, counter=lambda message: len(message.text))
     left = len(f"\n{TITLE}\n{LINES[1]}") + more
-    found = lined(Prior(draft, left), LINES[1:2], asked=4, pressure=now)
+    found = append_model_lines(PriorWork(draft, left), LINES[1:2], asked=4, pressure=now)
     assert (found.replacement[0].text.splitlines()[1:] == LINES[:2]) is is_shown
     assert (found.replacement == draft.replacement) is not is_shown
     assert found.replacement[1:] == draft.replacement[1:]
-    assert asked_by(found.reason) == 4
+    assert parse_asked_entry(found.reason) == 4
 
 
 @pytest.mark.parametrize("entry", [0, 7, 12_345])
 def test_the_entry_at_which_a_model_was_asked_is_read_from_the_reason(entry: int) -> None:
-    assert asked_by(with_asked("more than 3 turns", entry)) == entry
-    assert asked_by(with_asked(with_asked("more than 3 turns", 3), entry)) == entry
+    assert parse_asked_entry(append_asked_entry("more than 3 turns", entry)) == entry
+    assert parse_asked_entry(append_asked_entry(append_asked_entry("more than 3 turns", 3), entry)) == entry
 
 
 def test_another_reason_tells_of_no_question() -> None:
-    assert [asked_by(reason) for reason in ("", "more than 3 turns", with_asked("", 7) + "!")] == [-1, -1, -1]
+    assert [parse_asked_entry(reason) for reason in ("", "more than 3 turns", append_asked_entry("", 7) + "!")] == [
+        -1,
+        -1,
+        -1,
+    ]
 
 
 def test_what_a_model_noted_stands_under_a_title_without_secrets() -> None:

@@ -47,7 +47,7 @@ def session(*rounds: Sequence[Message]) -> list[Message]:
 
 def last(history: Sequence[Message], window: int = 8_000, wire: str = "openai_chat") -> Pack:
     """The last request of a history."""
-    outcomes = run(settings(window, strategy="synthesis-fast", wire=wire), history)[1]
+    outcomes = run(settings(window, strategy="reactive_agents/synthesis_fast", wire=wire), history)[1]
     assert len(packs(outcomes)) == len(outcomes)
     return packs(outcomes)[-1]
 

@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from lading.events import SynthesisSignals
 from lading.presets.reactive_agents.phases import Phase
-from lading.presets.reactive_agents.synthesis_signals import Choice, auto_path
+from lading.presets.reactive_agents.synthesis_signals import PathChoice, choose_path
 
 CALM = SynthesisSignals("mid", 3)
 LATE: dict[str, Any] = {"required_tools": ("a", "b"), "tools_used": ("a",)}
 ERRORS: dict[str, Any] = {"last_errors": ("a: no",)}
-FAST = Choice("fast", "nothing asks for more")
+FAST = PathChoice("fast", "nothing asks for more")
 
 
-def chosen(phase: Phase = "gather", *, has_model: bool = False, most: int = 10, **said: Any) -> Choice:
-    return auto_path(replace(CALM, **said), phase=phase, max_iterations=most, has_model=has_model)
+def chosen(phase: Phase = "gather", *, has_model: bool = False, most: int = 10, **said: Any) -> PathChoice:
+    return choose_path(replace(CALM, **said), phase=phase, max_iterations=most, has_model=has_model)
 
 
 @pytest.mark.parametrize("tier", ["local", "mid", "large", "frontier"])
@@ -36,11 +36,11 @@ def chosen(phase: Phase = "gather", *, has_model: bool = False, most: int = 10, 
 def test_what_asks_for_a_model(tier: str, phase: Phase, said: dict[str, Any], reason: str) -> None:
     found = chosen(phase, tier=tier, **said)
     if tier == "local":
-        assert found == Choice("fast", "a local model, and no model for synthesis is named")
+        assert found == PathChoice("fast", "a local model, and no model for synthesis is named")
         named = chosen(phase, has_model=True, tier=tier, **said)
-        assert named == Choice("deep", "there were errors" if phase == "synthesize" else reason)
+        assert named == PathChoice("deep", "there were errors" if phase == "synthesize" else reason)
     else:
-        assert found == Choice("deep", reason)
+        assert found == PathChoice("deep", reason)
         assert chosen(phase, has_model=True, tier=tier, **said) == found
 
 

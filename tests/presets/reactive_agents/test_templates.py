@@ -12,7 +12,7 @@ from lading.errors import InputError
 from lading.messages import Tool
 from lading.models.card import Tier
 from lading.models.profiles import CONTEXT_PROFILES
-from lading.presets.reactive_agents.context import ContextInput, build_context, rules
+from lading.presets.reactive_agents.context import ContextInput, build_context, write_rules
 from lading.presets.reactive_agents.templates import (
     REACT_SYSTEM,
     REACT_THOUGHT,
@@ -80,7 +80,7 @@ def test_values_are_text_whatever_braces_they_hold(task: str) -> None:
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_the_system_prompt_says_how_to_act_at_every_tier(tier: Tier) -> None:
-    told = template_for(REACT_SYSTEM, tier=tier).filled({"rules": rules(CONTEXT_PROFILES[tier])}).lower()
+    told = template_for(REACT_SYSTEM, tier=tier).filled({"rules": write_rules(CONTEXT_PROFILES[tier])}).lower()
     assert "parameter" in told
     assert "invent nothing" in told or "only what a result shows" in told
     assert "artifact://" in told
@@ -108,7 +108,7 @@ def test_a_context_has_the_templates_of_its_tier_and_the_rules_once(tier: Tier) 
             templates=TEMPLATES,
         )
     )
-    told = rules(profile, ("shell",))
+    told = write_rules(profile, ("shell",))
     assert built.static_text.startswith(template_for(REACT_SYSTEM, tier=tier).filled({"rules": told}))
     assert built.text.count(told) == 1
     last = profile.max_iterations
@@ -124,7 +124,7 @@ def test_a_system_prompt_without_a_place_for_rules_loses_none() -> None:
     profile = CONTEXT_PROFILES["mid"]
     built = build_context(ContextInput(task="T", profile=profile, tool_schemas="read(path)", templates=mine))
     assert built.sections[0] == ("system", "Mine.")
-    assert built.sections[-1] == ("rules", rules(profile))
+    assert built.sections[-1] == ("rules", write_rules(profile))
     assert dict(built.sections)["iteration"] == "read(path)"
 
 

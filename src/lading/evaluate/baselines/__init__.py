@@ -1,9 +1,9 @@
-"""Arms of a comparison that need none of our machinery: simple strategies, each as its description says.
+"""Arms of a comparison: simple strategies without Lading's log and engine, implemented as described.
 
-To add one, write a module with an ``Arm`` and one line in ``ARMS``. W is the window, the room what of it the
-messages may take. Every arm clips a result above 80 % of what is free for it at admission, keeps
-the head (all before the first assistant message) and cuts at legal points only. Head and newest block are
-in every request, also where they alone do not fit.
+To add one, write a module with an ``Arm`` and add one line to ``ARMS``. W is the window; the room is the budget of
+the messages in it. Every arm clips a new result above 80 % of the room that is free for it, keeps the head (the
+opening messages) and cuts at legal points only. Head and newest block are in every request, even where they alone
+do not fit.
 """
 
 from __future__ import annotations
@@ -20,4 +20,4 @@ ARMS: dict[str, str] = {
     "half-window-bm25": "lading.evaluate.baselines.recalling:HALF_WINDOW",
 }
 OTHER_NAMES: dict[str, str] = {"summarise80": "extract80", "narrative": "turn-summary"}
-"""Accepted where an arm is named, and listed nowhere."""
+"""Other accepted names of arms, not listed anywhere."""

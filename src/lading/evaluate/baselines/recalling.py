@@ -1,4 +1,4 @@
-"""A chunked window, and at the end of each request the chunks of what left it that match best (BM25)."""
+"""Arms with a window cut in chunks, and the best-matching removed passages (BM25) at the end of each request."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from lading.evaluate.baselines.fitting import AdmittedMessages, Cutting, Window, admit, message_text
-from lading.evaluate.showings import Arm, Case, Showing
+from lading.evaluate.arms import Arm, ArmInput, ArmRequest
+from lading.evaluate.baselines.fitting import AdmittedMessages, CutLimits, Window, admit, join_texts
 from lading.history.validity import newest_block
 from lading.messages import Message, user_text
 
 CHUNK_CHARS = 1_200
 QUERY_TERMS = 400
-"""More different terms of what is newest are not asked for."""
+"""Maximum number of different terms in a query."""
 RECALLED_TOKENS = 2_000
 HEADING = "[Recalled from earlier messages:]"
 SATURATION, LENGTH_WEIGHT = 1.2, 0.75
@@ -27,8 +27,8 @@ SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 _TERM = re.compile(r"[^\W_]{2,40}")
 
 
-class Index:
-    """Texts by number, in the order they came, to be ranked by BM25."""
+class BM25Index:
+    """An index of numbered texts, ranked by BM25."""
 
     def __init__(self) -> None:
         self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -36,18 +36,18 @@ class Index:
         self._total = 0
 
     def add(self, text: str) -> None:
-        """Take in the next text."""
-        terms = Counter(_terms(text))
+        """Add the next text."""
+        terms = Counter(_split_terms(text))
         for term, times in terms.items():
             self._postings[term].append((len(self._lengths), times))
         self._lengths.append(terms.total())
         self._total += terms.total()
 
-    def scores(self, query: str) -> Mapping[int, float]:
-        """The score of each text that shares a term with the query."""
+    def score(self, query: str) -> Mapping[int, float]:
+        """Score each text that shares a term with the query."""
         found: defaultdict[int, float] = defaultdict(float)
         mean = self._total / max(len(self._lengths), 1)
-        for term in list(dict.fromkeys(_terms(query)))[:QUERY_TERMS]:
+        for term in list(dict.fromkeys(_split_terms(query)))[:QUERY_TERMS]:
             places = self._postings.get(term, ())
             rarity = math.log(1 + (len(self._lengths) - len(places) + 0.5) / (len(places) + 0.5))
             for number, times in places:
@@ -61,42 +61,42 @@ class _Snippet(NamedTuple):
     tokens: int
 
 
-def _show(case: Case, *, window_share: float, recalled_tokens: int | None) -> Iterator[Showing]:
-    """``recalled_tokens`` None: recalled chunks take all that the window leaves."""
+def _show(case: ArmInput, *, window_share: float, recalled_tokens: int | None) -> Iterator[ArmRequest]:
+    """Show the window and recalled chunks; ``recalled_tokens`` None: chunks fill what the window leaves."""
     past = admit(case)
-    cutting = Cutting(at_share=window_share, reserved_tokens=_reserved(case, window_share, recalled_tokens))
-    window = Window(case, past.head, cutting=cutting)
-    index, chunks, taken = Index(), list[_Snippet](), past.head
+    limits = CutLimits(at_share=window_share, reserved_tokens=_reserve_tokens(case, window_share, recalled_tokens))
+    window = Window(case, past.head, limits=limits)
+    index, chunks, taken = BM25Index(), list[_Snippet](), past.head
     for upto in case.calls:
         showing = window.show(past, upto)
         for message in past.messages[taken : window.start]:
-            for text in _texts(message):
+            for text in _split_message(message):
                 index.add(text)
                 chunks.append(_Snippet(text, case.count(user_text(text))))
         taken = window.start
         left = case.room_tokens - window.tokens(past, upto)
         max_tokens = left if recalled_tokens is None else min(left, recalled_tokens)
-        recalled = _recalled(chunks, index.scores(_query(past, upto)), case=case, max_tokens=max_tokens)
+        recalled = _recall_chunks(chunks, index.score(_build_query(past, upto)), case=case, max_tokens=max_tokens)
         yield replace(showing, messages=(*showing.messages, *recalled))
 
 
-def _reserved(case: Case, window_share: float, recalled_tokens: int | None) -> int:
-    """A small room is shared in halves."""
-    asked = int((1 - window_share) * case.window_tokens) if recalled_tokens is None else recalled_tokens
-    return min(asked, case.room_tokens // 2)
+def _reserve_tokens(case: ArmInput, window_share: float, recalled_tokens: int | None) -> int:
+    """Return the tokens kept free for recalled chunks, at most half of the room."""
+    wanted = int((1 - window_share) * case.window_tokens) if recalled_tokens is None else recalled_tokens
+    return min(wanted, case.room_tokens // 2)
 
 
-def _query(past: AdmittedMessages, upto: int) -> str:
-    """Take what the model has not answered yet, then what a user said last."""
+def _build_query(past: AdmittedMessages, upto: int) -> str:
+    """Build a query from the messages that the model has not answered yet and the last user message."""
     messages = past.messages[:upto]
-    asked = next((message for message in reversed(messages) if message.role == "user" and message.text), None)
-    return "\n".join(map(message_text, (*messages[newest_block(messages) :], *([asked] if asked else []))))
+    last = next((message for message in reversed(messages) if message.role == "user" and message.text), None)
+    return "\n".join(map(join_texts, (*messages[newest_block(messages) :], *([last] if last else []))))
 
 
-def _recalled(
-    chunks: Sequence[_Snippet], scores: Mapping[int, float], *, case: Case, max_tokens: int
+def _recall_chunks(
+    chunks: Sequence[_Snippet], scores: Mapping[int, float], *, case: ArmInput, max_tokens: int
 ) -> tuple[Message, ...]:
-    """The best chunks that fit, in their old order; equals are taken newest first. None: no message."""
+    """Return a message with the best chunks that fit, in their old order; of equal ones, newer ones first."""
     taken: list[int] = []
     left = max_tokens - case.count(user_text(HEADING))
     for number in sorted(scores, key=lambda number: (-scores[number], -number)):
@@ -111,9 +111,9 @@ def _recalled(
     return ()
 
 
-def _texts(message: Message) -> Iterator[str]:
-    """Split the text of a message into pieces, at line ends where there are any."""
-    text = message_text(message)
+def _split_message(message: Message) -> Iterator[str]:
+    """Split the text of a message into chunks, at line ends where there are any."""
+    text = join_texts(message)
     start = 0
     while start < len(text):
         end = start + CHUNK_CHARS
@@ -123,7 +123,7 @@ def _texts(message: Message) -> Iterator[str]:
         start = end
 
 
-def _terms(text: str) -> list[str]:
+def _split_terms(text: str) -> list[str]:
     return [term.casefold() for term in _TERM.findall(text)]
 
 

@@ -1,29 +1,29 @@
-"""Windows: the longest suffix that fits, or a suffix that is cut in chunks."""
+"""Arms with a window: the longest suffix that fits, or a suffix cut in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lading.evaluate.baselines.fitting import Cutting, Window, admit, cut_point
-from lading.evaluate.showings import Arm, Case, Showing
+from lading.evaluate.arms import Arm, ArmInput, ArmRequest
+from lading.evaluate.baselines.fitting import CutLimits, Window, admit, find_cut
 
 
-def _each_turn(case: Case) -> Iterator[Showing]:
-    """The head and the longest suffix that fits, chosen anew at every call."""
+def _show_longest(case: ArmInput) -> Iterator[ArmRequest]:
+    """Show the head and the longest suffix that fits, chosen anew at every call."""
     past = admit(case)
     room = case.room_tokens - past.head_tokens
     for upto in case.calls:
-        start = cut_point(past, upto, first=past.head, tail_tokens=room)
-        yield Showing(upto, past.messages[: past.head] + past.messages[start:upto])
+        start = find_cut(past, upto, first=past.head, tail_tokens=room)
+        yield ArmRequest(upto, past.messages[: past.head] + past.messages[start:upto])
 
 
-def _chunk(case: Case) -> Iterator[Showing]:
-    """When full, the conversation is cut to half of the room."""
+def _show_chunked(case: ArmInput) -> Iterator[ArmRequest]:
+    """Cut the conversation to half of the room when the window is full."""
     past = admit(case)
-    window = Window(case, past.head, cutting=Cutting())
+    window = Window(case, past.head, limits=CutLimits())
     for upto in case.calls:
         yield window.show(past, upto)
 
 
-EACH_TURN = Arm("window-each-turn", _each_turn)
-CHUNK = Arm("window-chunk", _chunk)
+EACH_TURN = Arm("window-each-turn", _show_longest)
+CHUNK = Arm("window-chunk", _show_chunked)

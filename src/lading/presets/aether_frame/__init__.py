@@ -1,8 +1,8 @@
-"""What aether-frame says about history, under its own names and with its own numbers.
+"""aether-frame's rules for the history, under its own names and with its own numbers.
 
-``tail.py`` is the strategy ``conversation-tail``, ``overflow.py`` what it does in which order where a request does
-not fit, ``truncations.py`` reads decisions as the document's ``truncation_events``. What differs from the document,
-and why, stands in ``docs/reference/presets/aether-frame.md``.
+``tail.py`` is the strategy ``aether_frame/conversation_tail``, ``overflow.py`` its ordered steps for a request that
+does not fit, ``truncations.py`` converts decisions to the document's ``truncation_events``.
+``docs/reference/presets/aether-frame.md`` lists the differences from the document, with reasons.
 """
 
 from __future__ import annotations

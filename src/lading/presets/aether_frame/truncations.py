@@ -1,4 +1,4 @@
-"""Decisions as aether-frame's manifest tells them: ``truncation_events``, of a layer, a reason and what left."""
+"""Convert decisions to aether-frame's ``truncation_events``: layer, reason and the addresses of removed content."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lading.history.log import NO_COMPACTIONS
 _OF_EVIDENCE = ("reshaped", "clipped", "cleared", "digested")
 
 
-class Decided(Protocol):
-    """What an edit and a manifest's decision both say."""
+class DecisionLike(Protocol):
+    """The fields that an edit and a manifest's decision share."""
 
     @property
     def kind(self) -> str:
@@ -21,11 +21,11 @@ class Decided(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why it was made."""
+        """Reason of the edit."""
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """Addresses of what left."""
+        """Addresses of the removed content."""
 
 
 class Truncation(Struct, frozen=True):
@@ -34,15 +34,14 @@ class Truncation(Struct, frozen=True):
     layer: Literal["evidence", "conversation"]
     reason: str
     dropped_ids: tuple[str, ...]
-    """Addresses, each of which leads to all that left the view."""
+    """Addresses that together lead to everything removed."""
 
 
-def truncation_events(decided: Iterable[Decided]) -> list[Truncation]:
-    """What these decisions took out of view, in their order, whichever strategy made them: those of one request
-    (``manifest.decisions``), or those of a session (its edits)."""
-    return [_told(one) for one in decided if one.kind not in NO_COMPACTIONS]
+def truncation_events(decided: Iterable[DecisionLike]) -> list[Truncation]:
+    """Convert decisions, in order: those of a request (``manifest.decisions``) or a session (its edits)."""
+    return [_convert(one) for one in decided if one.kind not in NO_COMPACTIONS]
 
 
-def _told(one: Decided) -> Truncation:
+def _convert(one: DecisionLike) -> Truncation:
     layer: Literal["evidence", "conversation"] = "evidence" if one.kind in _OF_EVIDENCE else "conversation"
     return Truncation(layer, one.reason.removeprefix(f"{layer}: "), one.pointers)

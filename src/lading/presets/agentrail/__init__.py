@@ -1,8 +1,8 @@
 """Agentrail's compaction, under its own names and with its own numbers.
 
-``layers.py`` is all three layers as one strategy, and reads the document's configuration; a layer alone has a
-file of its own: ``tool_results.py``, ``session_boundary.py``, ``reactive.py``. What differs from the document,
-and why, stands in ``docs/reference/presets/agentrail.md``.
+``layers.py`` combines all three layers in one strategy and reads the document's configuration. Each layer is also a
+strategy: ``tool_results.py``, ``session_boundary.py``, ``reactive.py``. ``docs/reference/presets/agentrail.md``
+lists the differences from the document, with reasons.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Compacted tool results (Agentrail): each large one becomes a preview with a pointer as soon as two newer ones
-stand behind it, an enormous one at once. What differs from the document: docs/reference/presets/agentrail.md.
-"""
+"""Agentrail's compacted tool results: replace a large one by a preview with a pointer once two newer ones
+follow, an enormous one immediately. Differences from the document: docs/reference/presets/agentrail.md."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.basic import admit
-from lading.compaction.deepening import deepened, spare, told
+from lading.compaction.span_folding import count_spare_tokens, deepen, summarize_folds
 from lading.effects import Steps
 from lading.errors import InputError
 from lading.history.log import Draft
@@ -25,12 +24,12 @@ LEAST_RECENT_TOKENS = 6_000
 
 
 class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
-    """The document's options, with its defaults. Raises InputError for a negative number."""
+    """The document's options and defaults. Raises InputError for a negative number."""
 
     max_tokens_per_tool_result: int = 1_500
     keep_recent_tool_results: int = 2
     max_tokens_per_recent_tool_result: int | None = None
-    """For the newest ones; None: four times as much as for others, at least 6,000."""
+    """Limit of each of the newest ones; None: four times the other limit, at least 6,000."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -39,7 +38,7 @@ class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_recent_tokens(self) -> int:
-        """What one of the newest results may take."""
+        """Limit in tokens of each of the newest results."""
         if self.max_tokens_per_recent_tool_result is not None:
             return self.max_tokens_per_recent_tool_result
         return max(RECENT_FACTOR * self.max_tokens_per_tool_result, LEAST_RECENT_TOKENS)
@@ -49,16 +48,16 @@ DEFAULTS = ToolResults()
 
 
 def compact(view: View, pressure: Pressure, *, options: ToolResults = DEFAULTS) -> Compaction | Steps[Compaction]:
-    """Previews of the results that are due; a fold where the view does not fit in spite of them."""
-    drafts = drafted(view, pressure, options=options)
-    if spare(view, drafts, pressure=pressure) < 0:
-        forced = deepened(view, reason="compact_tool_results: the window is full", pressure=pressure)
-        return told(view, forced or drafts, pressure=pressure)
+    """Draft the previews that are due; a summary if the view still does not fit."""
+    drafts = draft_edits(view, pressure, options=options)
+    if count_spare_tokens(view, drafts, pressure=pressure) < 0:
+        forced = deepen(view, reason="compact_tool_results: the window is full", pressure=pressure)
+        return summarize_folds(view, forced or drafts, pressure=pressure)
     return Compaction(tuple(drafts))
 
 
-def drafted(view: View, pressure: Pressure, *, options: ToolResults) -> list[Draft]:
-    """A draft for each entry with results above what they may take."""
+def draft_edits(view: View, pressure: Pressure, *, options: ToolResults) -> list[Draft]:
+    """Draft previews for each entry with results above their limit."""
     due: dict[int, set[str]] = {}
     newer = 0
     for item in reversed(view.items[view.head :]):
@@ -66,55 +65,55 @@ def drafted(view: View, pressure: Pressure, *, options: ToolResults) -> list[Dra
             is_recent = newer < options.keep_recent_tool_results
             newer += 1
             most = options.most_recent_tokens if is_recent else options.max_tokens_per_tool_result
-            # The whole item bounds each of its results from above.
-            if item.tokens > most and item.clearable_tokens and _tokens(result, pressure) > most:
+            # The size of the item is an upper bound for each of its results.
+            if item.tokens > most and item.clearable_tokens and _count_result(result, pressure) > most:
                 due.setdefault(item.entry, set()).add(result.call_id)
-    drafts = (_compacted(view, entry, due[entry], pressure) for entry in sorted(due))
+    drafts = (_draft_preview(view, entry, due[entry], pressure) for entry in sorted(due))
     return [draft for draft in drafts if draft is not None]
 
 
-def _compacted(view: View, entry: int, call_ids: set[str], pressure: Pressure) -> Draft | None:
+def _draft_preview(view: View, entry: int, call_ids: set[str], pressure: Pressure) -> Draft | None:
     start, end = view.span(entry, entry)
     items, pointer = view.items[start:end], pressure.address(str(entry))
-    shown = tuple(_previewed(item, call_ids, pointer, pressure) for item in items)
+    shown = tuple(_preview(item, call_ids, pointer, pressure) for item in items)
     if sum(map(pressure.count, shown)) >= sum(item.tokens for item in items):
         return None
     return Draft("cleared", entry, entry, shown, "compact_tool_results: a large result", (pointer,))
 
 
-def _previewed(item: Item, call_ids: set[str], pointer: str, pressure: Pressure) -> Message:
+def _preview(item: Item, call_ids: set[str], pointer: str, pressure: Pressure) -> Message:
     parts: list[Part] = []
     for part in item.message.parts:
         if isinstance(part, ToolResult) and part.call_id in call_ids:
-            parts.append(replace(part, parts=(Text(_note(part, pointer, pressure)),)))
+            parts.append(replace(part, parts=(Text(_write_preview(part, pointer, pressure)),)))
         else:
             parts.append(part)
     return item.message.with_parts(tuple(parts))
 
 
-def _note(result: ToolResult, pointer: str, pressure: Pressure) -> str:
+def _write_preview(result: ToolResult, pointer: str, pressure: Pressure) -> str:
     text = result.text
     media = sum(isinstance(part, Image | File) for part in result.parts)
-    lines = [f"[Compacted result, ~{_tokens(result, pressure):,} tokens. Original: {pointer}]"]
+    lines = [f"[Compacted result, ~{_count_result(result, pressure):,} tokens. Original: {pointer}]"]
     if media:
         lines.append(f"[{media} image(s) removed from context]")
     if "\n" not in text.strip() and len(text) > PREVIEW_CHARS:
         lines.append("[One long line: read it by a query.]")
     lines.append(text[:PREVIEW_CHARS])
     if result.is_error and len(text) > PREVIEW_CHARS:
-        # What went wrong is told at the end of most errors.
+        # Most error texts state the cause at their end.
         lines.append(f"…{text[max(len(text) - PREVIEW_CHARS, PREVIEW_CHARS) :]}")
     return "\n".join(line for line in lines if line)
 
 
-def _tokens(result: ToolResult, pressure: Pressure) -> int:
+def _count_result(result: ToolResult, pressure: Pressure) -> int:
     return pressure.count(Message("tool", (result,)))
 
 
 def strategy(options: ToolResults) -> Strategy:
-    """The strategy with other options. Raises InputError for what is none."""
+    """Build the strategy with these options. Raises InputError if they are not a ``ToolResults``."""
     check(options, ToolResults, advice="options are ToolResults(...)")
-    return Strategy("compact_tool_results", partial(compact, options=options), admit=admit)
+    return Strategy("agentrail/tool_results", partial(compact, options=options), admit=admit)
 
 
 STRATEGY = strategy(DEFAULTS)

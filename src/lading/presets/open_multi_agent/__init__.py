@@ -1,9 +1,9 @@
 """The context options of open-multi-agent, under their own names and with their own numbers.
 
-Where a rule of it would break a promise of ours, the numbers and words stay and the promise holds; the differences
-are listed in ``docs/reference/presets/open-multi-agent.md``. ``AgentConfig`` holds the options, ``agent_config``
-reads them in either spelling, ``strategy_for`` makes the strategy to hand to a session;
-``lading.session.loop_detection`` sees when an agent repeats itself.
+``AgentConfig`` holds the options, ``agent_config`` reads them in either spelling, ``strategy_for`` builds the
+strategy for a session; ``lading.session.loop_detection`` detects that an agent repeats itself. Where a rule would
+break one of Lading's promises, its numbers and texts stay and the promise holds;
+``docs/reference/presets/open-multi-agent.md`` lists the differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of an agent's configuration that say how its history is shown, in either spelling."""
+"""The options of an agent's configuration that shape its history, in either spelling."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from lading.messages import Message
 from lading.validation import check_options, snake_case
 
 COMPRESSED_CHARS = 500
-"""What ``compress_tool_results=True`` stands for."""
+"""Threshold of ``compress_tool_results=True``."""
 Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message]]
-"""A function of the caller's: the messages and their estimated tokens in, the messages to show out."""
+"""A caller's function: from the messages and their estimated tokens to the messages to show."""
 Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]
 Tokens: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 class SlidingWindow(Struct, frozen=True, tag="sliding-window", tag_field="type", forbid_unknown_fields=True):
-    """Keep the newest ``2 * max_turns`` messages and what belongs to them; 0 or less keeps all."""
+    """Keep the newest ``2 * max_turns`` messages, rounded up to whole turns; 0 or less keeps all."""
 
     max_turns: int
 
 
 class Summarize(Struct, frozen=True, tag="summarize", tag_field="type", forbid_unknown_fields=True):
-    """Above ``max_tokens``, as open-multi-agent estimates them, a summary takes the place of the older half."""
+    """Replace the older half by a summary above ``max_tokens``, as open-multi-agent estimates them."""
 
     max_tokens: Tokens
     summary_model: str | None = None
-    """Named in the request for a summary; None: whichever model the summarizer asks."""
+    """Passed on in the summary request; None: the summarizer's own choice."""
 
 
 class Compact(Struct, frozen=True, tag="compact", tag_field="type", forbid_unknown_fields=True):
-    """Above ``max_tokens``, as open-multi-agent estimates them, rules shorten what is older than the newest
+    """Shorten messages by rules above ``max_tokens``, as open-multi-agent estimates them, except the newest
     ``preserve_recent_turns`` pairs of an assistant's and a user's message."""
 
     max_tokens: Tokens
     preserve_recent_turns: Chars = 4
     min_tool_result_chars: Chars = 200
-    """Shorter results stay."""
+    """Shorter results stay unchanged."""
     min_text_block_chars: Chars = 2_000
-    """Shorter texts of the assistant stay."""
+    """Shorter texts of the assistant stay unchanged."""
     text_block_excerpt_chars: Chars = 200
-    """What stays of longer ones."""
+    """Length of the excerpt of a longer one."""
 
 
 class Custom(Struct, frozen=True, tag="custom", tag_field="type", forbid_unknown_fields=True):
-    """A function of the caller's decides before every request."""
+    """Let a function of the caller's decide before every request."""
 
     compress: Compress
 
@@ -67,31 +67,31 @@ _NESTED: Mapping[str, tuple[type[Struct], ...]] = {
     "compress_tool_results": (MinChars,),
     "compress_reasoning_text": (MinChars,),
 }
-"""Options whose own options have two spellings too; the keys of others are names of tools."""
+"""Options that are objects, whose fields have two spellings too; the keys of other mappings are tool names."""
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What of an agent's configuration concerns its context."""
+    """The fields of an agent's configuration that concern its context."""
 
     name: str = ""
-    """For ``lading.Session(config.model, name=config.name, ...)``; decides nothing here, as the next two."""
+    """For ``lading.Session(config.model, name=config.name, ...)``; no effect on the strategy, like the next two."""
     model: str = ""
     provider: str = ""
     context_strategy: ContextStrategy | None = None
     compress_tool_results: bool | MinChars | None = None
-    """True: results of 500 characters or more. False or None: none."""
+    """True: results of 500 characters or more. False or None: no results."""
     max_tool_output_chars: Cap | None = None
-    """The most characters of a tool's output, when it comes in."""
+    """Limit in characters of a tool's output when it arrives."""
     max_output_chars: dict[str, Cap] = {}
-    """The same by name of the tool, which takes priority: open-multi-agent has it on the tool's definition."""
+    """The same by tool name, taking precedence: open-multi-agent has it on the tool's definition."""
     preserve_reasoning_as_text: bool = False
-    """Not built yet: True is refused (``strategy_for``)."""
+    """Not implemented: ``strategy_for`` rejects True."""
     compress_reasoning_text: bool | MinChars | None = None
-    """Says how reasoning shown as text is cut; without ``preserve_reasoning_as_text`` it decides nothing."""
+    """Cut for reasoning shown as text; no effect without ``preserve_reasoning_as_text``."""
 
     @property
     def compressed_chars(self) -> int | None:
-        """The length from which on a used result is compressed; None: none is."""
+        """Smallest length of a used result that is compressed; None: results are not compressed."""
         chosen = self.compress_tool_results
         if isinstance(chosen, MinChars):
             return chosen.min_chars
@@ -99,9 +99,9 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def agent_config(options: Mapping[str, object]) -> AgentConfig:
-    """The configuration that these options say, in snake_case or in the document's camelCase.
+    """Read the configuration from options in snake_case or in the document's camelCase.
 
-    Raises InputError for an option that there is not, one told twice, or a value out of its range.
+    Raises InputError for an option that is unknown or given twice, or a value out of range.
     """
     check_options(options, AgentConfig.__struct_fields__, of="open-multi-agent's context")
     read = snake_case(options)

@@ -1,6 +1,6 @@
-"""How open-multi-agent measures: characters, and four of them to a token.
+"""Estimate sizes as open-multi-agent does: in characters, four to a token.
 
-The system prompt, the schemas of tools and the names and ids of calls count nothing there.
+The system prompt, tool schemas and the names and ids of calls are not counted.
 """
 
 from __future__ import annotations
@@ -11,41 +11,43 @@ from lading import jsonbytes
 from lading.messages import File, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 
 IMAGE_CHARS = 64
-"""What a picture counts as a part of a message."""
+"""Size of a picture as a part of a message."""
 MEDIA_CHARS = 32
-"""What a picture or file in a result counts beside its data, type and name."""
+"""Size of a picture or file in a result beside its data, type and name."""
 CHARS_A_TOKEN = 4
 
 
-def estimated_tokens(messages: Iterable[Message]) -> int:
-    """Tokens of the messages as open-multi-agent estimates them, system messages left out."""
-    chars = sum(_part_chars(part) for message in messages if message.role != "system" for part in message.parts)
+def estimate_tokens(messages: Iterable[Message]) -> int:
+    """Estimate the tokens of the messages as open-multi-agent does, without system messages."""
+    chars = sum(
+        _count_part_chars(part) for message in messages if message.role != "system" for part in message.parts
+    )
     return -(-chars // CHARS_A_TOKEN)
 
 
-def result_chars(result: ToolResult) -> int:
-    """Characters of a result: its text; of one with other parts, their data too."""
-    if is_plain(result):
+def count_result_chars(result: ToolResult) -> int:
+    """Count the characters of a result: of its text, and of the data of any other parts."""
+    if is_text_only(result):
         return len(result.text)
-    return sum(map(_result_part_chars, result.parts))
+    return sum(map(_count_result_part_chars, result.parts))
 
 
-def is_plain(result: ToolResult) -> bool:
-    """Whether a result is text alone."""
+def is_text_only(result: ToolResult) -> bool:
+    """Return whether all parts of a result are text."""
     return all(isinstance(part, Text) for part in result.parts)
 
 
-def _part_chars(part: Part) -> int:
+def _count_part_chars(part: Part) -> int:
     if isinstance(part, Text | Reasoning):
         return len(part.text)
     if isinstance(part, ToolCall):
         return len(part.arguments)
     if isinstance(part, ToolResult):
-        return result_chars(part)
+        return count_result_chars(part)
     return IMAGE_CHARS
 
 
-def _result_part_chars(part: ResultPart) -> int:
+def _count_result_part_chars(part: ResultPart) -> int:
     if isinstance(part, Text):
         return len(part.text)
     if isinstance(part, Opaque):

@@ -1,8 +1,8 @@
-"""The messages and turns that open-multi-agent counts.
+"""Messages and turns as open-multi-agent counts them.
 
-All results of one message stand in one message of the user there; here each may be a message of its own. An
-assistant message with calls and the results that follow are one turn, any other message is a turn of its own.
-``sliding-window``: the newest messages stay, a notice takes the place of all others behind the head.
+There, all results of one message are in one user message; here each may be a message of its own. An assistant
+message with calls and the results that follow are one turn, any other message is a turn by itself.
+``sliding-window`` keeps the newest messages and replaces all others after the opening ones by a notice.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carried, cut_points
+from lading.compaction.cutting import carry_over, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, ToolResult, user_text
 
 
-class Said(Struct, frozen=True):
-    """One message as open-multi-agent counts them: the positions ``start`` to ``end``, which is not in it."""
+class MessageGroup(Struct, frozen=True):
+    """The messages from ``start`` up to ``end`` (exclusive) that open-multi-agent counts as one."""
 
     start: int
     end: int
@@ -28,22 +28,22 @@ class Said(Struct, frozen=True):
     has_results: bool
 
 
-def said(messages: Sequence[Message], start: int) -> list[Said]:
-    """The messages from ``start`` on, as open-multi-agent counts them."""
-    found: list[Said] = []
+def group_messages(messages: Sequence[Message], start: int) -> list[MessageGroup]:
+    """Group the messages from ``start`` on as open-multi-agent counts them."""
+    found: list[MessageGroup] = []
     for position in range(start, len(messages)):
         message = messages[position]
         has_results = bool(message.results)
         if has_results and found and found[-1].has_results:
-            found[-1] = Said(found[-1].start, position + 1, False, False, True)
+            found[-1] = MessageGroup(found[-1].start, position + 1, False, False, True)
         else:
             is_assistant = message.role == "assistant"
-            found.append(Said(position, position + 1, is_assistant, bool(message.calls), has_results))
+            found.append(MessageGroup(position, position + 1, is_assistant, bool(message.calls), has_results))
     return found
 
 
-def turns(rest: Sequence[Said]) -> list[tuple[int, int]]:
-    """Where each turn starts, and of how many messages it is."""
+def find_turns(rest: Sequence[MessageGroup]) -> list[tuple[int, int]]:
+    """Return the start of each turn and its number of messages."""
     found: list[tuple[int, int]] = []
     for index, one in enumerate(rest):
         if one.has_results and index and rest[index - 1].has_calls:
@@ -53,50 +53,50 @@ def turns(rest: Sequence[Said]) -> list[tuple[int, int]]:
     return found
 
 
-def behind_cuts(view: View) -> int:
-    """The position behind the head and what stands for messages that left before: where the rest begins."""
+def find_rest_start(view: View) -> int:
+    """Return the position after the opening messages and the replacements of messages removed earlier."""
     position = view.head
     while position < len(view) and view.items[position].kind in ("dropped", "summarised"):
         position += 1
     return position
 
 
-def legal_cut(view: View, position: int, *, pressure: Pressure) -> int | None:
-    """The latest position up to this one at which the history may be cut; None where nothing would leave."""
-    behind = behind_cuts(view)
-    points = [point for point in cut_points(view, pressure) if behind < point <= position]
+def find_legal_cut(view: View, position: int, *, pressure: Pressure) -> int | None:
+    """Return the latest legal cut up to ``position``; None if nothing would be removed."""
+    behind = find_rest_start(view)
+    points = [point for point in find_cut_points(view, pressure) if behind < point <= position]
     return points[-1] if points else None
 
 
-def called_by(messages: Sequence[Message]) -> Mapping[tuple[int, str], str]:
-    """The tool that each result is of, by the result's position and call id."""
+def map_result_tools(messages: Sequence[Message]) -> Mapping[tuple[int, str], str]:
+    """Return the tool of each result, by the result's position and call id."""
     names: dict[str, str] = {}
     found: dict[tuple[int, str], str] = {}
     for position, message in enumerate(messages):
         names.update((call.id, call.name) for call in message.calls)
         for result in message.results:
-            found[position, result.call_id] = tool_of(result, names)
+            found[position, result.call_id] = find_tool(result, names)
     return found
 
 
-def tool_of(result: ToolResult, names: Mapping[str, str]) -> str:
-    """The tool that a result is of, by the names of calls; empty where nobody says it."""
+def find_tool(result: ToolResult, names: Mapping[str, str]) -> str:
+    """Return the tool of a result, from the names of calls or its own; empty if unknown."""
     return names.get(result.call_id) or result.name
 
 
 def cut_to_window(view: View, max_turns: int, *, pressure: Pressure) -> Draft | None:
-    """The draft that keeps the newest turns of ``2 * max_turns`` messages or one more; None while there are no
-    more of them, and where ``max_turns`` is 0 or less."""
-    rest = said(view.messages, behind_cuts(view))
+    """Draft the edit that keeps the newest turns that together have ``2 * max_turns`` messages or one more; None
+    if there are no more messages than that, or ``max_turns`` is 0 or less."""
+    rest = group_messages(view.messages, find_rest_start(view))
     most = 2 * max_turns
     if max_turns <= 0 or len(rest) <= most:
         return None
-    found = turns(rest)
+    found = find_turns(rest)
     wanted, kept, older = len(view), 0, list(found)
     while kept < most:
         wanted, size = older.pop()
         kept += size
-    position = legal_cut(view, wanted, pressure=pressure)
+    position = find_legal_cut(view, wanted, pressure=pressure)
     if position is None:
         return None
     first, last = view.items[view.head].entry, view.last_entry(position)
@@ -106,5 +106,5 @@ def cut_to_window(view: View, max_turns: int, *, pressure: Pressure) -> Draft | 
         f"[Earlier conversation history truncated — {removed} turn(s) removed] "
         f"With those before, {last - first + 1} messages, kept at {pointer}"
     )
-    shown = (user_text(notice), *carried(view, position, pressure=pressure))
+    shown = (user_text(notice), *carry_over(view, position, pressure=pressure))
     return Draft("dropped", first, last, shown, f"sliding-window: more than {max_turns} turns", (pointer,))

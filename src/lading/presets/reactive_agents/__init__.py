@@ -1,24 +1,25 @@
-"""What Reactive Agents says of history, under its own names and with its own numbers.
+"""The strategies and functions of the Reactive Agents documents, under their own names and with their own numbers.
 
-``steps.py`` reads a history as thoughts, actions and observations; ``scored.py``, ``progressive.py`` and
-``synthesis.py`` are strategies over it, each with a function of its name that takes numbers of your own;
-``context.py`` builds a prompt from it. Profiles are ``models/profiles.py``.
-What differs from the documents, and why, stands in ``docs/reference/presets/reactive-agents.md``.
+``steps.py`` reads a history as thoughts, actions and observations. ``scored.py``, ``progressive.py`` and
+``synthesis.py`` are strategies over the steps; each has a function of that name for other numbers. ``context.py``
+builds a prompt from steps. Profiles are in ``models/profiles.py``. ``docs/reference/presets/reactive-agents.md``
+lists the differences from the documents, with reasons.
 """
 
 from __future__ import annotations
 
 from lading.presets.reactive_agents.context import BuiltContext, ContextInput, build_context, context_input
-from lading.presets.reactive_agents.observations import (
-    ObservationResult,
-    categorize_tool_name,
-    derive_result_kind,
-    observation_result,
-)
 from lading.presets.reactive_agents.phases import classify_task_phase, steering
 from lading.presets.reactive_agents.scoring import MemoryItem, scores
 from lading.presets.reactive_agents.section_budget import allocate_budget, estimate_tokens, track_usage
-from lading.presets.reactive_agents.steps import Step, steps_of
+from lading.presets.reactive_agents.steps import (
+    ObservationResult,
+    Step,
+    categorize_tool_name,
+    derive_result_kind,
+    observation_result,
+    steps_of,
+)
 from lading.presets.reactive_agents.synthesis_options import SynthesisConfig, resolve_synthesis_config_for_strategy
 from lading.presets.reactive_agents.synthesis_signals import Signals, steering_message
 from lading.presets.reactive_agents.templates import TEMPLATES, PromptTemplate, template_for

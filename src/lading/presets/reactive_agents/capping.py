@@ -1,28 +1,28 @@
-"""A tool result of at most so many characters: what matters of it, a note of what is missing, a pointer."""
+"""Cap a tool result at a number of characters: its relevant parts, a note about the cut, a pointer."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from lading.compaction import Arrival, Pressure
-from lading.compaction.admission import admission_cap, terms
-from lading.compaction.clipping import clip, is_late_result
+from lading.compaction.admission import find_admission_cap, find_terms
+from lading.compaction.clipping import clip
 from lading.history.log import Draft
 from lading.messages import Part, Text, ToolResult
 from lading.models.profiles import CONTEXT_PROFILES, Profile
-from lading.shrink import Wish
+from lading.shrink import Target
 from lading.shrink.shrinking import reduce
 
 HEAD_SHARE = 0.7
-"""Of a text that is cut, so much comes from its start and the rest from its end."""
+"""Share of a cut text that comes from its start; the rest comes from its end."""
 
 
-def capped(text: str, most_chars: int, *, pointer: str, terms: tuple[str, ...] = ()) -> str:
-    """The text in at most ``most_chars`` characters, note and pointer included; what holds one of ``terms``
-    (casefolded) stays first. Where not even the note fits, the note, or the text when that is shorter."""
+def cap_text(text: str, most_chars: int, *, pointer: str, terms: tuple[str, ...] = ()) -> str:
+    """Cut the text to ``most_chars`` characters, including note and pointer, preferring parts with one of
+    ``terms`` (casefolded). If the note alone is longer, return it, or the text if that is shorter."""
     if len(text) <= most_chars:
         return text
-    found = reduce(text, Wish(most_chars, terms, pointer), count=len)
+    found = reduce(text, Target(most_chars, terms, pointer), count=len)
     if found is not None and len(found.text) <= most_chars and pointer in found.text:
         return found.text
     note = f"[… cut, {len(text):,} chars in all. Original: {pointer}]"
@@ -33,19 +33,19 @@ def capped(text: str, most_chars: int, *, pointer: str, terms: tuple[str, ...] =
     return shown if len(shown) < len(text) else text
 
 
-def cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft | None:
-    """A draft that brings each text result of what arrived down to ``most_chars`` characters, and further where
-    even that does not fit the room; None where nothing is above it. What was restored stays as it is."""
+def draft_cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft | None:
+    """Draft the cut of each text result to ``most_chars`` characters, and further if that does not fit the room;
+    None if none is longer. Restored content stays unchanged."""
     item, view = arrival.item, arrival.view
     if not item.clearable_tokens:
-        if not is_late_result(item):
+        if not item.is_late_result:
             return None
-        return clip(view, item, cap_tokens=admission_cap(arrival, pressure), pressure=pressure)
-    pointer, wanted = pressure.address(str(item.entry)), tuple(terms(view))
+        return clip(view, item, cap_tokens=find_admission_cap(arrival, pressure), pressure=pressure)
+    pointer, wanted = pressure.address(str(item.entry)), tuple(find_terms(view))
     message = item.message.with_parts(
-        tuple(_capped(part, most_chars, pointer, wanted) for part in item.message.parts)
+        tuple(_cap_part(part, most_chars, pointer, wanted) for part in item.message.parts)
     )
-    cap_tokens = admission_cap(arrival, pressure)
+    cap_tokens = find_admission_cap(arrival, pressure)
     if pressure.count(message) > cap_tokens:
         return clip(view, item, cap_tokens=cap_tokens, pressure=pressure)
     if message == item.message:
@@ -55,14 +55,14 @@ def cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft | Non
 
 
 def admit_capped(arrival: Arrival, pressure: Pressure, *, profile: Profile | None = None) -> Draft | None:
-    """Cut results above the ``tool_result_max_chars`` of a profile; without one, of the model's tier."""
+    """Cut results above the profile's ``tool_result_max_chars``; without a profile, that of the model's tier."""
     chosen = profile or CONTEXT_PROFILES[pressure.tier]
-    return cap(arrival, pressure, most_chars=chosen.tool_result_max_chars)
+    return draft_cap(arrival, pressure, most_chars=chosen.tool_result_max_chars)
 
 
-def _capped(part: Part, most_chars: int, pointer: str, wanted: tuple[str, ...]) -> Part:
+def _cap_part(part: Part, most_chars: int, pointer: str, wanted: tuple[str, ...]) -> Part:
     if not isinstance(part, ToolResult) or len(part.text) <= most_chars:
         return part
-    text = capped(part.text, most_chars, pointer=pointer, terms=wanted)
+    text = cap_text(part.text, most_chars, pointer=pointer, terms=wanted)
     others = tuple(inner for inner in part.parts if not isinstance(inner, Text))
     return replace(part, parts=(Text(text), *others))

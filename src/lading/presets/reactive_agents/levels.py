@@ -1,7 +1,7 @@
-"""The four levels of progressive compaction: whole, a line for each step, a line for many, out of view.
+"""The four levels of progressive compaction: a step in full, a line for a step, a line for a group, dropped.
 
-Failures and the first write of each path keep a line at the levels that have none. Where the document and its
-code differ on who is at which level, the document decides: ``level_spans``.
+Failures and the first write of each path keep a line at every level. Where the document and its code assign levels
+differently, the document is followed (``find_level_starts``).
 """
 
 from __future__ import annotations
@@ -15,64 +15,62 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.models.profiles import Profile
-from lading.presets.reactive_agents.observations import Category, categorize_tool_name, derive_result_kind
-from lading.presets.reactive_agents.steps import Step
+from lading.presets.reactive_agents.steps import Category, Step, categorize_tool_name, derive_result_kind
 
 LINE_CHARS = 120
-"""No line of a step is longer."""
+"""Limit of a step's line."""
 SHORT_CHARS = 100
-"""A result that has no more is its own finding."""
+"""A result up to this length is shown in full on its line."""
 MOST_TOOLS = 8
-"""A line for many steps names so many tools, those called most."""
+"""Tools named in a group's line, those called most."""
 PRESSED_SHARE = 0.2
-"""Steps of the third level go out of view when less than this share of the budget remains."""
+"""Steps of the third level are dropped if less than this share of the budget remains."""
 MOST_JSON_CHARS = 200_000
-"""A longer result is not parsed for its finding."""
+"""A longer result is not parsed as JSON."""
 _MARKERS = ("I will", "I'll", "Let me", "I need to", "I should", "The answer is", "Therefore")
 _MARKS = {True: "✗", False: "✓"}
 
 
-class Spans(Struct, frozen=True):
-    """Where the levels of a history begin, as positions in its steps."""
+class LevelStarts(Struct, frozen=True):
+    """The starts of the levels of a history, as positions in its steps."""
 
     lines: int
-    """Steps before it are at level 3, or at level 4 under pressure; from it on each has a line (level 2)."""
+    """From this step on, each has a line (level 2); earlier ones are grouped (3) or dropped (4)."""
     whole: int
-    """Steps from it on stay as they are (level 1)."""
+    """From this step on, all are shown in full (level 1)."""
 
 
-def level_spans(steps: int, profile: Profile) -> Spans:
-    """Who is at which level among so many steps. All are whole up to ``compact_after_steps``."""
+def find_level_starts(steps: int, profile: Profile) -> LevelStarts:
+    """Return the starts of the levels. Up to ``compact_after_steps`` steps, all are shown in full."""
     if steps <= profile.compact_after_steps:
-        return Spans(0, 0)
+        return LevelStarts(0, 0)
     whole = max(steps - profile.full_detail_steps, 0)
-    return Spans(min(max(steps - profile.compact_after_steps, 0), whole), whole)
+    return LevelStarts(min(max(steps - profile.compact_after_steps, 0), whole), whole)
 
 
-def is_pressed(remaining: float, total: float) -> bool:
-    """Whether so little of a budget remains that level 4 begins."""
+def is_under_pressure(remaining: float, total: float) -> bool:
+    """Return whether so little of the budget remains that level 4 applies."""
     return remaining < PRESSED_SHARE * total
 
 
-def whole(step: Step) -> str:
-    """A step at level 1, in the form of ReAct."""
+def format_whole(step: Step) -> str:
+    """Format a step at level 1, in ReAct's form."""
     labels = {"action": "Action: ", "observation": "Observation: ", "user": "User: "}
     return f"{labels.get(step.kind, '')}{step.content}"
 
 
-def line(step: Step) -> str:
-    """A step at level 2, on one line of at most ``LINE_CHARS`` characters."""
+def format_line(step: Step) -> str:
+    """Format a step at level 2, on one line of at most ``LINE_CHARS`` characters."""
     if step.kind != "observation":
-        text = _decision(step.content) if step.kind == "thought" else whole(step)
+        text = _find_decision(step.content) if step.kind == "thought" else format_whole(step)
     else:
-        of = f"{step.tool or 'tool'}({on_one_line(step.subject, 40)!r}) {_MARKS[step.failed]}"
-        text = f"Observation: {of} {finding(step)}"
-    return on_one_line(text, LINE_CHARS)
+        of = f"{step.tool or 'tool'}({fit_on_one_line(step.subject, 40)!r}) {_MARKS[step.failed]}"
+        text = f"Observation: {of} {extract_finding(step)}"
+    return fit_on_one_line(text, LINE_CHARS)
 
 
-def grouped(steps: Sequence[Step], *, start: int = 0) -> str:
-    """Steps at level 3, on one line: which tools were called how often; empty when none was. ``start`` is how
-    many steps of the history stand before them."""
+def group_steps(steps: Sequence[Step], *, start: int = 0) -> str:
+    """Format steps at level 3, on one line: calls by tool; empty without calls. ``start`` steps precede them."""
     actions = [number for number, step in enumerate(steps, start + 1) if step.kind == "action"]
     if not actions:
         return ""
@@ -82,43 +80,42 @@ def grouped(steps: Sequence[Step], *, start: int = 0) -> str:
     return f"Steps {actions[0]}-{actions[-1]}: {tools}" + (f" and {more} other tools" if more > 0 else "")
 
 
-def dropped(steps: Sequence[Step]) -> str:
-    """Steps at level 4, on one line: how many they are and how many of them are preserved."""
+def describe_dropped(steps: Sequence[Step]) -> str:
+    """Describe steps at level 4 on one line: their number, and how many of them are preserved."""
     kept = sum(step.preserved for step in steps)
     return f"{len(steps)} steps are out of view" + (f"; {kept} of them keep a line:" if kept else ".")
 
 
 def clear_old_tool_results(steps: Sequence[Step], cutoff: int) -> tuple[Step, ...]:
-    """The steps, with the data that came before position ``cutoff`` told by its size. Failures, side effects and
-    what is preserved stay."""
-    return tuple(_cleared(step) if number < cutoff else step for number, step in enumerate(steps))
+    """Replace data in results before ``cutoff`` by its size, except failures and preserved steps."""
+    return tuple(_clear_data(step) if number < cutoff else step for number, step in enumerate(steps))
 
 
-def finding(step: Step) -> str:
-    """What an observation came to, in a few words of its own."""
+def extract_finding(step: Step) -> str:
+    """Extract the essential part of an observation."""
     text = step.content.strip()
     if step.failed:
-        return _first_line(text, 1)
+        return _find_first_line(text, 1)
     if len(text) <= SHORT_CHARS:
         return text
     if text[0] in "[{" and len(text) <= MOST_JSON_CHARS:
         try:
-            return _of_json(json.loads(text))
+            return _summarize_json(json.loads(text))
         except (ValueError, RecursionError):
             pass
-    return _first_line(text, 11) or _cleared(step).content
+    return _find_first_line(text, 11) or _clear_data(step).content
 
 
-def _of_json(value: Any) -> str:
+def _summarize_json(value: Any) -> str:
     if isinstance(value, list):
         first = json.dumps(value[0], ensure_ascii=False) if value else ""
         return f"{len(value)} items, first: {first}" if value else "0 items"
     scalars = {key: item for key, item in value.items() if isinstance(item, str | int | float | bool)}
-    told = ", ".join(f"{key}={item}" for key, item in list(scalars.items())[:3])
-    return told or f"an object of {len(value)} fields"
+    fields = ", ".join(f"{key}={item}" for key, item in list(scalars.items())[:3])
+    return fields or f"an object of {len(value)} fields"
 
 
-def _cleared(step: Step) -> Step:
+def _clear_data(step: Step) -> Step:
     category: Category = categorize_tool_name(step.tool)
     is_data = step.kind == "observation" and derive_result_kind(category, not step.failed) == "data"
     if not is_data or step.preserved:
@@ -126,26 +123,25 @@ def _cleared(step: Step) -> Step:
     return replace(step, content=f"[{step.tool or 'tool'}: data received, {len(step.content)} chars]")
 
 
-def _first_line(text: str, least_chars: int) -> str:
+def _find_first_line(text: str, least_chars: int) -> str:
     lines = (line.strip() for line in text.splitlines())
     return next((line for line in lines if len(line) >= least_chars), "")
 
 
-def _decision(thought: str) -> str:
-    """The sentence that decides something, else the last one."""
+def _find_decision(thought: str) -> str:
+    """Return the first sentence that states a decision, else the last one."""
     sentences = [piece for piece in thought.replace("\n", ". ").split(". ") if piece.strip()]
     deciding = next((piece for piece in sentences if any(marker in piece for marker in _MARKERS)), "")
     return deciding or (sentences[-1] if sentences else thought)
 
 
-def on_one_line(text: str, most_chars: int) -> str:
-    """The start of a text on one line of at most ``most_chars`` characters. No word is parted: half a name or
-    number would be another one."""
-    said = " ".join(text[: 4 * most_chars].split())
-    return said if len(said) <= most_chars else f"{start_of(said, most_chars - 3)}..."
+def fit_on_one_line(text: str, most_chars: int) -> str:
+    """Return the start of a text on one line; no word is split, since half a name would be another one."""
+    line = " ".join(text[: 4 * most_chars].split())
+    return line if len(line) <= most_chars else f"{cut_at_word(line, most_chars - 3)}..."
 
 
-def start_of(text: str, most_chars: int) -> str:
-    """The whole words that a text begins with, in at most ``most_chars`` characters."""
+def cut_at_word(text: str, most_chars: int) -> str:
+    """Cut a text to at most ``most_chars`` characters at the end of a word."""
     head = text[: most_chars + 1]
     return head[: max(head.rfind(" "), 0)].rstrip() if len(text) > most_chars else text

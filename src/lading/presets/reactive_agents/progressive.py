@@ -1,12 +1,7 @@
-"""Progressive compaction, the four levels of the Reactive Agents document, at each call.
+"""Progressive compaction at each call: the four levels of the Reactive Agents document (``levels``).
 
-As documented: with more than ``compact_after_steps`` steps the last ``full_detail_steps`` stay as they are, those
-before them have a line each, older ones one line together, and that one goes too when less than a fifth of the
-room remains. Failures and the first write of each path keep their lines at every level.
-
-Different here: a step leaves with its whole block, at a legal point, so that more steps than that may stay
-whole; what left is named by a pointer; what the user says between steps is kept verbatim; lines that are
-preserved take a quarter of the room at most, the newest stay; an edit that would save nothing waits.
+Steps are removed with their whole blocks, at legal cuts. Other differences:
+docs/reference/presets/reactive-agents.md.
 """
 
 from __future__ import annotations
@@ -22,28 +17,35 @@ from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import user_text
 from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
-from lading.presets.reactive_agents.ageing import KEPT_SHARE, aged_to, points_before, said_before
+from lading.presets.reactive_agents import levels
 from lading.presets.reactive_agents.capping import admit_capped
-from lading.presets.reactive_agents.levels import dropped, grouped, is_pressed, level_spans, line
-from lading.presets.reactive_agents.observations import Category
-from lading.presets.reactive_agents.steps import STEPS, Step, StepReader, read
+from lading.presets.reactive_agents.older_messages import (
+    KEPT_SHARE,
+    collect_kept_messages,
+    draft_replacement,
+    find_older_ends,
+)
+from lading.presets.reactive_agents.steps import STEPS, Category, Step, StepReader, read_steps
 from lading.validation import check
 
 
 def progressive(
-    profile: Profile | None = None, own: Mapping[str, Category] | None = None, *, name: str = "progressive"
+    profile: Profile | None = None,
+    own: Mapping[str, Category] | None = None,
+    *,
+    name: str = "reactive_agents/progressive",
 ) -> Strategy:
-    """The strategy with the numbers of a profile; without one, with those of the model's tier.
+    """Build the strategy with the numbers of a profile; without one, those of the model's tier.
 
-    ``own``: categories of tools that have other names than the document's; the first write of each path is
-    known by the category ``file-write``. Raises InputError for what is no profile.
+    ``own``: categories of tools that are named differently from the document's; a first write is recognised by the
+    category ``file-write``. Raises InputError if ``profile`` is not a Profile.
     """
     check(profile, (Profile, type(None)), advice=NO_PROFILE)
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         reader = view.readings.setdefault(compact, StepReader(own))
         chosen = profile or CONTEXT_PROFILES[pressure.tier]
-        draft = _drafted(view, pressure, read(view, reader), chosen)
+        draft = _draft_edit(view, pressure, read_steps(view, reader), chosen)
         return Compaction((draft,)) if draft else Compaction()
 
     admit = partial(admit_capped, profile=profile)
@@ -52,59 +54,60 @@ def progressive(
     )
 
 
-class Region(Struct, frozen=True):
-    """The older part of a history: steps that go together, and those behind them that have a line each."""
+class OlderSteps(Struct, frozen=True):
+    """The steps of the older part of a history: those without lines of their own, and those with."""
 
     older: tuple[Step, ...]
     lined: tuple[Step, ...]
 
 
-def _drafted(view: View, pressure: Pressure, steps: list[Step], profile: Profile) -> Draft | None:
+def _draft_edit(view: View, pressure: Pressure, steps: list[Step], profile: Profile) -> Draft | None:
     counted = [step for step in steps if step.kind in STEPS]
-    spans = level_spans(len(counted), profile)
+    spans = levels.find_level_starts(len(counted), profile)
     limit, full = profile.compact_after_steps, profile.full_detail_steps
     found: Draft | None = None
     whole_from = -1
     if spans.whole:
-        # Where no step stays whole, the newest block does.
+        # If no step is shown in full, the newest block is.
         whole_from = counted[spans.whole].entry if spans.whole < len(counted) else view.items[-1].entry
-    for point in points_before(view, pressure, entry=whole_from):
+    for point in find_older_ends(view, pressure, entry=whole_from):
         left = bisect_right(counted, view.last_entry(point), key=lambda step: step.entry)
-        # Where a full window makes steps leave early, the last of them have their lines all the same.
+        # Also if a full window removes steps early, the last of them get lines.
         lines_from = max(spans.lines, left - (spans.whole - spans.lines))
-        region = Region(tuple(counted[:lines_from]), tuple(counted[lines_from:left]))
-        said = said_before(view, point, pressure=pressure)
+        region = OlderSteps(tuple(counted[:lines_from]), tuple(counted[lines_from:left]))
+        kept = collect_kept_messages(view, point, pressure=pressure)
         for pressed in (False, True):
-            told = _told(region, pressed=pressed, pressure=pressure)
+            lines = _write_lines(region, pressed=pressed, pressure=pressure)
             reason = f"more than {limit} steps, of which the last {full} stay whole"
             if pressed:
                 reason = "less than a fifth of the room remains"
-            aged = aged_to(view, point, told=told, said=said, reason=reason, pressure=pressure)
-            found = aged.draft or found
-            if aged.remaining >= 0 and (pressed or not is_pressed(aged.remaining, pressure.room_tokens)):
-                return aged.draft or found
+            edit = draft_replacement(view, point, lines=lines, kept=kept, reason=reason, pressure=pressure)
+            found = edit.draft or found
+            is_tight = levels.is_under_pressure(edit.remaining, pressure.room_tokens)
+            if edit.remaining >= 0 and (pressed or not is_tight):
+                return edit.draft or found
     return found
 
 
-def _told(region: Region, *, pressed: bool, pressure: Pressure) -> list[str]:
-    told = [dropped(region.older) if pressed else grouped(region.older)]
-    told += _preserved(region.older, int(pressure.room_tokens * KEPT_SHARE), pressure)
-    return [f"[Earlier steps: {len(region.older) + len(region.lined)}", *told, *map(line, region.lined)]
+def _write_lines(region: OlderSteps, *, pressed: bool, pressure: Pressure) -> list[str]:
+    lines = [levels.describe_dropped(region.older) if pressed else levels.group_steps(region.older)]
+    lines += _write_preserved(region.older, int(pressure.room_tokens * KEPT_SHARE), pressure)
+    lines += map(levels.format_line, region.lined)
+    return [f"[Earlier steps: {len(region.older) + len(region.lined)}", *lines]
 
 
-def _preserved(steps: Sequence[Step], most_tokens: int, pressure: Pressure) -> list[str]:
+def _write_preserved(steps: Sequence[Step], most_tokens: int, pressure: Pressure) -> list[str]:
     lines: list[str] = []
     kept = [step for step in steps if step.preserved]
     for step in reversed(kept):
-        most_tokens -= pressure.count(user_text(line(step)))
+        most_tokens -= pressure.count(user_text(levels.format_line(step)))
         if most_tokens < 0:
             return [f"({len(kept) - len(lines)} older failures and first writes: see there)", *reversed(lines)]
-        lines.append(line(step))
+        lines.append(levels.format_line(step))
     return lines[::-1]
 
 
 STRATEGY = progressive()
-LOCAL = progressive(CONTEXT_PROFILES["local"], name="progressive-local")
-MID = progressive(CONTEXT_PROFILES["mid"], name="progressive-mid")
-LARGE = progressive(CONTEXT_PROFILES["large"], name="progressive-large")
-FRONTIER = progressive(CONTEXT_PROFILES["frontier"], name="progressive-frontier")
+LOCAL, MID, LARGE, FRONTIER = (
+    progressive(profile, name=f"reactive_agents/progressive_{tier}") for tier, profile in CONTEXT_PROFILES.items()
+)

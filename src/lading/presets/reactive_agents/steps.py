@@ -1,7 +1,7 @@
-"""Steps: a history as thoughts, actions and observations, the unit of Reactive Agents.
+"""Read a history as steps: thoughts, actions and observations, the unit of Reactive Agents.
 
-An assistant message is a thought where it says something, and an action for each call; each result is an
-observation. What the user says is no step, but is read beside them.
+An assistant message is a thought if it has text, and an action for each call; each result is an observation. The
+user's messages are not steps, but are read along with them.
 """
 
 from __future__ import annotations
@@ -11,48 +11,115 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from lading.compaction.identifiers import leaves
+from lading.compaction.identifiers import read_leaves
 from lading.history.view import View
 from lading.messages import Message, ToolCall, ToolResult, is_own
-from lading.presets.reactive_agents.observations import Category, categorize_tool_name, observation_result
 
+Category: TypeAlias = Literal[
+    "file-write",
+    "file-read",
+    "web-search",
+    "http-get",
+    "code-execute",
+    "agent-delegate",
+    "scratchpad",
+    "custom",
+    "error",
+]
+ResultKind: TypeAlias = Literal["data", "side-effect", "error"]
+
+_CATEGORIES: Mapping[str, Category] = {
+    "file-write": "file-write",
+    "file-read": "file-read",
+    "web-search": "web-search",
+    "http-get": "http-get",
+    "code-execute": "code-execute",
+    "agent-delegate": "agent-delegate",
+    "scratchpad": "scratchpad",
+    "recall": "scratchpad",
+    "spawn-agent": "agent-delegate",
+}
+_SIDE_EFFECTS: frozenset[Category] = frozenset({"file-write", "code-execute", "scratchpad"})
 StepKind: TypeAlias = Literal[
     "thought", "action", "observation", "user", "memory", "rules", "task", "tool-ref", "other"
 ]
 STEPS: frozenset[StepKind] = frozenset({"thought", "action", "observation"})
-"""What counts as a step."""
+"""The kinds that count as steps."""
 _PATHS = ("path", "file_path", "filepath", "filename", "file")
 
 
+class ObservationResult(Struct, frozen=True):
+    """The typed result of a tool call."""
+
+    success: bool
+    tool_name: str
+    display_text: str
+    category: Category
+    """``error`` for a failure, as in the document; its code keeps the tool's own category."""
+    result_kind: ResultKind
+    preserve_on_compaction: bool
+    """Whether it keeps a line at every level of compaction."""
+    original_category: Category
+    """The tool's own category, also for a failure."""
+
+
+def categorize_tool_name(tool_name: str, own: Mapping[str, Category] | None = None) -> Category:
+    """Return the category of a tool, first by ``own``. ``file_write`` equals ``file-write``."""
+    if own and tool_name in own:
+        return own[tool_name]
+    name = tool_name.replace("_", "-")
+    return _CATEGORIES.get(name, "agent-delegate" if name.startswith("agent-") else "custom")
+
+
+def derive_result_kind(category: Category, success: bool) -> ResultKind:
+    """Return whether a result is an error, a side effect or data."""
+    if not success or category == "error":
+        return "error"
+    return "side-effect" if category in _SIDE_EFFECTS else "data"
+
+
+def observation_result(
+    tool_name: str, display_text: str, *, success: bool, own: Mapping[str, Category] | None = None
+) -> ObservationResult:
+    """Build the observation of a tool's answer. ``preserve_on_compaction`` is set for failures only: the first
+    write of a file is known from earlier steps (``steps``)."""
+    category = categorize_tool_name(tool_name, own)
+    kind = derive_result_kind(category, success)
+    failed = kind == "error"
+    return ObservationResult(
+        success, tool_name, display_text, "error" if failed else category, kind, failed, category
+    )
+
+
 class Step(Struct, frozen=True):
-    """One step, or what is scored like one."""
+    """A step, or another item that is scored like one."""
 
     kind: StepKind
     content: str
-    """A thought as it is, ``name(arguments)`` of an action, the text of a result."""
+    """The text of a thought, ``name(arguments)`` of an action, the text of a result."""
     iteration: int = 0
-    """Rounds before it."""
+    """Number of rounds before it."""
     tool: str = ""
     subject: str = ""
-    """What the tool was called with: the path, else the first value."""
+    """The path among the call's arguments, else its first value."""
     failed: bool = False
     pinned: bool = False
     preserved: bool = False
     """A failure, or the first write of its path: it keeps a line at every level of compaction."""
     entry: int = -1
-    """The log entry it was read from."""
+    """Its log entry."""
 
 
 def steps_of(messages: Iterable[Message], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
-    """The steps of a history, and what the user says between them; ``own``: categories of further tools."""
+    """Return the steps of a history, and the user's messages between them; ``own`` adds categories of tools."""
     reader = StepReader(own)
     for entry, message in enumerate(messages):
         reader.add(entry, message)
     return tuple(reader.steps)
 
 
-def read(view: View, reader: StepReader) -> list[Step]:
-    """The steps of all that was said behind the head, at the cost of what is new."""
+def read_steps(view: View, reader: StepReader) -> list[Step]:
+    """Return all steps after the opening messages, reading only new entries."""
     if view.head < len(view):
         start = max(view.items[view.head].entry, reader.upto + 1)
         for entry, message in view.raw_between(start, view.last_entry(len(view))):
@@ -61,7 +128,7 @@ def read(view: View, reader: StepReader) -> list[Step]:
 
 
 class StepReader:
-    """Reads steps out of messages that come one by one."""
+    """Reads steps from messages one at a time."""
 
     def __init__(self, own: Mapping[str, Category] | None = None) -> None:
         self.steps: list[Step] = []
@@ -74,7 +141,7 @@ class StepReader:
         self._written: set[str] = set()
 
     def add(self, entry: int, message: Message) -> None:
-        """Take in a message; entries come in order."""
+        """Read a message; entries come in order."""
         self.upto = entry
         self.iteration += message.role == "assistant"
         if message.role in ("user", "assistant") and message.text.strip() and not is_own(message):
@@ -82,16 +149,16 @@ class StepReader:
             kind: StepKind = "user" if by_user else "thought"
             self.steps.append(Step(kind, message.text, self._now, pinned=by_user, entry=entry))
         for call in message.calls:
-            self._called[call.id] = call.name, _subject(call)
+            self._called[call.id] = call.name, _find_subject(call)
             content = f"{call.name}({call.arguments})"
             self.steps.append(Step("action", content, self._now, call.name, self._called[call.id][1], entry=entry))
-        self.steps += [self._observed(result, entry) for result in message.results]
+        self.steps += [self._read_observation(result, entry) for result in message.results]
 
     @property
     def _now(self) -> int:
         return max(self.iteration, 0)
 
-    def _observed(self, result: ToolResult, entry: int) -> Step:
+    def _read_observation(self, result: ToolResult, entry: int) -> Step:
         name, subject = self._called.pop(result.call_id, (result.name, ""))
         seen = observation_result(name, result.text, success=not result.is_error, own=self._own)
         wrote = seen.success and categorize_tool_name(name, self._own) == "file-write"
@@ -110,8 +177,8 @@ class StepReader:
         )
 
 
-def _subject(call: ToolCall) -> str:
-    values = list(leaves(call.arguments))
+def _find_subject(call: ToolCall) -> str:
+    values = list(read_leaves(call.arguments))
     named = {key.replace("-", "_").lower(): text for key, text in reversed(values)}
     found = next((named[key] for key in _PATHS if named.get(key, "").strip()), "")
     return found or next((text for _, text in values if text.strip()), "")

@@ -1,8 +1,9 @@
 """Intelligent Context Synthesis of the Reactive Agents document, as strategies.
 
-``fast`` and ``deep`` show the last turns whole and what is older as prior work; ``deep`` lets a model say where
-the task stands; ``auto`` decides between the two at each call; ``custom`` asks a function of the caller's; ``off``
-leaves the history as it is. What differs from the document, and why: docs/reference/presets/reactive-agents.md.
+``fast`` and ``deep`` show the last turns in full and older ones as prior work; ``deep`` adds a model's summary of
+the task's state; ``auto`` chooses between the two at each call; ``custom`` calls a caller's function; ``off``
+leaves the history unchanged while it fits. Differences from the document:
+docs/reference/presets/reactive-agents.md.
 """
 
 from __future__ import annotations
@@ -15,48 +16,46 @@ from msgspec.structs import replace
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.admission import admit
 from lading.compaction.basic import admit as cut_at_ends
-from lading.compaction.callers import rewritten_by_caller
-from lading.compaction.emergency import emergency
+from lading.compaction.cutting import draft_emergency_cut
+from lading.compaction.rewriting import draft_rewrite
 from lading.effects import Steps
 from lading.errors import SummaryFailed
 from lading.events import ContextSynthesized
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
-from lading.models.card import Tier
+from lading.presets.reactive_agents import synthesis_deep
 from lading.presets.reactive_agents.section_budget import estimate_tokens
-from lading.presets.reactive_agents.synthesis_deep import (
-    asked_upto,
-    is_due,
-    lined,
-    standing_lines,
-    task,
-    told_by_model,
+from lading.presets.reactive_agents.step_index import StepIndex
+from lading.presets.reactive_agents.synthesis_fast import (
+    WINDOWS,
+    PriorWork,
+    TurnWindow,
+    draft_prior_work,
+    shorten_arguments,
 )
-from lading.presets.reactive_agents.synthesis_fast import WINDOWS, Prior, TurnWindow, folded, shortened
-from lading.presets.reactive_agents.synthesis_known import Known
 from lading.presets.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
 from lading.presets.reactive_agents.synthesis_signals import (
-    NOTHING_SAID,
-    Choice,
+    NO_SIGNALS,
+    PathChoice,
     Signals,
-    SignalsNow,
+    SignalsSource,
     Situation,
-    auto_path,
-    situation,
+    choose_path,
+    read_situation,
 )
 
 MESSAGE_TOKENS = 4
-"""Of each message, beside its characters, where ``estimated_tokens`` are told."""
+"""Added for each message in the event's ``estimated_tokens``."""
 CUSTOM = "synthesis_strategy"
 
 
-class Call(Struct, frozen=True):
-    """What is decided on at one call."""
+class SynthesisCall(Struct, frozen=True):
+    """The input of the decision at one call."""
 
     view: View
     pressure: Pressure
-    known: Known
+    known: StepIndex
     now: Situation
     config: SynthesisConfig
     window: TurnWindow
@@ -64,38 +63,40 @@ class Call(Struct, frozen=True):
 
 def synthesis(
     config: SynthesisConfig = AUTO,
-    signals: SignalsNow = NOTHING_SAID,
+    signals: SignalsSource = NO_SIGNALS,
     *,
     window: TurnWindow | None = None,
     name: str = "",
 ) -> Strategy:
-    """The strategy that a configuration describes; ``window``: numbers in place of those of the tier."""
-    name = name or ("synthesis" if config.mode == "auto" else f"synthesis-{config.mode}")
+    """Build the strategy of a configuration; ``window``: numbers in place of the tier's."""
+    name = name or f"reactive_agents/synthesis{'' if config.mode == 'auto' else f'_{config.mode}'}"
     if config.mode == "off":
-        return Strategy(name, _plain, admit=cut_at_ends)
+        return Strategy(name, _cut_when_full, admit=cut_at_ends)
 
     def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
-        known: Known = view.readings.setdefault(Known, Known())
+        known: StepIndex = view.readings.setdefault(StepIndex, StepIndex())
         known.read(view)
         if known.reader.iteration < 0:
-            # Synthesis begins behind the first reply.
+            # Synthesis begins after the first reply.
             return Compaction()
-        now = situation(known.deciding, iteration=known.reader.iteration + 1, signals=signals, tier=pressure.tier)
-        call = Call(view, pressure, known, now, config, window or WINDOWS[now.tier])
-        return _by_caller(call) if config.mode == "custom" else _by_rules_or_model(call)
+        now = read_situation(
+            known.deciding_steps, iteration=known.reader.iteration + 1, signals=signals, tier=pressure.tier
+        )
+        call = SynthesisCall(view, pressure, known, now, config, window or WINDOWS[now.tier])
+        return _synthesize_by_caller(call) if config.mode == "custom" else _synthesize(call)
 
     return Strategy(name, compact, admit=admit)
 
 
-def _plain(view: View, pressure: Pressure) -> Compaction:
-    """The history as it is; of one that does not fit the oldest part goes."""
+def _cut_when_full(view: View, pressure: Pressure) -> Compaction:
+    """Return no edit while the view fits, else one that removes the oldest part."""
     if view.tokens <= pressure.room_tokens:
         return Compaction()
-    cut = emergency(view, pressure)
+    cut = draft_emergency_cut(view, pressure)
     return Compaction((replace(cut, reason="the window is full"),) if cut else ())
 
 
-def _by_caller(call: Call) -> Compaction:
+def _synthesize_by_caller(call: SynthesisCall) -> Compaction:
     now, ask = call.now, call.config.synthesis_strategy
     assert ask is not None
 
@@ -103,7 +104,7 @@ def _by_caller(call: Call) -> Compaction:
         return ask(
             SynthesisInput(
                 messages=given,
-                task=task(call.view, now),
+                task=synthesis_deep.find_task(call.view, now),
                 task_phase=now.phase,
                 signals=now.signals,
                 available_tools=tuple(now.given.available_tools),
@@ -114,70 +115,72 @@ def _by_caller(call: Call) -> Compaction:
         )
 
     view, pressure = call.view, call.pressure
-    draft = rewritten_by_caller(view, view.messages, rewrite=rewrite, name=CUSTOM, pressure=pressure)
-    return _told(call, Choice("custom", f"{CUSTOM} is set"), (draft,) if draft else ())
+    draft = draft_rewrite(view, view.messages, rewrite=rewrite, name=CUSTOM, pressure=pressure)
+    return _report(call, PathChoice("custom", f"{CUSTOM} is set"), (draft,) if draft else ())
 
 
-def _by_rules_or_model(call: Call) -> Compaction | Steps[Compaction]:
+def _synthesize(call: SynthesisCall) -> Compaction | Steps[Compaction]:
     view, pressure, full_turns = call.view, call.pressure, call.window.full_turns
-    choice, prior = _choice(call), folded(view, pressure, known=call.known, full_turns=full_turns)
+    choice, prior = _choose(call), draft_prior_work(view, pressure, known=call.known, full_turns=full_turns)
     if prior is None:
-        return _decided(call, choice)
-    asked, lines = asked_upto(view, pressure), standing_lines(view)
+        return _decide(call, choice)
+    asked, lines = synthesis_deep.find_asked_entry(view, pressure), synthesis_deep.find_model_lines(view)
     if choice.path == "fast":
-        return _decided(call, choice, lined(prior, (), asked=asked, pressure=pressure))
+        return _decide(call, choice, synthesis_deep.append_model_lines(prior, (), asked=asked, pressure=pressure))
     if pressure.output_price is None:
-        return _decided(call, _fast(choice, "there is no summarizer"), prior.draft)
-    if is_due(call.known, asked=asked, full_turns=full_turns):
-        return _asking(call, choice, prior)
+        return _decide(call, _fall_back(choice, "there is no summarizer"), prior.draft)
+    if synthesis_deep.is_due(call.known, asked=asked, full_turns=full_turns):
+        return _ask_model(call, choice, prior)
     if lines:
-        choice = Choice("deep", f"{choice.reason}; what a model said stands for {full_turns} turns")
+        choice = PathChoice("deep", f"{choice.reason}; a model's answer is kept for {full_turns} turns")
     else:
-        choice = _fast(choice, f"a model was asked less than {full_turns} turns ago")
-    return _decided(call, choice, lined(prior, lines, asked=asked, pressure=pressure))
+        choice = _fall_back(choice, f"a model was asked less than {full_turns} turns ago")
+    return _decide(call, choice, synthesis_deep.append_model_lines(prior, lines, asked=asked, pressure=pressure))
 
 
-def _asking(call: Call, choice: Choice, prior: Prior) -> Steps[Compaction]:
+def _ask_model(call: SynthesisCall, choice: PathChoice, prior: PriorWork) -> Steps[Compaction]:
     lines: tuple[str, ...] | None = ()
     rejected: tuple[str, ...] = ()
     try:
         known, config = call.known, call.config
-        lines = yield from told_by_model(call.view, call.now, known=known, config=config, pressure=call.pressure)
+        lines = yield from synthesis_deep.ask_for_lines(
+            call.view, call.now, known=known, config=config, pressure=call.pressure
+        )
     except SummaryFailed as failure:
         rejected = (str(failure),)
     if lines is None:
-        return _decided(call, _fast(choice, "there is no summarizer"), prior.draft)
+        return _decide(call, _fall_back(choice, "there is no summarizer"), prior.draft)
     if not lines:
-        choice = _fast(choice, "what the model said is not used")
+        choice = _fall_back(choice, "the model's answer was rejected")
     asked = call.view.last_entry(len(call.view))
-    draft = lined(prior, lines, asked=asked, pressure=call.pressure)
-    return _decided(call, choice, draft, rejected=rejected)
+    draft = synthesis_deep.append_model_lines(prior, lines, asked=asked, pressure=call.pressure)
+    return _decide(call, choice, draft, rejected=rejected)
 
 
-def _choice(call: Call) -> Choice:
+def _choose(call: SynthesisCall) -> PathChoice:
     mode, now = call.config.mode, call.now
     if mode in ("fast", "deep"):
-        return Choice(mode, f"synthesis is {mode}")
+        return PathChoice(mode, f"synthesis is {mode}")
     has_model = bool(call.config.model)
-    return auto_path(now.signals, phase=now.phase, max_iterations=now.max_iterations, has_model=has_model)
+    return choose_path(now.signals, phase=now.phase, max_iterations=now.max_iterations, has_model=has_model)
 
 
-def _fast(choice: Choice, why: str) -> Choice:
-    """Fast, where the choice was deep."""
-    return Choice("fast", f"{choice.reason}; fast all the same: {why}")
+def _fall_back(choice: PathChoice, why: str) -> PathChoice:
+    """Return the choice ``fast`` in place of ``deep``, with the reason appended."""
+    return PathChoice("fast", f"{choice.reason}; fast all the same: {why}")
 
 
-def _decided(
-    call: Call, choice: Choice, draft: Draft | None = None, *, rejected: tuple[str, ...] = ()
+def _decide(
+    call: SynthesisCall, choice: PathChoice, draft: Draft | None = None, *, rejected: tuple[str, ...] = ()
 ) -> Compaction:
-    """Prior work, where there is new, and shorter arguments behind it."""
     start = call.view.span(0, draft.last)[1] if draft else call.view.head
-    shorter = shortened(call.view, call.pressure, start=start, most_chars=call.window.argument_chars)
-    return _told(call, choice, (*((draft,) if draft else ()), *shorter), rejected=rejected)
+    shorter = shorten_arguments(call.view, call.pressure, start=start, most_chars=call.window.argument_chars)
+    return _report(call, choice, (*((draft,) if draft else ()), *shorter), rejected=rejected)
 
 
-def _told(call: Call, choice: Choice, drafts: tuple[Draft, ...], *, rejected: tuple[str, ...] = ()) -> Compaction:
-    """These drafts, and the event that tells of them."""
+def _report(
+    call: SynthesisCall, choice: PathChoice, drafts: tuple[Draft, ...], *, rejected: tuple[str, ...] = ()
+) -> Compaction:
     if not drafts:
         return Compaction(rejected=rejected)
     event = ContextSynthesized(
@@ -185,15 +188,15 @@ def _told(call: Call, choice: Choice, drafts: tuple[Draft, ...], *, rejected: tu
         path=choice.path,
         reason=choice.reason,
         phase=call.now.phase,
-        estimated_tokens=sum(map(_estimated_tokens, _shown(call.view, drafts))),
+        estimated_tokens=sum(map(_estimate_message, _apply_drafts(call.view, drafts))),
         signals=call.now.signals,
         steering=call.now.steering,
     )
-    return Compaction(drafts, rejected=rejected, told=(event,))
+    return Compaction(drafts, rejected=rejected, own_events=(event,))
 
 
-def _shown(view: View, drafts: Sequence[Draft]) -> Iterator[Message]:
-    """The messages as these drafts, none of which touches another's entries, show them."""
+def _apply_drafts(view: View, drafts: Sequence[Draft]) -> Iterator[Message]:
+    """Yield the messages with these non-overlapping drafts applied."""
     messages, position = view.messages, 0
     for draft in sorted(drafts, key=lambda draft: draft.first):
         start, end = view.span(draft.first, draft.last)
@@ -203,17 +206,16 @@ def _shown(view: View, drafts: Sequence[Draft]) -> Iterator[Message]:
     yield from messages[position:]
 
 
-def _estimated_tokens(message: Message) -> int:
-    said = [message.text, *(result.text for result in message.results)]
+def _estimate_message(message: Message) -> int:
+    texts = [message.text, *(result.text for result in message.results)]
     called = [piece for call in message.calls for piece in (call.name, call.arguments)]
-    return estimate_tokens("".join([*said, *called])) + MESSAGE_TOKENS
-
-
-def _fast_of(tier: Tier) -> Strategy:
-    return synthesis(SynthesisConfig("fast"), Signals(tier=tier), name=f"synthesis-fast-{tier}")
+    return estimate_tokens("".join([*texts, *called])) + MESSAGE_TOKENS
 
 
 STRATEGY = synthesis()
 DEEP = synthesis(SynthesisConfig("deep"))
 FAST = synthesis(SynthesisConfig("fast"))
-LOCAL, MID, LARGE, FRONTIER = _fast_of("local"), _fast_of("mid"), _fast_of("large"), _fast_of("frontier")
+LOCAL, MID, LARGE, FRONTIER = (
+    synthesis(SynthesisConfig("fast"), Signals(tier=tier), name=f"reactive_agents/synthesis_fast_{tier}")
+    for tier in WINDOWS
+)

@@ -1,12 +1,8 @@
-"""Synthesis by rules, ``fast``: the last turns whole, prior work in one message.
+"""Synthesis by rules, ``fast``: the last turns (a call message with its results) in full, older ones as prior work
+in one message, long call arguments cut.
 
-As documented: by tier the last 2, 3, 5 or 8 turns (a call message with its results) stay, what is older becomes
-``[Prior work: ...]`` with 80 characters of each result, and arguments of calls above 100, 200, 400 or 600
-characters are cut.
-
-Different here: what the user says between turns and what the assistant says without a call is not lost; cut
-arguments keep to their budget however many they are, and stay valid JSON; pointers name what left; a turn that is
-not answered yet, or holds reasoning, keeps its arguments.
+The user's messages and the assistant's text without calls are kept. A turn that is not answered yet, or holds
+reasoning, keeps its arguments. Other differences from the document: docs/reference/presets/reactive-agents.md.
 """
 
 from __future__ import annotations
@@ -23,27 +19,26 @@ from lading.compaction import Pressure
 from lading.history.log import Draft, Edit
 from lading.history.validity import newest_block
 from lading.history.view import Item, View
-from lading.messages import Message, Part, Reasoning, ToolCall
+from lading.messages import Message, Part, Reasoning, ToolCall, is_own
 from lading.models.card import Tier
-from lading.presets.reactive_agents.ageing import aged_to, points_before, said_before
-from lading.presets.reactive_agents.levels import start_of
-from lading.presets.reactive_agents.synthesis_known import Known
-from lading.presets.reactive_agents.synthesis_signals import is_steering
+from lading.presets.reactive_agents.levels import cut_at_word
+from lading.presets.reactive_agents.older_messages import collect_kept_messages, draft_replacement, find_older_ends
+from lading.presets.reactive_agents.step_index import StepIndex
 
 LONG_CHARS, KEPT_CHARS = 80, 60
-"""A text in cut arguments that is longer keeps so many characters."""
+"""A text in cut arguments longer than ``LONG_CHARS`` is cut to ``KEPT_CHARS``."""
 
 
-class Prior(Struct, frozen=True):
-    """Prior work as an edit tells it."""
+class PriorWork(Struct, frozen=True):
+    """Prior work as an edit."""
 
     draft: Draft
     spare_tokens: int
-    """What is left of the room with it."""
+    """Tokens of the room that are free with it."""
 
 
 class TurnWindow(Struct, frozen=True):
-    """What a tier is shown."""
+    """The content that a tier is shown."""
 
     full_turns: int
     argument_chars: int
@@ -59,21 +54,21 @@ WINDOWS: Mapping[Tier, TurnWindow] = {
 
 
 class _Number(str):
-    """A number as it is written: what a float holds of it may be another one, or none."""
+    """A number as written, because a float may not represent it exactly."""
 
 
 def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
-    """The arguments in ``most_chars`` characters and a note with the pointer, as JSON: long texts by their start,
-    values that do not fit left out. Unchanged where they are short enough, or the note would make them longer."""
+    """Cut arguments to about ``most_chars`` characters and a note with the pointer, as JSON: long texts to their
+    start, values that do not fit left out. Unchanged if they are short, or the note would make them longer."""
     if len(arguments) <= most_chars:
         return arguments
-    # What is no object may grow when it is quoted: its start is told all the same.
-    values, chars = {"arguments": _cut(arguments)}, {"arguments": KEPT_CHARS}
+    # Text that is not a JSON object may grow when quoted: show its start anyway.
+    values, chars = {"arguments": _cut_value(arguments)}, {"arguments": KEPT_CHARS}
     with suppress(ValueError, RecursionError):
         read = json.loads(arguments, parse_constant=str, parse_float=_Number, parse_int=_Number)
         if isinstance(read, dict):
-            values = {key: _cut(value) for key, value in read.items()}
-            chars = {key: len(_object({key: value})) for key, value in values.items()}
+            values = {key: _cut_value(value) for key, value in read.items()}
+            chars = {key: len(_write_object({key: value})) for key, value in values.items()}
     kept: dict[str, str] = {}
     for key, value in values.items():
         if chars[key] <= most_chars:
@@ -82,56 +77,56 @@ def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
     note = "..."
     while note in values:
         note += "."
-    cut = _object({**kept, note: json.dumps(f"cut, whole: {pointer}")})
+    cut = _write_object({**kept, note: json.dumps(f"cut, whole: {pointer}")})
     return cut if len(cut) < len(arguments) else arguments
 
 
-def _cut(value: Any) -> str:
-    """A value as JSON, with long texts by their start."""
+def _cut_value(value: Any) -> str:
+    """Write a value as JSON, with long texts cut to their start."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_cut, value))}]"
+        return f"[{', '.join(map(_cut_value, value))}]"
     if isinstance(value, dict):
-        return _object({key: _cut(item) for key, item in value.items()})
+        return _write_object({key: _cut_value(item) for key, item in value.items()})
     if isinstance(value, str) and len(value) > LONG_CHARS and not isinstance(value, _Number):
-        value = f"{start_of(value, KEPT_CHARS) or value[:KEPT_CHARS]}... [{len(value)} chars]"
+        value = f"{cut_at_word(value, KEPT_CHARS) or value[:KEPT_CHARS]}... [{len(value)} chars]"
     return str(value) if isinstance(value, _Number) else json.dumps(value)
 
 
-def _object(values: Mapping[str, str]) -> str:
+def _write_object(values: Mapping[str, str]) -> str:
     return f"{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in values.items())}}}"
 
 
-def folded(view: View, pressure: Pressure, *, known: Known, full_turns: int) -> Prior | None:
-    """Everything before the last ``full_turns`` turns as prior work; None where there is nothing, or nothing new
-    while the window is not full."""
+def draft_prior_work(view: View, pressure: Pressure, *, known: StepIndex, full_turns: int) -> PriorWork | None:
+    """Replace everything before the last ``full_turns`` turns by prior work; None if there is nothing, or
+    nothing new while the window is not full."""
     turns = [item for item in view.items[view.head :] if item.message.calls]
     entry = turns[-full_turns].entry if len(turns) > full_turns > 0 else -1
-    edit, found = standing(view, pressure), None
+    edit, found = find_prior_work_edit(view, pressure), None
     upto = edit.last if edit else -1
-    for point in points_before(view, pressure, entry=entry):
+    for point in find_older_ends(view, pressure, entry=entry):
         last = view.last_entry(point)
         if view.tokens <= pressure.room_tokens and last <= upto:
             break
-        told = f"[Prior work: {known.prior_work(last, pressure)}"
-        said = [message for message in said_before(view, point, pressure=pressure) if not is_steering(message)]
+        line = f"[Prior work: {known.describe_prior_work(last, pressure)}"
+        kept = [message for message in collect_kept_messages(view, point, pressure=pressure) if not is_own(message)]
         reason = f"more than {full_turns} turns"
-        aged = aged_to(view, point, told=[told], said=said, reason=reason, pressure=pressure)
-        found = Prior(aged.draft, aged.remaining) if aged.draft else found
-        if aged.remaining >= 0:
+        replacement = draft_replacement(view, point, lines=[line], kept=kept, reason=reason, pressure=pressure)
+        found = PriorWork(replacement.draft, replacement.remaining) if replacement.draft else found
+        if replacement.remaining >= 0:
             break
     return found
 
 
-def standing(view: View, pressure: Pressure) -> Edit | None:
-    """The edit that tells of prior work now."""
+def find_prior_work_edit(view: View, pressure: Pressure) -> Edit | None:
+    """Return the edit that made the current prior work."""
     first = view.items[view.head] if view.head < len(view) else None
     if first is None or first.kind != "summarised" or first.edit >= len(pressure.past.edits):
         return None
     return pressure.past.edits[first.edit]
 
 
-def shortened(view: View, pressure: Pressure, *, start: int, most_chars: int) -> Iterator[Draft]:
-    """Drafts for calls from position ``start`` on that were answered and have longer arguments."""
+def shorten_arguments(view: View, pressure: Pressure, *, start: int, most_chars: int) -> Iterator[Draft]:
+    """Draft shorter arguments for answered calls from position ``start`` on."""
     for item in view.items[start : newest_block(view.messages)]:
         message = _with_cut_arguments(item, most_chars, pressure)
         if message is item.message or pressure.count(message) >= item.tokens:

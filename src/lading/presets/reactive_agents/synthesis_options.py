@@ -1,6 +1,7 @@
-"""The options of synthesis, as the document of Reactive Agents spells them, and what they come to for a strategy.
+"""The options of synthesis with the names of the Reactive Agents document, and the configuration that they resolve
+to.
 
-An option of the effective execution strategy stands before the one for all, and that before the default.
+An option of the effective execution strategy takes precedence over one for all, and that over the default.
 """
 
 from __future__ import annotations
@@ -26,26 +27,26 @@ BUNDLES: Mapping[str, str] = {
     "tree-of-thought": "tree_of_thought",
     "reflexion": "reflexion",
 }
-"""The options of each execution strategy, by its name. ``adaptive`` has none of its own."""
+"""Name of each execution strategy's own options; ``adaptive`` has none."""
 
 
 class SynthesisInput(Struct, frozen=True):
-    """What a synthesis of the caller's own is given."""
+    """The input of a caller's synthesis function."""
 
     messages: Sequence[Message]
-    """As they stand now, without the system prompt."""
+    """The visible messages, without the system prompt."""
     task: str
     task_phase: Phase
     signals: SynthesisSignals
     available_tools: tuple[str, ...]
     max_iterations: int
     token_budget: int
-    """What the messages may take, by the session's counter."""
+    """Limit of the returned messages, by the session's counter."""
     synthesis_config: SynthesisConfig
 
 
 SynthesisStrategy: TypeAlias = Callable[[SynthesisInput], Sequence[Message]]
-"""A function of the caller's: what is known in, the messages to show out."""
+"""A caller's function that returns the messages to show."""
 
 
 class SynthesisConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +60,7 @@ class SynthesisConfig(Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float | None = None
     """None: 0."""
     synthesis_strategy: SynthesisStrategy | None = None
-    """What ``custom`` asks."""
+    """The function of the mode ``custom``."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -72,7 +73,7 @@ AUTO = SynthesisConfig()
 
 
 class SynthesisFields(Struct, frozen=True, forbid_unknown_fields=True):
-    """The options at one place, by the field of ``SynthesisConfig`` that each sets; None: not said there."""
+    """The options at one place, with the field of ``SynthesisConfig`` that each sets; None: not given there."""
 
     mode: SynthesisMode | None = field(default=None, name="synthesis")
     model: str | None = field(default=None, name="synthesis_model")
@@ -84,12 +85,11 @@ class SynthesisFields(Struct, frozen=True, forbid_unknown_fields=True):
 def resolve_synthesis_config_for_strategy(
     options: Mapping[str, Any], execution_strategy: str, *, legacy: SynthesisConfig | None = None
 ) -> SynthesisConfig:
-    """How the history of an execution strategy is synthesised: its own options, over those for all, over the
-    default ``auto``. ``legacy``: the configuration that stands where no option for all is given.
+    """Resolve the synthesis configuration of an execution strategy: its own options, over those for all, over the
+    default ``auto``. ``legacy`` is used where no option for all is given.
 
-    Options are spelled in ``camelCase`` or ``snake_case``; a strategy goes by its own name or that of its options.
-    Raises InputError for a strategy or an option that there is not, an option given twice, or a value that is none
-    of its kind, and like ``SynthesisConfig``.
+    Options are in ``camelCase`` or ``snake_case``; a strategy is given by its name or that of its options. Raises
+    InputError for an unknown strategy or option, one given twice, a wrong type, and like ``SynthesisConfig``.
     """
     (name,) = snake_case({BUNDLES.get(execution_strategy, execution_strategy): None})
     if name not in (*BUNDLES.values(), "adaptive"):
@@ -99,16 +99,16 @@ def resolve_synthesis_config_for_strategy(
     bundles = read.pop("strategies", {})
     if not isinstance(bundles, Mapping):
         raise InputError("strategies holds the options of each execution strategy, by its name.")
-    by_bundle = {bundle: _said(fields) for bundle, fields in snake_case(bundles).items()}
+    by_bundle = {bundle: _read_fields(fields) for bundle, fields in snake_case(bundles).items()}
     if unknown := by_bundle.keys() - set(BUNDLES.values()):
         raise InputError(f"No strategy {min(unknown)!r} has options of its own: {', '.join(BUNDLES.values())} do.")
-    for_all, own = _said(read), by_bundle.get(name, {})
+    for_all, own = _read_fields(read), by_bundle.get(name, {})
     if legacy is not None and not for_all:
         return replace(legacy, **own)
     return SynthesisConfig(**{**for_all, **own})
 
 
-def _said(options: object) -> dict[str, Any]:
+def _read_fields(options: object) -> dict[str, Any]:
     if not isinstance(options, Mapping):
         raise InputError(f"Give the options of synthesis as a mapping, not as a {type(options).__name__}.")
     try:

@@ -1,7 +1,7 @@
-"""Prompt templates by tier: the system prompt of a ReAct agent, and what it is told at each step.
+"""Prompt templates by tier: the system prompt of a ReAct agent, and the text for each step.
 
-A template is a value. Whoever has texts of their own hands them in beside ``TEMPLATES``, or instead: a variant for
-a tier has the id with the tier behind a colon, and of one id the latest version is used.
+A template is a value; pass your own beside ``TEMPLATES`` or in their place. A variant for a tier has the id
+followed by a colon and the tier. Of equal ids the latest version is used.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class PromptTemplate(Struct, frozen=True):
-    """A text with places in braces: ``{task}``. Other braces are text."""
+    """A text with placeholders such as ``{task}``. Other braces are plain text."""
 
     id: str
-    """Of a variant: ``reasoning.react-system:local``."""
+    """For a variant: ``reasoning.react-system:local``."""
     text: str
     version: int = 1
 
     def filled(self, values: Mapping[str, object]) -> str:
-        """The text with these values, as they are: braces in them are text. Raises InputError for a place that
-        has none."""
+        """Insert these values verbatim. Raises InputError for a placeholder without a value."""
         missing = [name for name in _PLACEHOLDER.findall(self.text) if name not in values]
         if missing:
             given = ", ".join(values) or "none"
@@ -103,13 +102,13 @@ TEMPLATES = (
     PromptTemplate(f"{REACT_THOUGHT}:local", _THOUGHT_LOCAL),
     PromptTemplate(f"{REACT_THOUGHT}:frontier", _THOUGHT_FRONTIER),
 )
-"""Ours. System prompts take ``rules`` (``context.rules``); thoughts take ``task``, ``iteration`` (from 1),
-``max_iterations`` and ``tools``."""
+"""Lading's templates. System prompts use ``rules`` (``context.write_rules``); thoughts use ``task``,
+``iteration`` (from 1), ``max_iterations`` and ``tools``."""
 
 
 def template_for(wanted: str, *, tier: Tier, templates: Sequence[PromptTemplate] = TEMPLATES) -> PromptTemplate:
-    """The template of that id for a tier: its variant where there is one, else the one for all; of either the
-    latest version, and of equal ones the last. Raises InputError for an id that none has."""
+    """Return the template of that id for a tier: its variant if there is one, else the general one; the latest
+    version, the last of equal versions. Raises InputError for an unknown id."""
     for name in (f"{wanted}:{tier}", wanted):
         found = [template for template in templates if template.id == name]
         if found:

@@ -1,4 +1,4 @@
-// The table of calls. Only the rows in sight are in the page, so that thousands cost no more than a screenful.
+// The table of calls. Only visible rows are in the page, so that thousands of calls stay fast.
 
 const ROW = 27, SPARE_ROWS = 8;
 
@@ -13,12 +13,12 @@ const COLUMNS = [
   ["call", "call", "Number of the call"],
   ["size", "tokens", "Input tokens of the request; the bar is its share of the window"],
   ["new", "new", "Tokens that were not read from the cache"],
-  ["cost", "cost", "What its input costs"],
-  ["full", "everything", "What it would cost to send everything at this call"],
-  ["edits", "removed", "Tokens that edits of this call took out; a diamond for forced, a ring for voluntary"],
+  ["cost", "cost", "Cost of its input"],
+  ["full", "everything", "Input cost of sending everything at this call"],
+  ["edits", "removed", "Tokens removed by edits of this call; diamond: forced, ring: voluntary"],
 ];
 
-/** The table of a session's calls. `onSelect(position)` is told of a chosen one. */
+/** Build the table of a session's calls. `onSelect(position)` receives the chosen one. */
 function callsTable(session, { onSelect }) {
   const present = new Map();
   const state = { shown: session.calls.map((call) => call.position), selected: null, filter: "all", range: null };
@@ -44,7 +44,7 @@ function callsTable(session, { onSelect }) {
     refill();
   }
 
-  /** Put in the rows that came into sight, take out those that left it. */
+  /** Add the rows that became visible, remove those that are no longer. */
   function fill() {
     const first = Math.max(Math.floor(port.scrollTop / ROW) - SPARE_ROWS, 0);
     const last = Math.min(Math.ceil((port.scrollTop + (port.clientHeight || 600)) / ROW) + SPARE_ROWS, state.shown.length);
@@ -127,7 +127,7 @@ function callsTable(session, { onSelect }) {
       state.range = range;
       choose();
     },
-    /** The next call in this direction that edits changed, seen from a position; null: there is none. */
+    /** Find the next call with edits in this direction from a position; null: there is none. */
     nextEdited(position, step) {
       for (let at = position + step; at >= 0 && at < session.calls.length; at += step) {
         if (session.calls[at].removed) return at;
@@ -137,7 +137,7 @@ function callsTable(session, { onSelect }) {
   };
 }
 
-/** How many edits of which kind, and what they took out. */
+/** Describe the edits of a call: their number by kind, and the tokens they removed. */
 function editMarks(call) {
   if (!call.forcedEdits && !call.voluntaryEdits) return [];
   const kind = call.forcedEdits ? "forced" : "voluntary";

@@ -1,8 +1,8 @@
-// The chart of a session: panels one above the other over the same calls, with one hand for all of them.
+// The charts of a session: stacked panels over the same calls, with a common cursor.
 
 const LEFT = 52, RIGHT = 138, HEAD_ROOM = 8;
 
-/** Charts over the calls of a session. `onSelect(position)` is told of a chosen call, `onRange(range)` of a part. */
+/** Build the charts of a session's calls. `onSelect(position)` receives a chosen call, `onRange(range)` a range. */
 function sessionChart(session, { onSelect, onRange }) {
   const whole = [0, session.calls.length - 1];
   const state = { range: whole, hover: null, selected: null, isWhole: false, band: null, drag: null };
@@ -61,7 +61,7 @@ function sessionChart(session, { onSelect, onRange }) {
     return v("rect.found", { x, y: box.y, width: Math.max(scale.start(last + 1) - x, 0), height: box.height });
   }
 
-  /** Cursors, and what holds at the call they are on. */
+  /** Draw the cursors and the values at their calls. */
   function read() {
     const position = state.hover ?? state.selected ?? session.calls.length - 1;
     const call = session.calls[position];
@@ -178,7 +178,7 @@ function axis(scale, box, session) {
   return shown.map((at) => v("text.tick", { x: scale.middle(at), y, "text-anchor": "middle" }, number(session.calls[at].number)));
 }
 
-/** A small sample of how something is drawn. */
+/** Draw a legend sample. */
 function key(shape, kind) {
   const sample = v("svg.key", { viewBox: "0 0 14 10", width: 14, height: 10, "aria-hidden": "true" });
   if (shape === "area") sample.append(v(`rect.area.${kind}`, { x: 1, y: 0, width: 10, height: 10, rx: 1.5 }));
@@ -189,7 +189,7 @@ function key(shape, kind) {
 
 const ordered = ([one, other]) => [Math.min(one, other), Math.max(one, other)];
 
-/** A session's tokens per call in a word-sized chart. */
+/** Draw a sparkline of a session's tokens per call. */
 function sparkline(session) {
   const width = 120, height = 24, calls = session.calls;
   if (!calls.length) return null;

@@ -1,8 +1,8 @@
-// Two requests side by side: what only one of them shows, and where a message was changed, line by line.
+// Two requests side by side: messages in only one of them, and changed messages line by line.
 
 const CONTEXT_LINES = 2, MOST_CELLS = 4e6;
 
-/** The requests of two calls as rows of [left, right, isSame], texts or null, message by message. */
+/** Compare the requests of two calls, message by message: rows of [left, right, isSame], texts or null. */
 function requestRows(session, one, other) {
   const pick = (call) => new Map((call.isError ? [] : requestOf(session, call)).map((item) => [item.entry, item]));
   const left = pick(one), right = pick(other);
@@ -21,7 +21,7 @@ function itemLines(session, { entry, edit }) {
   return messages.flatMap((message) => [`#${entry} ${roleOf(message)}`, ...[...wordsOf(message.pieces)].flatMap((text) => text.split("\n"))]);
 }
 
-/** Two lists of lines as rows: those that both have in order, found by their longest common subsequence. */
+/** Align two lists of lines as rows, by their longest common subsequence. */
 function lineRows(left, right) {
   let start = 0, ends = 0;
   while (start < Math.min(left.length, right.length) && left[start] === right[start]) start++;
@@ -51,7 +51,7 @@ function middleRows(left, right) {
   return [...rows, ...left.slice(at).map((line) => [line, null, false]), ...right.slice(to).map((line) => [null, line, false])];
 }
 
-/** The rows as an element; runs of equal lines are closed to their edges. */
+/** Render the rows; runs of equal lines are collapsed to their edges. */
 function differenceBlock(session, one, other) {
   const rows = requestRows(session, one, other);
   const changed = rows.flatMap(([, , isSame], at) => (isSame ? [] : [at]));
@@ -71,7 +71,7 @@ function differenceBlock(session, one, other) {
     h("div.pair.head", h("b", `call ${number(one.number)}`), h("b", `call ${number(other.number)}`)), lines);
 }
 
-/** A button that lays a request beside that of another call, and the number of that call. */
+/** Build the button and the call number for comparing a request with another one. */
 function besideControl(session, call, messages) {
   const place = h("input", { type: "number", min: "1", max: String(session.calls.at(-1).number), value: String(session.calls[Math.max(call.position - 1, 0)].number), "aria-label": "Number of the other call" });
   let raw = null;

@@ -1,11 +1,11 @@
-// The page: which session and call are open, the way there in the address, and the keys.
+// The page: the open session and call, their address after #, and the keys.
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const opened = new Map();
 const main = document.getElementById("main");
 let open = null;
 
-/** A session by its place in the report. */
+/** Return a session by its position in the report. */
 function sessionAt(index) {
   if (!opened.has(index)) opened.set(index, openSession(report.sessions[index], index));
   return opened.get(index);
@@ -13,7 +13,7 @@ function sessionAt(index) {
 
 const allSessions = () => report.sessions.map((_, index) => sessionAt(index));
 
-/** Show what the address after # names: nothing (the overview), a session, a call of it, an entry in that. */
+/** Show what the address after # names: nothing (the overview), a session, a call, or an entry in a call. */
 function route() {
   const [index, call, entry] = location.hash.slice(1).split("/").map((piece) => (/^\d+$/.test(piece) ? Number(piece) : null));
   const wanted = index ?? (report.sessions.length === 1 ? 0 : null);
@@ -28,7 +28,7 @@ function address(session, position, entry = null) {
   return `#${pieces.join("/")}`;
 }
 
-/** Open a call of the open session, and say so in the address. */
+/** Open a call of the open session, and write it into the address. */
 function selectCall(position, options = {}) {
   history.replaceState(null, "", address(open.session, position, options.focus ?? null));
   showCall(position, options);
@@ -60,7 +60,7 @@ function showOverview() {
   main.replaceChildren(
     h("h1", plural(sessions.length, "session")),
     ...sums.map(([strategy, , totals]) => say(h("p.verdict"), `${strategy}: ${headline(totals)}`)),
-    h("p.lead", "What the model was told at each call, what left the request, and what it cost. Simulated at list prices unless a line says as billed."),
+    h("p.lead", "What the model saw at each call, what was removed from the request, and what it cost. Simulated at list prices unless marked as billed."),
     h("div.scroll", h("table.overview",
       h("thead", h("tr", ["session", "strategy", "model", "calls", "tokens per call", "peak", "of everything", "cost", "everything sent", "forced", "voluntary", "no request"]
         .map((name, index) => h(`th${index > 2 && index !== 4 ? ".n" : ""}${MINOR.includes(index) ? ".minor" : ""}`, { scope: "col" }, name)))),
@@ -69,10 +69,10 @@ function showOverview() {
   main.focus({ preventScroll: true });
 }
 
-/** Columns that a narrow screen leaves out. */
+/** Columns left out on narrow screens. */
 const MINOR = [2, 3, 4, 5, 6, 9, 10, 11];
 
-/** For each strategy a session with its unit, and what its sessions add up to where all are in that unit. */
+/** For each strategy, a session with its unit, and the totals of its sessions if all have that unit. */
 function sumsOf(sessions) {
   const called = sessions.filter((session) => session.totals.calls);
   const strategies = [...new Set(called.map((session) => session.frame.strategy))];
@@ -102,7 +102,7 @@ function overviewSum([strategy, session, totals]) {
   return h("tr", h("td", "total"), say(h("td"), strategy), h("td.minor"), n(number(totals.calls), true), h("td.minor"), h("td.minor"), h("td.minor"), costCells(totals, session));
 }
 
-/** What requests cost, beside everything sent; no comparison where some could not be built. */
+/** Describe the cost relative to everything sent; no comparison where a call has no request. */
 function costCells(totals, session) {
   return [
     h("td.n", `${money(totals.cost, session)} `, h("small", totals.errors ? `${number(totals.errors)} failed` : saving(totals.ratio))), n(money(totals.full, session)),

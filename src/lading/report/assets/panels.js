@@ -1,11 +1,11 @@
-// The panels of a session's chart. Each draws into its box and says in its own head what holds at one call.
+// The panels of a session's charts. Each draws into its box and shows in its heading the values at one call.
 
-const NAMES = { messages: "messages", results: "tool results", "stand-ins": "left by edits" };
-/** A replay is of other requests than those that were billed. */
+const NAMES = { messages: "messages", results: "tool results", "stand-ins": "replaced by edits" };
+/** The requests of a replay are not those that were billed. */
 const billName = (session) => (session.raw.is_replay ? "recorded bill" : "as billed");
 const GLYPHS = { forced: "M0-4 4 0 0 4-4 0Z", voluntary: "M-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0Z" };
 
-/** Tokens per call: layers as areas, everything sent and the window as lines. */
+/** Draw tokens per call: layers as areas, everything sent and the window as lines. */
 function tokensPanel(session) {
   const present = new Set(session.calls.flatMap((call) => Object.keys(call.layers).filter((name) => call.layers[name])));
   const layers = [...CLASSES.filter((name) => present.has(name)), ...[...present].filter((name) => !CLASSES.includes(name))];
@@ -56,7 +56,7 @@ function tokensPanel(session) {
   };
 }
 
-/** What edits took out at each call, hanging from the axis; marks tell forced from voluntary ones. */
+/** Draw the tokens removed by edits at each call below the axis; marks separate forced and voluntary edits. */
 function removedPanel(session) {
   return {
     id: "removed",
@@ -90,7 +90,7 @@ function removedPanel(session) {
   };
 }
 
-/** Cost of each call's input, by how it is billed. */
+/** Draw the cost of each call's input, by kind of usage. */
 function costPanel(session) {
   const kinds = [["read", "cached read"], ["written", "cache write"], ["fresh", "uncached"]]
     .filter(([kind]) => kind !== "fresh" || session.totals.fresh > 0);
@@ -130,7 +130,7 @@ function costPanel(session) {
   };
 }
 
-/** What the session has cost so far. */
+/** Draw the cumulative cost of the session. */
 function totalPanel(session) {
   const strategy = session.frame.strategy === "append-only" ? "requests" : session.frame.strategy;
   const sums = (pick) => {
@@ -164,10 +164,10 @@ function totalPanel(session) {
   };
 }
 
-/** How far counts were off what the provider reported; null where it reported nothing. */
+/** Draw the error of counts against reported usage; null where nothing was reported. */
 function errorPanel(session) {
   if (!session.totals.errorsOfCount.length) return null;
-  // A few of the first calls may be far off; they stand at the edge, so that the rest can be told apart.
+  // A few of the first calls may be far off; they are drawn at the edge, so that the others stay distinguishable.
   const sizes = session.totals.errorsOfCount.map(Math.abs).sort((one, other) => one - other);
   const bound = Math.max(0.03, sizes[Math.floor(sizes.length * 0.9)] * 1.6);
   return {
@@ -196,7 +196,7 @@ function errorPanel(session) {
   };
 }
 
-/** Marks the calls for which no request could be built. */
+/** Mark the calls without a request. */
 function missing(session, { scale, box }) {
   return runs(session.calls, scale, (call) => call.isError).flatMap(([first, last]) => {
     const from = scale.start(first), width = Math.max(scale.start(last + 1) - from, 1.5);
@@ -211,7 +211,7 @@ function largest(items, pick) {
   return found;
 }
 
-/** Runs [first, last] of neighbouring calls that a test holds for. */
+/** Find the runs [first, last] of neighbouring calls that pass a test. */
 function runs(calls, scale, test) {
   const found = [];
   for (let at = scale.first; at <= scale.last; at++) {

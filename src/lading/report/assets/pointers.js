@@ -1,6 +1,6 @@
-// Following a pointer: the raw entries of the log that it names, read from the report itself.
+// Pointers: show the raw log entries that an address names, from the report's own data.
 
-/** Open what an address names, one without a session in the session `from`. It is looked up among the report's sessions; nothing is fetched. */
+/** Open the entries that an address names; a relative address belongs to the session `from`. Nothing is fetched. */
 function openPointer(pointer, from = open?.session, query = null) {
   const dialog = document.getElementById("pointed");
   const [item, kind, name, tenant] = pointer.replace("artifact://", "").split("/").reverse();
@@ -13,16 +13,16 @@ function openPointer(pointer, from = open?.session, query = null) {
     h("header", h("h2", { id: "pointed-title" }, pointer),
       h("button.quiet", { type: "button", onclick: () => dialog.close() }, "Close")),
     ...(isThere ? [lifeWords(session, first, end, dialog), h("div.messages", rawEntries(session, first, end, { query }))]
-      : [h("p", session ? "The log of this session does not hold it." : "The session it belongs to is not in this report.")]),
+      : [h("p", session ? "The log of this session has no such entry." : "The session it belongs to is not in this report.")]),
   );
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 }
 
-/** An address as the model reads it: without tenant and session. */
+/** Shorten an address to the form that models read: without tenant and session. */
 const relative = (pointer) => pointer.replace(/^artifact:\/\/[^/]+\/[^/]+\/(?=[^/]+\/)/, "artifact://");
 
-/** In which calls an entry was, and since when something else stands in its place. */
+/** Describe the calls that show an entry, and the edit that replaced it. */
 function lifeWords(session, first, last, dialog) {
   const life = lifeOf(session, first);
   const go = (position) => h("button.quiet", { type: "button", onclick: () => {

@@ -1,8 +1,8 @@
-// A record: what the model is told of older rounds, line by line, each beside who said it.
+// A record: the compacted older rounds, line by line, each with its speaker.
 
 const SPEAKERS = { user: "user", assistant: "assistant", call: "call", files: "files changed", failing: "failing at the end", left_out: "left out" };
 
-/** The record that an edit left. `query`: words to mark. */
+/** Render the record of an edit. `query`: words to mark. */
 function recordBlock(session, edit, { query = null } = {}) {
   const { record } = edit, { first, last } = record;
   const lines = h("div.lines", { role: "list", tabindex: "0" },
@@ -15,7 +15,7 @@ function recordBlock(session, edit, { query = null } = {}) {
     ["call", summary ? record.calls.lines : record.calls.total, plural(record.calls.total, "call"), `in ${plural(record.calls.lines, "line")}`],
     ["summary", summary, "a model's summary", `in ${plural(summary, "line")}`],
   ].filter(([, isThere]) => isThere);
-  const filters = h("div.filters", { role: "group", "aria-label": "Whose lines" }, kinds.map(([kind, , name, told]) =>
+  const filters = h("div.filters", { role: "group", "aria-label": "Show lines of" }, kinds.map(([kind, , name, told]) =>
     h("button.quiet", { type: "button", "data-kind": kind, "aria-pressed": String(!kind), onclick: () => {
       lines.dataset.only = kind;
       for (const button of filters.children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
@@ -26,7 +26,7 @@ function recordBlock(session, edit, { query = null } = {}) {
     lazy("the text as the model reads it", () => [words(recordText(record), { query })], { name: "as-read" }));
 }
 
-/** The lines told of so many messages, and how many of those are whole. */
+/** Count the lines of each speaker, the messages they cover, and the complete ones. */
 const toldWords = ({ total, lines, whole }) => `${number(lines)} of ${number(total)}${lines > whole ? `, ${number(lines - whole)} shortened` : lines ? ", verbatim" : ""}`;
 
 const recordText = (record) => record.lines.map((line) => line.text).join("\n");
@@ -41,7 +41,7 @@ function recordLine(session, { kind, text, mark = 0, entry = -1, is_whole: isWho
     h("div.told", isSpoken || kind === "call" || kind === "summary" ? words(said, { query, isProse: kind !== "call" }) : numbered(session, said, query), note));
 }
 
-/** A line of the record's own, whose numbers of entries lead there. */
+/** Render a line of the record itself; its entry numbers are links. */
 function numbered(session, text, query) {
   const element = h("div.session-text");
   for (const [index, piece] of text.split(/(?<=[( ])#(\d{1,9})(?![^\s),])/).entries()) {
@@ -56,7 +56,7 @@ function entryLink(session, entry, kind = "") {
   return h(`button.pointer${kind ? `.${kind}` : ""}`, { type: "button", title: address, "aria-label": `Read entry ${entry}`, onclick: () => openPointer(address, session) }, `#${entry}`);
 }
 
-/** What a request tells of the past, in a sentence; empty where it holds no record. */
+/** Describe the records in a request in a sentence; empty without a record. */
 function pastWords(session, items) {
   const records = [...new Set(items.map((item) => item.edit))].map((edit) => session.edits[edit]?.record).filter(Boolean);
   const total = (pick) => sum(records.map(pick));

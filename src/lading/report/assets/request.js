@@ -1,8 +1,8 @@
-// One request as the model saw it, with what was removed in place: why, at which call, its pointer and its text.
+// One request as the model saw it, with removed content in place: reason, call, pointer and text.
 
 const LONG_CHARS = 1400, LONG_LINES = 18;
 
-/** Fills `element` with the request of a call. `focus`: an entry to go to; `query`: words to mark. */
+/** Fill `element` with the request of a call. `focus`: an entry to go to; `query`: words to mark. */
 function showRequest(element, session, call, { focus = null, query = null } = {}) {
   const items = call.isError ? [] : requestOf(session, call);
   const blocks = items.map((item) => itemBlock(session, call, item, { query, focus }));
@@ -35,11 +35,11 @@ function requestHead(session, call, items, { element, messages }) {
   const edits = items.filter((item) => item.edit !== null && isCompaction(session.edits[item.edit])).length;
   const facts = [
     ["tokens", `${number(call.tokens)} of ${number(call.frame.budget.window_tokens)}${expectedWords(call)}`],
-    sent?.cause && ["asked because", CAUSES[sent.cause] ?? sent.cause],
+    sent?.cause && ["reason for the call", CAUSES[sent.cause] ?? sent.cause],
     !call.isError && ["cost", call.isRefused ? "none: the provider did not answer the request" : `${money(call.cost.total, session)}, ${call.everything ? `everything sent ${money(call.fullCost.total, session)}` : "not a call of the caller, so no part of everything sent"} (simulated)`],
     call.reportedCost && ["as billed", `${money(call.reportedCost.total, session)} for ${number(call.data.reported.input_tokens)} tokens in, ${number(call.data.reported.output_tokens ?? 0)} out`],
     call.recordedCost && ["recorded run", `${money(call.recordedCost.total, session)} for ${number(call.data.recorded.input_tokens)} tokens in, ${number(call.data.recorded.output_tokens ?? 0)} out; not this request`],
-    past && ["the past", past],
+    past && ["record", past],
     prefix?.first_changed && ["prefix", `changed from ${prefix.first_changed} on: ${prefix.why}`],
     call.data.at_s && ["made", new Date(call.data.at_s * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC"],
     sent && ["sent", `${number(sent.body_bytes)} bytes, ${sent.digest.slice(0, 12)}`],
@@ -56,16 +56,16 @@ function requestHead(session, call, items, { element, messages }) {
   );
 }
 
-const CAUSES = { restore: "the model had something restored", retry: "the provider found the request before too long" };
+const CAUSES = { restore: "the model restored removed content", retry: "the provider refused the previous request as too long" };
 
-/** What the provider was expected to count, and what it did. */
+/** Describe the expected and the reported tokens. */
 function expectedWords({ data, countError: error }) {
   const expected = data.sent?.expected_tokens;
   const words = expected ? `; expected to be billed as ${number(expected)}, after ${plural(data.sent.learned_from, "report")}` : "";
   return error === null ? words : `${words}; reported ${number(data.reported.input_tokens)} (${error > 0 ? "+" : ""}${percent(error, 2)} off)`;
 }
 
-/** The request as one bar: a segment for each message, as wide as it is heavy. Pressing it goes there. */
+/** Draw the request as a bar with a segment for each message, as wide as its tokens; pressing one goes there. */
 function tokenStrip(session, call, items, element) {
   const fixed = call.layers.tools ?? 0;
   const total = fixed + sum(items.map((item) => item.tokens)) || 1;
@@ -104,7 +104,7 @@ function goTo(block) {
   block.scrollIntoView({ block: "center" });
 }
 
-/** Go to the next edit of the request after (or before) the one in sight. */
+/** Go to the next edit of the request after (or before) the visible one. */
 function jumpEdit(element, step) {
   const edits = [...element.querySelectorAll(".block.edit:not(.repaired)")];
   if (!edits.length) return;
@@ -112,7 +112,7 @@ function jumpEdit(element, step) {
   goTo(edits[at < 0 ? (step > 0 ? 0 : edits.length - 1) : (at + step + edits.length) % edits.length]);
 }
 
-/** Where the provider's cache ends: what stands above was read from it. */
+/** Mark the end of the cached prefix: everything above was read from the cache. */
 function cacheBorder(session, call, items) {
   const { read_tokens: read, written_tokens: written, fresh_tokens: fresh } = call.data.simulated;
   if (!read) return null;
@@ -126,7 +126,7 @@ function cacheBorder(session, call, items) {
   };
 }
 
-/** Tools and the body's other fields, closed. */
+/** Render tools and the body's other fields, collapsed. */
 function offered(session, call) {
   const tools = session.raw.tools[call.data.shows.tools] ?? [];
   const fields = Object.entries(session.raw.templates[call.frame.template] ?? {}).filter(([name]) => !["messages", "system", "tools"].includes(name));
@@ -139,7 +139,7 @@ function offered(session, call) {
   return h("div.offered", parts);
 }
 
-/** Details whose content is made when they are opened first. */
+/** Build details whose content is rendered when they are first opened. */
 function lazy(title, make, { isOpen = false, name = "" } = {}) {
   const content = h("div.inside");
   const fill = () => !content.childElementCount && content.append(...make());
@@ -165,7 +165,7 @@ function gutter(first, last) {
 
 const weight = (tokens) => h("span.weight", { title: "tokens" }, number(tokens));
 
-/** What stands where an edit changed the request, and what stood there. */
+/** Render an edit: its replacement, and the entries before it. */
 function editBlock(session, call, item, { query, focus, isNew }) {
   const edit = session.edits[item.edit];
   const { first, last } = edit;
@@ -177,7 +177,7 @@ function editBlock(session, call, item, { query, focus, isNew }) {
   const kind = !isCompaction(edit) ? "repaired" : edit.forced_tokens ? "forced" : "voluntary";
   const isOpen = focus !== null && first <= focus && focus <= last && (!query || holdsQuery(session, first, last, query));
   const removed = lazy(
-    kind === "repaired" ? "as it arrived" : `what stood here: ${plural(last - first + 1, "entry", "entries")}, ${number(sum(session.entries.slice(first, last + 1).map((entry) => entry.tokens)))} tokens as they arrived`,
+    kind === "repaired" ? "as it arrived" : `before: ${plural(last - first + 1, "entry", "entries")}, ${number(sum(session.entries.slice(first, last + 1).map((entry) => entry.tokens)))} tokens as they arrived`,
     () => rawEntries(session, first, last, { query, before: item.edit }), { isOpen, name: "removed" });
   return h(`div.block.edit.${kind}${isNew ? ".new" : ""}`, { role: "listitem", "data-entry": String(first), "data-last": String(last), "data-edit": String(item.edit) },
     gutter(first, last),
@@ -187,8 +187,8 @@ function editBlock(session, call, item, { query, focus, isNew }) {
         h("b", edit.kind), `${at}: `, say(h("span"), edit.reason),
         kind === "repaired" ? null : h("span", `. ${number(edit.tokens_before)} \u2192 ${number(after)} tokens, ${forcedWords(edit, after)}`)),
       edit.messages.length ? edit.messages.map((message, at) => [
-        edit.record && at === 1 ? h("p.note", "kept as it was said, after the record:") : null,
-        ...(edit.record && !at ? [recordBlock(session, edit, { query })] : messageParts(message, { query }))]) : h("p.nothing", "nothing stands here now"),
+        edit.record && at === 1 ? h("p.note", "kept verbatim, after the record:") : null,
+        ...(edit.record && !at ? [recordBlock(session, edit, { query })] : messageParts(message, { query }))]) : h("p.nothing", "nothing is shown here now"),
       hidden.length ? h("p.pointers", "kept at ", hidden.map((pointer) => pointerLink(pointer, openPointer))) : null,
       removed),
     weight(after));
@@ -203,7 +203,7 @@ function forcedWords(edit, after) {
 const holdsQuery = (session, first, last, query) =>
   session.entries.slice(first, last + 1).some((entry) => [...wordsOf(entry.message.pieces)].some((text) => text.search(query) >= 0));
 
-/** Entries as they arrived; `before` names an edit, and what earlier ones made of each entry is said. */
+/** Render raw entries; `before` is an edit: earlier edits of each entry are noted. */
 function rawEntries(session, first, last, { query = null, before = 0 }) {
   return session.entries.slice(first, last + 1).map((entry, offset) => {
     const index = first + offset;
@@ -237,7 +237,7 @@ function pieceBlock(piece, query, isProse = true) {
   }
 }
 
-/** A text of a session: whole when it is short or holds what is looked for, else its start and a way to the rest. */
+/** Render a text: in full if it is short or matches the search, else its start and a button for the rest. */
 function words(text, { query = null, isProse = false }) {
   const element = h(`div.session-text${isProse ? ".prose" : ""}`, { dir: "auto" });
   const end = shortEnd(text);

@@ -1,6 +1,6 @@
 // Scales, paths and labels of charts. Each call has a slot of equal width; areas and bars are steps over slots.
 
-/** From positions of calls in `range` (both ends included) to x, and back. */
+/** Map positions of calls in `range` (both ends included) to x, and back. */
 function slots([first, last], left, width) {
   const step = width / (last - first + 1);
   return {
@@ -11,15 +11,15 @@ function slots([first, last], left, width) {
   };
 }
 
-/** From 0..top to y in a box; what is above the top stays at its edge. */
+/** Map 0..top to y in a box; larger values are drawn at its edge. */
 function heights(top, y, height) {
   return (value) => y + height - (Math.min(Math.max(value, 0), top) / (top || 1)) * height;
 }
 
-/** Tenths of a pixel are enough, and far quicker to write than more. */
+/** Round to tenths of a pixel, which is precise enough and keeps paths short. */
 const tenth = (value) => Math.round(value * 10) / 10;
 
-/** Up to `count` round numbers from 0 to `top`. */
+/** Return up to `count` round numbers from 0 to `top`. */
 function ticks(top, count) {
   if (!(top > 0)) return [0];
   const rough = top / count;
@@ -30,7 +30,7 @@ function ticks(top, count) {
   return found;
 }
 
-/** The outline of steps whose upper edge is upper(position) and whose lower edge is lower(position). */
+/** Return the outline of steps with the edges upper(position) and lower(position). */
 function stepArea(scale, upper, lower) {
   let there = "";
   const back = [];
@@ -42,7 +42,7 @@ function stepArea(scale, upper, lower) {
   return `${there}${back.reverse().join("")}Z`;
 }
 
-/** A line of steps over slots; positions where y is null leave a gap. */
+/** Return a line of steps over slots; null values leave a gap. */
 function line(scale, y) {
   let path = "", pen = "M";
   for (let position = scale.first; position <= scale.last; position++) {
@@ -56,7 +56,7 @@ function line(scale, y) {
   return path;
 }
 
-/** Moves labels apart: those of [{y, ...}] no closer than `gap`, within [top, bottom]. */
+/** Move labels [{y, ...}] at least `gap` apart, within [top, bottom]. */
 function apart(labels, gap, top, bottom) {
   const placed = labels.toSorted((one, other) => one.y - other.y).map((label) => ({ ...label }));
   for (let index = 0; index < placed.length; index++) {
@@ -70,7 +70,7 @@ function apart(labels, gap, top, bottom) {
   return placed;
 }
 
-/** The top of a chart that must show `own`, and `other` too unless that would make own a strip at the bottom. */
+/** Return the top of a chart that shows `own`, and `other` too unless that would flatten `own`. */
 function topOf(own, other, isWhole) {
   const least = own > 0 ? own : other;
   return (isWhole || other <= least * 2.2 ? Math.max(own, other) : least * 1.5) * 1.06 || 1;

@@ -1,8 +1,8 @@
-// Search over everything that was said, what edits left in its place, and why they were made.
+// Search in all messages, replacements by edits, and the reasons of edits.
 
 const MOST_HITS = 200, SNIPPET = 70;
 
-/** Where the words stand, in all sessions: entries of the log, then edits. */
+/** Find the words in all sessions: entries of the log, then edits. */
 function findWords(sessions, text) {
   const query = literally(text);
   const hits = [];
@@ -19,7 +19,7 @@ function findWords(sessions, text) {
   return { hits, query };
 }
 
-/** Tell of the first place in the texts, and of how many there are. */
+/** Return the first match in the texts, and the number of matches. */
 function findIn(texts, query, tell) {
   let first = null, times = 0;
   for (const text of texts) {
@@ -32,7 +32,7 @@ function findIn(texts, query, tell) {
   if (first) tell({ ...first, times });
 }
 
-/** The search field at work. `sessions()` gives what to search, `onJump(session, position, entry, query)` goes there. */
+/** Run the search field. `sessions()` returns the sessions, `onJump(session, position, entry, query)` opens a hit. */
 function finder({ sessions, current, onJump, onBand }) {
   const field = document.getElementById("query"), panel = document.getElementById("found");
   const list = document.getElementById("hits"), count = document.getElementById("count");
@@ -45,7 +45,7 @@ function finder({ sessions, current, onJump, onBand }) {
     const found = findWords(sessions(), text);
     query = found.query;
     const more = found.hits.length >= MOST_HITS ? `the first ${MOST_HITS} places` : plural(found.hits.length, "place");
-    count.textContent = found.hits.length ? `${more} in ${plural(new Set(found.hits.map((hit) => hit.session)).size, "session")}` : "Nowhere: neither in the log nor in what edits left.";
+    count.textContent = found.hits.length ? `${more} in ${plural(new Set(found.hits.map((hit) => hit.session)).size, "session")}` : "Nothing found, neither in the log nor in replacements by edits.";
     list.replaceChildren(...found.hits.map(result));
     panel.hidden = false;
     field.setAttribute("aria-expanded", "true");
@@ -58,7 +58,7 @@ function finder({ sessions, current, onJump, onBand }) {
     const target = targetOf(hit, life, current());
     const start = Math.max(hit.index - SNIPPET, 0), end = hit.index + hit.length + SNIPPET * 2;
     const snippet = `${start ? "\u2026" : ""}${hit.text.slice(start, end).replace(/\s+/g, " ")}${end < hit.text.length ? "\u2026" : ""}`;
-    const what = edit === null ? roleOf(session.entries[entry].message) : `left by edit (${session.edits[edit].kind})`;
+    const what = edit === null ? roleOf(session.entries[entry].message) : `replacement by edit (${session.edits[edit].kind})`;
     const element = h("div.hit", {
       role: "option", id: `hit-${index}`, "aria-selected": "false",
       onclick: () => jump(hit, target), onpointerenter: () => onBand(session, life.whole),
@@ -122,7 +122,7 @@ function finder({ sessions, current, onJump, onBand }) {
   };
 }
 
-/** The call to open for a hit: the one that is open when it shows it, else the last that does. Null: no call saw it. */
+/** Choose the call to open for a hit: the open one if it shows it, else the last that does. Null: no call does. */
 function targetOf({ session, entry, edit }, life, current) {
   const end = session.calls.length - 1;
   if (edit !== null) {

@@ -1,12 +1,12 @@
 "use strict";
-// A session as the page works with it: what each call shows, weighs and costs. No part of the page is touched here.
+// A session as the page uses it: what each call shows, its tokens and its cost. Nothing is rendered here.
 
 const NOT_COMPACTIONS = ["repaired", "restated", "pinned"];
 const isCompaction = (edit) => !NOT_COMPACTIONS.includes(edit.kind);
 
 const CLASSES = ["system", "tools", "task", "evidence", "memory", "messages", "results", "stand-ins"];
 
-/** Everything about one session that charts, table and search ask for; made once, when it is opened first. */
+/** Compute the data of one session for charts, table and search; once, when it is first opened. */
 function openSession(raw, index) {
   const session = { raw, index, frames: raw.frames, entries: raw.entries, edits: raw.edits };
   for (const { record, messages } of raw.edits) if (record) messages.unshift({ role: "user", pieces: [{ kind: "text", text: recordText(record) }] });
@@ -31,13 +31,13 @@ function callOf(session, data, position) {
     number: data.call,
     layers: layersOf(data),
     tokens: sum(Object.values(data.layers)),
-    // Nothing for a request that the caller did not make: it is no part of everything sent.
+    // Zero for a request that the caller did not make: everything sent does not include it.
     everything: billedTokens(data.append_only),
     removed, forced,
     voluntary: removed - forced,
     forcedEdits: compactions.filter((edit) => edit.forced_tokens).length,
     voluntaryEdits: compactions.filter((edit) => !edit.forced_tokens).length,
-    // A call without a request cost nothing, and is compared with nothing.
+    // A call without a request cost nothing and is not compared.
     cost: costs(data.error ? NO_USAGE : data.simulated, frame, session.isPriced),
     fullCost: costs(data.error ? NO_USAGE : data.append_only, frame, session.isPriced),
     uncachedCost: costs(data.error ? NO_USAGE : { ...NO_USAGE, fresh_tokens: billedTokens(data.append_only) }, frame, session.isPriced),
@@ -51,7 +51,7 @@ function callOf(session, data, position) {
   };
 }
 
-/** Layers with the conversation split into what was said, results of tools, and what edits left in their place. */
+/** Split the conversation layer into messages, tool results, and replacements by edits. */
 function layersOf({ layers: { conversation, ...layers }, shows }) {
   const [messages, results, left] = shows.conversation;
   return conversation === undefined ? layers : { ...layers, "stand-ins": left, results, messages };
@@ -59,7 +59,7 @@ function layersOf({ layers: { conversation, ...layers }, shows }) {
 
 const NO_USAGE = { read_tokens: 0, written_tokens: 0, fresh_tokens: 0 };
 
-/** Cost of an input by kind, in USD or in tokens at the base price. */
+/** Return the cost of an input by kind, in USD or in tokens at the base price. */
 function costs(usage, frame, isPriced) {
   const factor = isPriced ? frame.card.prices.input_usd / 1e6 : 1;
   const read = usage.read_tokens * frame.rates.read * factor;
@@ -68,7 +68,7 @@ function costs(usage, frame, isPriced) {
   return { read, written, fresh, total: read + written + fresh };
 }
 
-/** The same for what a provider reported; what was neither read from the cache nor written to it is fresh. */
+/** Return the same for reported usage; tokens neither read from nor written to the cache are fresh. */
 function reportedCosts(reported, frame, isPriced) {
   const usage = {
     read_tokens: reported.read_tokens ?? 0,
@@ -78,7 +78,7 @@ function reportedCosts(reported, frame, isPriced) {
   return { ...costs(usage, frame, isPriced), usage };
 }
 
-/** How far the count made before a call was off what the provider then reported, as a share; null: unknown. */
+/** Return the relative error of the count before a call against the reported one; null: unknown. */
 function countError(data) {
   const counted = data.sent?.expected_tokens ?? sum(Object.values(data.layers));
   return data.reported && data.reported.input_tokens > 0 && counted ? counted / data.reported.input_tokens - 1 : null;
@@ -126,7 +126,7 @@ function totalsOf(session) {
   };
 }
 
-/** Everything sent, without a cache where the provider reports none; it stays unknown where nothing could have been read. */
+/** Return everything sent, without a cache where the provider reports none; unknown if nothing could be read. */
 function reportableFull(calls, full) {
   const isCached = calls.some(({ reportedCost }) => reportedCost && reportedCost.usage.read_tokens + reportedCost.usage.written_tokens);
   const uncached = sum(calls.map((call) => call.uncachedCost.total));
@@ -134,7 +134,7 @@ function reportableFull(calls, full) {
   return calls.some((call) => call.data.simulated.read_tokens) ? uncached : Math.min(full, uncached);
 }
 
-/** For each entry the edits that cover it, in order. */
+/** Return the edits that cover each entry, in order. */
 function coverings(edits, length) {
   const found = Array.from({ length }, () => null);
   edits.forEach((edit, number) => {
@@ -143,7 +143,7 @@ function coverings(edits, length) {
   return found;
 }
 
-/** The calls that show an entry whole, as positions [first, last], and the edit that ended that; null: none does. */
+/** Return the calls that show an entry in full, as positions [first, last], and the edit that ended that; null: none. */
 function lifeOf(session, entry) {
   const first = firstShown(session.entries[entry]);
   if (first < 0) return { whole: null, edit: null };
@@ -152,10 +152,10 @@ function lifeOf(session, entry) {
   return { whole: end > first ? [first, end - 1] : null, edit: end < session.calls.length || end <= first ? edit : null };
 }
 
-/** The position of the first call that shows an entry or an edit; -1: none does. */
+/** Return the position of the first call that shows an entry or an edit; -1: none does. */
 const firstShown = ({ shown }) => shown?.[0] ?? -1;
 
-/** The request of a call in order: entries as they came, and edits where they stand. */
+/** Return the request of a call in order: raw entries, and edits in their place. */
 function requestOf(session, { position }) {
   const isShown = ({ shown: [first, until] = [] }) => first <= position && position < until;
   const items = [

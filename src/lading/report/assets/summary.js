@@ -1,6 +1,6 @@
-// What to know of a session first: what it cost, whether that was a gain, and what the figures rest on.
+// The summary of a session: its cost, the saving, and the basis of the figures.
 
-/** A cost relative to everything sent in the form of a headline, such as "62 % cheaper". */
+/** Describe a cost relative to everything sent as a headline, such as "62 % cheaper". */
 function saving(ratio) {
   const percents = 100 * Math.abs(1 - ratio);
   if (percents < 0.05) return "as expensive";
@@ -8,7 +8,7 @@ function saving(ratio) {
   return `${Math.min(percents, 99.9).toFixed(percents >= 1 && percents < 99.5 ? 0 : 1)} % cheaper`;
 }
 
-/** What the totals of a session, or of several, come to in one sentence. */
+/** Describe the totals of one session or several in a sentence. */
 function headline({ calls, errors, ratio, forcedEdits, voluntaryEdits, reportedFull, reportedCost, own }) {
   if (errors) return `${number(errors)} of ${plural(calls, "call")} ${errors === 1 ? "has" : "have"} no request, so the cost cannot be compared.`;
   const gain = forcedEdits + voluntaryEdits > 0 && ratio >= 1 ? " (no gain)" : "";
@@ -29,7 +29,7 @@ function summary(session) {
     ...(totals.calls ? [h("p.verdict", verdict(session)), figures(session)] : [h("p.verdict", "No request was made in this session. Its log:")]));
 }
 
-/** One honest sentence or two. */
+/** Write the summary in one sentence or two. */
 function verdict(session) {
   const { totals, frame } = session;
   const edits = totals.forcedEdits + totals.voluntaryEdits;
@@ -45,24 +45,24 @@ function figures(session) {
   const off = totals.errorsOfCount.map(Math.abs).sort((one, other) => one - other);
   return h("dl.figures",
     figure("cost of input", money(totals.cost, session), `everything sent ${money(totals.full, session)}; simulated at ${session.isPriced ? "list prices" : "relative prices, in base input tokens"}${totals.errors ? "; without the calls that have no request" : ""}`),
-    figure("what it is made of", "", h("table.split", [
+    figure("by kind", "", h("table.split", [
       ["cached read", totals.read, totals.readTokens], ["cache write", totals.written, totals.writtenTokens], ["uncached", totals.fresh, totals.freshTokens],
     ].filter(([name, , tokens]) => tokens || name !== "uncached").map(([name, cost, tokens]) => h("tr", h("th", { scope: "row" }, name), h("td", money(cost, session)), h("td", `${short(tokens)} tok`)))
       .concat(totals.extra ? h("tr", h("th", { scope: "row" }, "of it to restore, retry"), h("td", money(totals.extraCost, session)), h("td", plural(totals.extra, "call"))) : [])
       .concat(h("tr", h("th", { scope: "row" }, "compaction's own"), ...(totals.ownCalls
-        ? [h("td", { title: "what models were paid for compacting, beside the cost of input" }, money(totals.own, session)), h("td", `${short(totals.ownTokens)} tok`)]
-        : [h("td", { colspan: "2", title: "what models were paid for compacting" }, "none")]))))),
+        ? [h("td", { title: "cost of compaction's own model calls, in addition to the cost of input" }, money(totals.own, session)), h("td", `${short(totals.ownTokens)} tok`)]
+        : [h("td", { colspan: "2", title: "cost of compaction's own model calls" }, "none")]))))),
     totals.reported ? figure("as billed", money(totals.reportedCost, session), `reported for ${plural(totals.reported, "call")}, input only${totals.reportedFull ? `; everything sent, simulated, in billed tokens: ${money(totals.reportedFull, session)}` : ""}`) : null,
     figure("largest request", number(totals.peak), `${percent(totals.peak / frame.budget.window_tokens, 0)} of the window; everything sent ${short(totals.everything)}`),
     figure("edits", number(totals.forcedEdits + totals.voluntaryEdits), h("span",
-      key("mark", "forced"), `${number(totals.forcedEdits)} forced, `, key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary`, h("br"), `${short(totals.forced)} tokens had to go, ${short(totals.voluntary)} more went by choice`)),
+      key("mark", "forced"), `${number(totals.forcedEdits)} forced, `, key("mark", "voluntary"), `${number(totals.voluntaryEdits)} voluntary`, h("br"), `${short(totals.forced)} forced, ${short(totals.voluntary)} voluntary tokens removed`)),
     figure("counting error", off.length ? percent(off[Math.floor(off.length / 2)], 2) : "unknown",
       off.length ? `median of ${plural(off.length, "call")}; 95% within ${percent(off[Math.min(Math.floor(off.length * 0.95), off.length - 1)], 2)}` : "no usage was reported for these requests"),
     session.raw.bill ? recordedFigure(session) : null,
   );
 }
 
-/** The bill of the recorded run, and why the simulated ones are others. Each row adds to the one above. */
+/** Render the bill of the recorded run, and why the simulated ones differ. Each row adds to the one above. */
 function recordedFigure(session) {
   const { bill, bill_words: words } = session.raw;
   const simulated = Object.entries(bill.simulated);
@@ -71,7 +71,7 @@ function recordedFigure(session) {
   const parts = bill.differences.map((part, at) => [part, words[at]]).filter(([part]) => part.tokens || Math.abs(part.cost) > 1e-9);
   const paid = bill.paid[0] ? `; paid with output ${money(bill.paid[1], session)}, it says` : "";
   return h("div.made.bill", h("dt", "as billed in the recorded run"), h("dd", h("b", money(bill.recorded.cost, session)),
-    h("small", `input of ${plural(bill.calls, "call")} at the same prices${paid}. Simulated as the provider counts, with what was not recorded: ${simulated.map(([name, one]) => `${name === "append-only" ? "everything sent" : name} ${money(one.scaled_cost, session)}`).join(", ")}.`),
+    h("small", `input of ${plural(bill.calls, "call")} at the same prices${paid}. Simulated with the provider's counts and unrecorded content: ${simulated.map(([name, one]) => `${name === "append-only" ? "everything sent" : name} ${money(one.scaled_cost, session)}`).join(", ")}.`),
     h("details", h("summary", `Why ${money(bill.recorded.cost, session)} and not ${money(simulated[0][1].cost, session)}`),
       h("table.split", row("everything sent, simulated", money(simulated[0][1].cost, session), `${short(simulated[0][1].input.read_tokens + simulated[0][1].input.written_tokens + simulated[0][1].input.fresh_tokens)} tok`),
         parts.map(([part, said]) => row(said, signed(part.cost), part.tokens ? `${short(part.tokens)} tok` : "")),
@@ -82,14 +82,14 @@ function figure(name, value, note) {
   return h(`div${value ? "" : ".made"}`, h("dt", name), h("dd", value ? h("b", value) : null, typeof note === "string" ? h("small", note) : note));
 }
 
-/** What the simulated figures rest on, and the keys. */
+/** Describe the basis of the simulated figures, and the keys. */
 function notes(session) {
   const { frame } = session;
   const { card, rates } = frame;
   const price = session.isPriced ? `$${card.prices.input_usd} per million input tokens` : "no price is known; figures are in tokens at the base price";
-  const cache = frame.cache_ttl_s === null ? "taken to be always warm" : `cold after ${number(frame.cache_ttl_s)} s`;
+  const cache = frame.cache_ttl_s === null ? "assumed to be always warm" : `cold after ${number(frame.cache_ttl_s)} s`;
   return h("footer.notes",
     say(h("p"), `Simulated: ${card.name}${card.as_of ? ` as of ${card.as_of}` : ""}, ${price}; cached read \u00d7${rates.read}, cache write \u00d7${rates.write}, the cache ${cache}, prefixes from ${number(card.cache.min_prefix_tokens)} tokens on. Input only. Everything sent: the whole history at each call that the caller made, in a window without end; requests to restore or retry are no part of it.`),
-    h("p", "Forced: without it the request would not have fit. What an edit removes beyond that is voluntary. In a request, a blue edge marks what the call before did not have."),
-    h("p.keys", [["/", "search"], ["j k", "next, previous call"], ["n p", "next, previous call with edits"], ["[ ]", "edits of the request"]].flatMap(([keys, what]) => [h("kbd", keys), ` ${what}  `]), "Drag over a chart to look at a part of the calls, press twice for all."));
+    h("p", "Forced: without it the request would not have fit. What an edit removes beyond that is voluntary. In a request, a blue edge marks messages that the previous call did not have."),
+    h("p.keys", [["/", "search"], ["j k", "next, previous call"], ["n p", "next, previous call with edits"], ["[ ]", "edits of the request"]].flatMap(([keys, what]) => [h("kbd", keys), ` ${what}  `]), "Drag over a chart to zoom into a range of calls; double-click to show all."));
 }

@@ -1,6 +1,6 @@
-// Words and numbers. Whatever a session said enters the page here, as text, never as markup.
+// Words and numbers. All texts of sessions enter the page here, as text, never as markup.
 
-/** An element: h("p.note", {title: "..."}, "text", other). A function under onX listens. */
+/** Create an element: h("p.note", {title: "..."}, "text", other). Functions under onX are event listeners. */
 function h(name, ...rest) {
   const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag || "div");
@@ -17,7 +17,7 @@ function h(name, ...rest) {
   return element;
 }
 
-/** An SVG element. */
+/** Create an SVG element. */
 function v(name, attributes = {}, ...children) {
   const [tag, ...classes] = name.split(".");
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -32,7 +32,7 @@ const number = (value) => wholeNumbers.format(value);
 const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 const percent = (share, digits = 1) => `${(share * 100).toFixed(digits)}%`;
 
-/** 31,204 as 31.2k. */
+/** Format 31,204 as 31.2k. */
 function short(value) {
   const size = Math.abs(value);
   if (size < 999.5) return String(Math.round(value));
@@ -41,7 +41,7 @@ function short(value) {
   return `${Math.abs(scaled) < 10 ? scaled.toFixed(1).replace(/\.0$/, "") : Math.round(scaled)}${letter}`;
 }
 
-/** An amount in a session's unit: USD, or tokens at the base input price where the model has none. */
+/** Format an amount in a session's unit: USD, or tokens at the base input price where the model has no price. */
 function money(value, session) {
   if (session.unit !== "usd") return `${short(value)} tok`;
   const size = Math.abs(value);
@@ -52,16 +52,16 @@ function money(value, session) {
   return `$${value.toFixed(size >= 0.1 ? 3 : size >= 0.001 ? 4 : 6)}`;
 }
 
-/** The same for the round numbers of an axis. */
+/** Format the round numbers of an axis in that unit. */
 const roundMoney = (value, session) => (session.unit === "usd" ? `$${Number(value.toPrecision(3))}` : short(value));
 
 const POINTER = /artifact:\/\/(?:[\w.-]+\/[\w.-]+\/)?(?:log\/\d+(?:-\d+|\.\d+)?|blob\/[0-9a-f]{64})/;
-// What would move a cursor, hide, or turn the reading direction of what stands around it.
+// Characters that are invisible, move a cursor, or change the reading direction of the text around them.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 const matchers = new Map();
 
-/** What say() looks for: pointers, what is not seen, and the query. */
+/** Pattern for say(): pointers, invisible characters, and the query. */
 function matcherFor(query) {
   const name = query?.source ?? "";
   if (!matchers.has(name)) {
@@ -71,7 +71,7 @@ function matcherFor(query) {
   return matchers.get(name);
 }
 
-/** Append words of a session: pointers as links, unseen characters shown by name, matches of `query` marked. */
+/** Append text of a session: pointers as links, invisible characters by name, matches of `query` marked. */
 function say(element, text, { query = null, onPointer = openPointer } = {}) {
   let end = 0;
   for (const match of text.matchAll(matcherFor(query))) {
@@ -79,7 +79,7 @@ function say(element, text, { query = null, onPointer = openPointer } = {}) {
     if (match.index > end) element.append(text.slice(end, match.index));
     end = match.index + match[0].length;
     if (match[1]) element.append(pointerLink(match[1], onPointer));
-    else if (match[2]) element.append(h("span.unseen", { title: "a character that is not seen" }, unseenName(match[2])));
+    else if (match[2]) element.append(h("span.unseen", { title: "an invisible character" }, unseenName(match[2])));
     else element.append(h("mark", match[0]));
   }
   element.append(text.slice(end));
@@ -87,7 +87,7 @@ function say(element, text, { query = null, onPointer = openPointer } = {}) {
 }
 
 function pointerLink(address, onPointer) {
-  return h("button.pointer", { type: "button", title: "Read what was there", onclick: () => onPointer(address) }, address);
+  return h("button.pointer", { type: "button", title: "Read the original", onclick: () => onPointer(address) }, address);
 }
 
 const CONTROLS = ("NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US").split(" ");
@@ -98,12 +98,12 @@ function unseenName(character) {
   return code === 0x7f ? "DEL" : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** A pattern that matches the words of a query literally. */
+/** Make a pattern that matches the words of a query literally. */
 function literally(words) {
   return new RegExp(words.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"), "gi");
 }
 
-/** All words of a message, for searching: what say() shows, piece by piece. */
+/** Return all text of a message for searching, as say() shows it, part by part. */
 function* wordsOf(pieces) {
   for (const piece of pieces) {
     if (piece.name) yield piece.name;
@@ -115,7 +115,7 @@ function* wordsOf(pieces) {
 
 const ROLES = { system: "system", user: "user", assistant: "assistant", tool: "tool result" };
 
-/** What a message is, in a word or two. */
+/** Describe the kind of a message in a word or two. */
 function roleOf(message) {
   if (holdsResult(message)) return "tool result";
   if (message.role === "assistant" && message.pieces.some((piece) => piece.kind === "call")) return "tool call";

@@ -1,7 +1,8 @@
-"""Anthropic's Messages."""
+"""The provider format of Anthropic's Messages API."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import is_
@@ -9,45 +10,46 @@ from operator import is_
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Repair, Standing
+from lading.history.repair import Needs, Placement, Repair
 from lading.history.validity import Invariant, OpenLoopWhole
 from lading.messages import Message, Opaque, Template, ToolResult
 from lading.models.card import Card
-from lading.wire import Wire, alternation
-from lading.wire.anthropic.decoding import NAME, decode
-from lading.wire.anthropic.encoding import encode_group, envelope
-from lading.wire.anthropic.grouping import in_list, joins, leading
-from lading.wire.anthropic.parts import PARTS
+from lading.wire import Wire, alternation, layout
+from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
+from lading.wire.anthropic.decoding import NAME, ROLES, decode
+from lading.wire.anthropic.encoding import PARTS, count_leading, encode_group, envelope, is_in_list, joins
 from lading.wire.anthropic.replies import REPLIES
-from lading.wire.anthropic.rules import RULES, walk
-from lading.wire.anthropic.walking import SERVER_CALLS, is_server_result
+from lading.wire.anthropic.rules import RULES, start_check
+from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
 from lading.wire.translation import type_of
 
 
 class SystemFollowsItsTurn(Struct, frozen=True):
-    """A system message of the list leaves with the turn it follows (rule A4)."""
+    """A system message among the messages is removed with the turn that it follows (rule A4)."""
 
     name: str = "system_follows_its_turn"
 
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
-        """Every position at which such a message stands."""
-        yield from (position for position, message in enumerate(messages) if in_list(message))
+        """Yield the positions of such messages."""
+        yield from (position for position, message in enumerate(messages) if is_in_list(message))
 
 
 def invariants(card: Card) -> tuple[Invariant, ...]:
-    """A running tool loop with signed reasoning stays whole, and so do a turn and the system message after it."""
+    """Return the invariants that keep a running tool loop with signed reasoning whole, and a turn and the system
+    message after it."""
     del card
     return (OpenLoopWhole(), SystemFollowsItsTurn())
 
 
 def needs(card: Card) -> Needs:
-    """Alternation where the dialect demands it; no empty text (A11), plain ids and names (A10), system messages
-    where the model takes them (A4), results first (A7), prefill without whitespace at its end (A12, A13)."""
+    """Return the repairs of this format: alternation if the dialect demands it, no empty text (A11), plain ids and
+    names (A10), system messages only where the model accepts them (A4), results first (A7), prefill without
+    whitespace at its end (A12, A13)."""
     plain = r"[A-Za-z0-9_-]+"
     return replace(
         alternation(card),
-        mends=(partial(_placed, card), _results_first),
-        continues=partial(_continues, card),
+        repair_steps=(partial(_place_system, card), _put_results_first),
+        continues=partial(_is_continued, card),
         no_trailing_space=True,
         no_empty_texts=True,
         call_id=plain,
@@ -55,21 +57,21 @@ def needs(card: Card) -> Needs:
     )
 
 
-def _placed(card: Card, message: Message, standing: Standing) -> tuple[Message, Sequence[Repair]]:
-    """A system message of the list stays where the model takes one; elsewhere it is written like any other."""
-    last = standing.last
-    follows_system = last is not None and in_list(last)
+def _place_system(card: Card, message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Keep a system message among the messages if the model accepts it there; else write it in the general form."""
+    last = placement.last
+    follows_system = last is not None and is_in_list(last)
     if follows_system and message.role == "user":
         return message, (Repair("system_place", "the system message before a user message is the user's"),)
     follows_user = last is not None and last.role in ("user", "tool")
-    if not in_list(message) or (card.conduct.mid_system and (follows_user or _paused(last))):
+    if not is_in_list(message) or (card.conduct.mid_system and (follows_user or _is_paused(last))):
         return message, ()
     repair = Repair("system_place", "the model takes no system message here")
     return replace(message, origin="", template=None), (repair,)
 
 
-def _results_first(message: Message, standing: Standing) -> tuple[Message, Sequence[Repair]]:
-    del standing
+def _put_results_first(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    del placement
     others = [part for part in message.parts if not isinstance(part, ToolResult)]
     parts = (*message.results, *others)
     if message.role != "user" or all(map(is_, parts, message.parts)):
@@ -77,15 +79,16 @@ def _results_first(message: Message, standing: Standing) -> tuple[Message, Seque
     return message.with_parts(parts), (Repair("results_first", "tool results are put before the other parts"),)
 
 
-def _continues(card: Card, last: Message, fields: Template) -> bool:
-    """A paused turn goes on everywhere; else the model takes prefill, and no thinking is asked for with it."""
+def _is_continued(card: Card, last: Message, fields: Template) -> bool:
+    """Whether the model continues a final assistant message: any model continues a paused turn; other messages
+    need a model that accepts prefill, and thinking disabled."""
     thinking = fields.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
-    return _paused(last) or (card.conduct.prefill and not thinks)
+    return _is_paused(last) or (card.conduct.prefill and not thinks)
 
 
-def _paused(message: Message | None) -> bool:
-    """Whether it is an assistant message that ends in a server tool's call or result."""
+def _is_paused(message: Message | None) -> bool:
+    """Whether the message is the assistant's and ends in a server tool's call or result."""
     if message is None or message.role != "assistant" or not message.parts:
         return False
     last = message.parts[-1]
@@ -93,14 +96,52 @@ def _paused(message: Message | None) -> bool:
     return kind in SERVER_CALLS or is_server_result(kind)
 
 
+_BLOCKS = frozenset({"image", "document", "search_result", "container_upload", "server_tool_use", "mcp_tool_use"})
+_TOOL_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+_DATED = re.compile(r"\w+_\d{8}")
+"""The type of a tool that Anthropic defines."""
+
+
+_UNREAD = frozenset(
+    {"max_tokens", "metadata", "service_tier", "stop_sequences", "stream", "temperature", "top_k", "top_p"}
+)
+
+
+def claim(item: layout.Object) -> int:
+    """Return how certain it is that an object is a message of this format."""
+    kinds = layout.list_block_types(item)
+    if not _TOOL_BLOCKS.isdisjoint(kinds):
+        return layout.SURELY
+    return layout.LIKELY if any(kind in _BLOCKS or is_server_result(kind) for kind in kinds) else layout.MAY
+
+
+def claims_tool(declaration: layout.Object) -> bool:
+    """Whether the declaration of a tool is written in this format."""
+    kind = declaration.get("type")
+    is_dated = isinstance(kind, str) and _DATED.fullmatch(kind)
+    return "input_schema" in declaration or bool(is_dated) or kind == "mcp_toolset"
+
+
+LAYOUT = layout.Layout(
+    named=layout.match_path_ends("/messages"),
+    items=layout.Items("messages", partial(layout.find_role, ROLES), claim),
+    claims_tool=claims_tool,
+    leading=count_leading,
+    unread=_UNREAD,
+    limits=("max_tokens", "thinking.budget_tokens"),
+    system="system",
+    required=lambda answer_tokens: {"max_tokens": answer_tokens or 1024},
+    marks=layout.CacheMarks("cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, stay=True),
+)
+
 WIRE = Wire(
     name=NAME,
     decode=decode,
     envelope=envelope,
-    leading=leading,
+    layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
-    walk=walk,
+    start_check=start_check,
     rules=RULES,
     needs=needs,
     parts=PARTS,

@@ -1,86 +1,259 @@
-"""Our values to a Messages request."""
+"""Encode our values as a Messages request: the groups of messages, the blocks of their parts, the body."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lading.messages import Conversation, Message, Template, Tool
+from lading.messages import (
+    Conversation,
+    File,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Template,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from lading.models.card import Card
-from lading.wire.anthropic.decoding import NAME
-from lading.wire.anthropic.grouping import in_list, is_native, leading
-from lading.wire.anthropic.parts import write_foreign, write_part
-from lading.wire.shapes import copied
-from lading.wire.templates import ABSENT, Piece, empty, fill, merged, write_content, written
-from lading.wire.translation import system_words, translated
+from lading.wire.anthropic.decoding import NAME, read_part, write_document, write_image, write_input
+from lading.wire.templates import (
+    ABSENT,
+    Piece,
+    copy_json,
+    fill,
+    merge,
+    write_content,
+    write_empty,
+    write_text,
+)
+from lading.wire.translation import (
+    PartTypes,
+    left_out_note,
+    make_legal_id,
+    mark_system,
+    translate_fields,
+    type_of,
+)
+
+
+def is_native(message: Message) -> bool:
+    """Whether the message was decoded from this wire."""
+    return message.origin == NAME
+
+
+def is_in_list(message: Message) -> bool:
+    """Whether the message is a system message that was decoded from among the messages."""
+    return message.role == "system" and is_native(message) and "role" in (message.template or ())
+
+
+def count_leading(messages: Sequence[Message]) -> int:
+    """Count the first messages that are written to the body's ``system``."""
+    for index, message in enumerate(messages):
+        if message.role != "system" or is_in_list(message):
+            return index
+    return len(messages)
+
+
+def joins(before: Message, after: Message, *, card: Card) -> bool:
+    """Whether two neighbours are written as one message.
+
+    Both must be on the same side: results and system messages of other formats are on the user's. Messages of this
+    format stay separate, unless the endpoint requires alternating roles. A system message among the messages is
+    joined with a user message of another format after it, because otherwise only the assistant may follow it (rule
+    A4).
+    """
+    if _find_side(before) != _find_side(after):
+        return False
+    if card.conduct.dialect in ("bedrock", "strict"):
+        return True
+    if is_in_list(before):
+        return not is_in_list(after) and (card.conduct.mid_system or not is_native(after))
+    return not is_in_list(after) and not (is_native(before) and is_native(after))
+
+
+def _find_side(message: Message) -> str:
+    return "assistant" if message.role == "assistant" else "user"
+
+
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_SHOWN = ("text", "image", "document", "search_result")
+_SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution")
+_SERVER_RESULTS = (f"{tool}_tool_result" for tool in (*_SERVER_TOOLS, "tool_search", "advisor", "mcp"))
+_SAID = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use")
+
+
+def carries(part: Part, card: Card, *, native: bool) -> bool:
+    """Whether a part can be written as a block."""
+    del card
+    match part:
+        case Reasoning():
+            return bool(part.signature or part.data)
+        case Image() if not native:
+            return bool(part.data or part.url)
+        case File() if not native:
+            return bool(part.url or (part.data and part.media_type in ("text/plain", "application/pdf", "")))
+        case _:
+            return True
+
+
+PARTS = PartTypes(
+    words={
+        "text": "text",
+        "image": "image",
+        "file": "document",
+        "tool_call": "tool_use",
+        "tool_result": "tool_result",
+        "reasoning": "thinking",
+    },
+    takes={
+        "system": frozenset({"text", "tool_addition", "tool_removal"}),
+        "user": frozenset({*_SHOWN, "tool_result", "container_upload"}),
+        "assistant": frozenset({*_SAID, *_SERVER_RESULTS, "container_upload", "compaction"}),
+        "tool": frozenset({"tool_result"}),
+        "result": frozenset({*_SHOWN, "tool_reference"}),
+    },
+    carries=carries,
+    read=read_part,
+)
+
+
+def write_part(part: Part, *, native: bool) -> Piece:
+    """Encode a part; ``native`` if its template is of this wire. Plain text stays a string."""
+    match part:
+        case Text():
+            return fill(part.template, {"text": part.text}) if native and part.template else part.text
+        case Image():
+            return write_image(part, native=native)
+        case File():
+            return write_document(part, native=native)
+        case ToolCall():
+            return _write_call(part, native=native)
+        case ToolResult():
+            return _write_result(part, native=native)
+        case Reasoning():
+            return _write_reasoning(part, native=native)
+        case _:
+            return dict(copy_json(part.value, "part")) if native else left_out_note(type_of(part))
+
+
+def write_foreign(part: Part, *, media: bool) -> Piece | None:
+    """Encode a part of another format; None for blank text and reasoning without a signature, which this wire
+    refuses. ``media``: whether the message may contain images and documents."""
+    match part:
+        case Text() if not part.text.strip():
+            return None
+        case Reasoning() if part.signature is None and part.data is None:
+            return None
+    piece = write_part(part, native=False)
+    if isinstance(part, Image | File) and not media and not isinstance(piece, str):
+        return left_out_note("image" if isinstance(part, Image) else "document")
+    return piece
+
+
+def _write_call(call: ToolCall, *, native: bool) -> dict[str, Any]:
+    template = call.template if native else None
+    fields = {"id": _write_id(call.id, native), "name": call.name, "input": write_input(call, native=native)}
+    return fill(template or {"type": "tool_use"}, fields)
+
+
+def _write_result(result: ToolResult, *, native: bool) -> dict[str, Any]:
+    template = (result.template if native else None) or {"type": "tool_result"}
+    if native:
+        pieces = [write_part(part, native=True) for part in result.parts]
+    else:
+        found = (write_foreign(part, media=True) for part in result.parts)
+        pieces = [piece for piece in found if piece is not None]
+    is_error: Any = {"bool": False, "null": None}.get(template.get("is_error", ""), ABSENT)
+    fields = {
+        "tool_use_id": _write_id(result.call_id, native),
+        "content": write_content(pieces, template.get("content"), otherwise=ABSENT),
+        "is_error": result.is_error or is_error,
+    }
+    return fill(template, fields)
+
+
+def _write_reasoning(part: Reasoning, *, native: bool) -> dict[str, Any]:
+    template = part.template if native else None
+    if part.data is not None:
+        return fill(template or {"type": "redacted_thinking"}, {"data": part.data})
+    signature: Any = part.signature
+    if signature is None:
+        signature = write_empty((template or {}).get("signature"), otherwise=ABSENT)
+    return fill(template or {"type": "thinking"}, {"thinking": part.text, "signature": signature})
+
+
+def _write_id(call_id: str, native: bool) -> str:
+    return call_id if native or _ID.fullmatch(call_id) else make_legal_id(call_id)
+
 
 PARAMETERS = {
-    "model": "model",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "stop": "stop_sequences",
-    "stop_sequences": "stop_sequences",
-    "stream": "stream",
-}
+    name: name for name in ("model", "max_tokens", "temperature", "top_p", "stop_sequences", "stream")
+} | {"max_completion_tokens": "max_tokens", "stop": "stop_sequences"}
 """The fields of a foreign request that are carried over, and their names here."""
 
 EMPTY = "[empty message]"
-"""What a message says that has nothing left to say: this wire takes no empty one."""
+"""Text of a message without content, because this wire accepts no empty message."""
 
 
 def envelope(conversation: Conversation) -> dict[str, Any]:
-    """The body with its ``system``, and with an empty list of messages in its place."""
+    """Encode the body with its ``system`` and an empty list of messages."""
     template = conversation.template or {}
     if conversation.origin != NAME:
-        template = translated(template, PARAMETERS)
+        template = translate_fields(template, PARAMETERS)
         if isinstance(template.get("stop_sequences"), str):
             template["stop_sequences"] = [template["stop_sequences"]]
-    tools = [item for tool in conversation.tools if (item := _tool(tool)) is not None]
+    tools = [item for tool in conversation.tools if (item := _write_tool(tool)) is not None]
     values = {
-        "tools": tools or empty(template.get("tools"), otherwise=ABSENT),
-        "system": _system(conversation.messages[: leading(conversation.messages)], template.get("system")),
+        "tools": tools or write_empty(template.get("tools"), otherwise=ABSENT),
+        "system": _write_system(
+            conversation.messages[: count_leading(conversation.messages)], template.get("system")
+        ),
         "messages": [],
     }
     return fill(template, values)
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
-    """The wire messages of a run that joins: one, and maybe a system message of the list after it."""
+    """Encode a run of joined messages: one wire message, and a system message after it if the model accepts it."""
     role = messages[0].role
-    if role == "assistant" or (in_list(messages[0]) and len(messages) == 1):
-        return [_message(role, messages)]
-    start = _closing_systems(messages) if card.conduct.mid_system else len(messages)
-    items = [_message("user", messages[:start])]
+    if role == "assistant" or (is_in_list(messages[0]) and len(messages) == 1):
+        return [_write_message(role, messages)]
+    start = _find_closing_systems(messages) if card.conduct.mid_system else len(messages)
+    items = [_write_message("user", messages[:start])]
     if start < len(messages):
-        items.append(_message("system", messages[start:]))
+        items.append(_write_message("system", messages[start:]))
     return items
 
 
-def _closing_systems(messages: Sequence[Message]) -> int:
-    """Where the system messages at the end start that may stand in the list: after a user's (rule A4)."""
+def _find_closing_systems(messages: Sequence[Message]) -> int:
+    """Return the index of the first system message at the end, if a user message is before it (rule A4); else the
+    number of messages."""
     start = len(messages)
     while start and messages[start - 1].role == "system":
         start -= 1
     return start or len(messages)
 
 
-def _system(messages: Sequence[Message], code: Any) -> Any:
+def _write_system(messages: Sequence[Message], code: Any) -> Any:
     if not messages:
-        return empty(code, otherwise=ABSENT)
+        return write_empty(code, otherwise=ABSENT)
     alone = messages[0] if len(messages) == 1 and is_native(messages[0]) else None
-    pieces = [piece for message in messages for piece in _pieces(message, "system")]
+    pieces = [piece for message in messages for piece in _write_pieces(message, "system")]
     template = (alone.template if alone else None) or {}
     return write_content(pieces, template.get("system"), otherwise=ABSENT)
 
 
-def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
-    pieces = [piece for message in messages for piece in _pieces(message, role)]
+def _write_message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
+    pieces = [piece for message in messages for piece in _write_pieces(message, role)]
     alone = len(messages) == 1 and is_native(messages[0])
     if role == "user" and not alone:
-        pieces.sort(key=lambda piece: not _is_result(piece))
-    template = merged(_template(message) for message in messages)
+        pieces.sort(key=lambda piece: not (isinstance(piece, dict) and piece.get("type") == "tool_result"))
+    template = merge(_find_template(message) for message in messages)
     otherwise: Any = EMPTY
     if alone and template and "content" not in template:
         otherwise = ABSENT
@@ -88,18 +261,14 @@ def _message(role: str, messages: Sequence[Message]) -> dict[str, Any]:
     return fill(template, {"role": role, "content": content})
 
 
-def _template(message: Message) -> Template:
-    """The template of a message of the list that was decoded here; an empty one for any other."""
+def _find_template(message: Message) -> Template:
+    """Return the template of a message that was decoded from among the messages; an empty one for any other."""
     template = message.template if is_native(message) and message.template else {}
     return template if "role" in template else {}
 
 
-def _is_result(piece: Piece) -> bool:
-    return isinstance(piece, dict) and piece.get("type") == "tool_result"
-
-
-def _pieces(message: Message, role: str) -> Iterator[Piece]:
-    """The message's parts in this wire's form, for a wire message of that role."""
+def _write_pieces(message: Message, role: str) -> Iterator[Piece]:
+    """Encode the message's parts for a wire message of that role."""
     for part in message.parts:
         piece: Piece | None
         if is_native(message):
@@ -107,26 +276,26 @@ def _pieces(message: Message, role: str) -> Iterator[Piece]:
         else:
             piece = write_foreign(part, media=message.role not in ("assistant", "system"))
         if message.role == "system" and role == "user":
-            piece = _as_words(piece)
+            piece = _mark_piece_as_system(piece)
         if piece is not None:
             yield piece
 
 
-def _as_words(piece: Piece | None) -> Piece | None:
-    """A piece of a system message as a user may say it; only its texts are words."""
+def _mark_piece_as_system(piece: Piece | None) -> Piece | None:
+    """Return a piece of a system message for a user message: text is marked, other blocks are unchanged."""
     if isinstance(piece, dict):
-        return piece | {"text": system_words(piece["text"])} if isinstance(piece.get("text"), str) else piece
-    return None if piece is None else system_words(piece)
+        return piece | {"text": mark_system(piece["text"])} if isinstance(piece.get("text"), str) else piece
+    return None if piece is None else mark_system(piece)
 
 
-def _tool(tool: Tool) -> dict[str, Any] | None:
-    """The tool's declaration; None for another provider's own tool."""
+def _write_tool(tool: Tool) -> dict[str, Any] | None:
+    """Encode the tool's declaration; None for another provider's own tool."""
     template = tool.template if tool.origin == NAME else None
     if tool.schema is None:
         return None if template is None else fill(template, {})
     values = {
         "name": tool.name,
-        "description": written(tool.description, (template or {}).get("description")),
-        "input_schema": copied(tool.schema, "input_schema"),
+        "description": write_text(tool.description, (template or {}).get("description")),
+        "input_schema": copy_json(tool.schema, "input_schema"),
     }
     return fill(template, values)

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions."""
+"""The provider format of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -7,31 +7,23 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lading.history.repair import Needs, Repair, Standing
-from lading.history.validity import Invariant
+from lading.history.repair import Needs, Placement, Repair
 from lading.messages import Message, Template
 from lading.models.card import Card
-from lading.wire import Wire, alternation
-from lading.wire.openai_chat.decoding import NAME, decode
-from lading.wire.openai_chat.encoding import encode_group, envelope
-from lading.wire.openai_chat.grouping import joins, leading
-from lading.wire.openai_chat.parts import PARTS
+from lading.wire import Wire, alternation, layout
+from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
+from lading.wire.openai_chat.encoding import count_leading, encode_group, envelope, joins
 from lading.wire.openai_chat.replies import REPLIES
-from lading.wire.openai_chat.rules import RULES, walk
-
-
-def invariants(card: Card) -> tuple[Invariant, ...]:
-    """None beyond those of every wire: reasoning stands on the message it belongs to and leaves with it."""
-    del card
-    return ()
+from lading.wire.openai_chat.rules import RULES, ChatState
 
 
 def needs(card: Card) -> Needs:
-    """Alternation where the dialect demands it, ids of at most 40 characters (C7), plain tool names (C8)."""
+    """Return the repairs of this format: alternation if the dialect demands it, no empty fields (C5, C6), ids of at
+    most 40 characters (C7), plain tool names (C8)."""
     return replace(
         alternation(card),
-        mends=(_without_empty_fields,),
-        continues=partial(_continues, card),
+        repair_steps=(_fix_empty_fields,),
+        continues=partial(_is_continued, card),
         may_stay_open=_is_old_style,
         call_id=r"(?s:.){1,40}",
         tool_name=r"[A-Za-z0-9_-]{1,64}",
@@ -39,13 +31,13 @@ def needs(card: Card) -> Needs:
 
 
 def _is_old_style(message: Message) -> bool:
-    """Whether its call is a ``function_call``, which a user may leave without an answer."""
+    """Whether the message's call is a ``function_call``, which needs no answer."""
     return message.origin == NAME and (message.template or {}).get("function_call") == "call"
 
 
-def _without_empty_fields(message: Message, standing: Standing) -> tuple[Message, Sequence[Repair]]:
-    """An empty ``tool_calls`` is dropped (C5), and a tool message without content has an empty one (C6)."""
-    del standing
+def _fix_empty_fields(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Drop an empty ``tool_calls`` (C5), and add an empty content to a tool message without one (C6)."""
+    del placement
     template = message.template if message.origin == NAME and message.template else {}
     fields = {key: code for key, code in template.items() if (key, code) != ("tool_calls", "empty_list")}
     empty = template.get("role") == "tool" and not any(result.parts for result in message.results)
@@ -58,23 +50,64 @@ def _without_empty_fields(message: Message, standing: Standing) -> tuple[Message
     )
 
 
-def _continues(card: Card, last: Message, fields: Template) -> bool:
-    """The card says so, or the request does in the words of a host: DeepSeek and Mistral (``prefix``), Moonshot and
-    Qwen (``partial``), vLLM (``continue_final_message``)."""
+def _is_continued(card: Card, last: Message, fields: Template) -> bool:
+    """Whether the model continues a final assistant message: by its card, or by a host's field in the request:
+    ``prefix`` (DeepSeek, Mistral), ``partial`` (Moonshot, Qwen), ``continue_final_message`` (vLLM)."""
     asked = any((last.template or {}).get(key) is True for key in ("prefix", "partial"))
     return card.conduct.prefill or asked or fields.get("continue_final_message") is True
 
+
+_ROLES = frozenset({"tool", "developer", "function"})
+_FIELDS = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "audio"})
+_PARTS = frozenset({"image_url", "input_audio", "file", "refusal"})
+_TOOLS = {
+    "mcp", "web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "local_shell",
+}  # fmt: skip
+"""Tools of OpenAI's servers."""
+_UNREAD = {
+    "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",
+    "presence_penalty", "safety_identifier", "seed", "service_tier", "stop", "stop_sequences", "store",
+    "stream", "stream_options", "temperature", "top_k", "top_logprobs", "top_p", "user",
+}  # fmt: skip
+
+
+def claim(item: layout.Object) -> int:
+    """Return how certain it is that an object is a message of this format."""
+    if item.get("role") in _ROLES or not _FIELDS.isdisjoint(item):
+        return layout.CERTAINLY
+    return layout.MAY if _PARTS.isdisjoint(layout.list_block_types(item)) else layout.LIKELY
+
+
+def claims_tool(declaration: layout.Object) -> bool:
+    """Whether the declaration of a tool is written in this format."""
+    return "function" in declaration or "custom" in declaration or declaration.get("type") in _TOOLS
+
+
+LAYOUT = layout.Layout(
+    named=layout.match_path_ends("/chat/completions"),
+    items=layout.Items("messages", partial(layout.find_role, ROLES), claim),
+    claims_tool=claims_tool,
+    leading=count_leading,
+    unread=frozenset(_UNREAD),
+    limits=(
+        "max_tokens",
+        "max_completion_tokens",
+        "thinking_budget",
+        "thinking.budget_tokens",
+        "reasoning.max_tokens",
+    ),
+    marks=layout.CacheMarks("cache_control", 4),
+)
 
 WIRE = Wire(
     name=NAME,
     decode=decode,
     envelope=envelope,
-    leading=leading,
+    layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
-    walk=walk,
+    start_check=ChatState,
     rules=RULES,
-    invariants=invariants,
     replies=REPLIES,
     needs=needs,
     parts=PARTS,

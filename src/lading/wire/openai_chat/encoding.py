@@ -1,9 +1,9 @@
-"""Our values to a Chat Completions request."""
+"""Encode our values as a Chat Completions request: the groups of messages, and their wire messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lading.messages import (
@@ -20,24 +20,100 @@ from lading.messages import (
     Tool,
     ToolCall,
     ToolResult,
+    user_text,
 )
 from lading.models.card import Card
-from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES
-from lading.wire.openai_chat.grouping import flat, is_native, movable, moved, runs
-from lading.wire.openai_chat.media import write_file, write_image
-from lading.wire.shapes import copied
-from lading.wire.templates import ABSENT, Piece, empty, fill, merged, write_content, written
-from lading.wire.translation import left_out, stand_in_id, translated, type_of
+from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES, write_file, write_image
+from lading.wire.templates import (
+    ABSENT,
+    Piece,
+    copy_json,
+    fill,
+    merge,
+    write_content,
+    write_empty,
+    write_text,
+)
+from lading.wire.translation import left_out_note, make_legal_id, mark_system, translate_fields, type_of
 
-PARAMETERS = {
-    "model": "model",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_completion_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "stop": "stop",
-    "stop_sequences": "stop",
-    "stream": "stream",
+
+def is_native(message: Message) -> bool:
+    """Whether the message was decoded from this wire."""
+    return message.origin == NAME
+
+
+def is_flat(card: Card) -> bool:
+    """Whether the model's chat template accepts only strings as content, and only alternating roles (rule C11)."""
+    return card.conduct.dialect in ("chat_template", "strict")
+
+
+def is_movable(part: object) -> bool:
+    """Whether a part is an image or file that a user message can contain but a tool message cannot."""
+    inline_file = isinstance(part, File) and bool(part.data) and part.media_type != "text/plain"
+    return isinstance(part, Image) or inline_file
+
+
+def find_moved(message: Message) -> Iterator[Image | File]:
+    """Return the images and files of the message's results that are written in a user message after them."""
+    if not is_native(message):
+        for result in message.results:
+            yield from (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
+
+
+def count_leading(messages: Sequence[Message]) -> int:
+    """Return 0: system messages are among the messages."""
+    del messages
+    return 0
+
+
+def joins(before: Message, after: Message, *, card: Card) -> bool:
+    """Whether two messages are written as one group.
+
+    Consecutive results are, unless both are of this format, so that their images can follow the last result. For a
+    chat template, so are neighbours of one role, results with the user message after them, and a system message
+    with its neighbours: ``split_runs`` finds whether it is in front.
+    """
+    if is_flat(card) and "system" in (before.role, after.role):
+        return True
+    return _shares_message(before, after, card)
+
+
+def split_runs(messages: Sequence[Message], card: Card) -> list[list[Message]]:
+    """Split a group into runs: the messages whose parts other than results share a wire message."""
+    found: list[list[Message]] = []
+    for message in _order_in_turn(messages) if is_flat(card) else messages:
+        if found and _shares_message(found[-1][-1], message, card):
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return found
+
+
+def _shares_message(before: Message, after: Message, card: Card) -> bool:
+    if before.results and after.results:
+        return not (is_native(before) and is_native(after))
+    if not is_flat(card) or before.calls or after.results:
+        return False
+    return after.role == ("user" if before.results else before.role)
+
+
+def _order_in_turn(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with system messages that are not in front as user messages, never before results."""
+    front = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+    placed, notes = list(messages[:front]), []
+    for message in messages[front:]:
+        if message.role == "system":
+            notes.append(user_text(mark_system(message.text)))
+            continue
+        if not message.results:
+            placed, notes = placed + notes, []
+        placed.append(message)
+    return placed + notes
+
+
+PARAMETERS = {"stop_sequences": "stop"} | {
+    name: name
+    for name in ("model", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "stream")
 }
 """The fields of a foreign request that are carried over, and their names here."""
 
@@ -46,140 +122,140 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def envelope(conversation: Conversation) -> dict[str, Any]:
-    """The body with an empty list of messages in its place."""
+    """Encode the body with an empty list of messages."""
     native = conversation.origin == NAME
-    template = conversation.template if native else translated(conversation.template, PARAMETERS)
-    tools = [item for tool in conversation.tools if (item := _tool(tool)) is not None]
+    template = conversation.template if native else translate_fields(conversation.template, PARAMETERS)
+    tools = [item for tool in conversation.tools if (item := _write_tool(tool)) is not None]
     code = template.get("tools") if native and template else None
-    return fill(template, {"tools": tools or empty(code, otherwise=ABSENT), "messages": []})
+    return fill(template, {"tools": tools or write_empty(code, otherwise=ABSENT), "messages": []})
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
-    """The wire messages of a group that joins."""
-    return [item for run in runs(messages, card) for item in _run(run, card)]
+    """Encode a group of joined messages."""
+    return [item for run in split_runs(messages, card) for item in _write_run(run, card)]
 
 
-def _run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
-    """A run's tool results, then what else is said, in one message."""
-    items = [_result(message, result) for message in messages for result in message.results]
-    shown = [part for message in messages for part in moved(message)]
-    speakers = [message for message in messages if not message.results or _says_more(message)]
+def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
+    """Encode a run: a wire message for each tool result, then one for all other parts."""
+    items = [_write_result(message, result) for message in messages for result in message.results]
+    shown = [part for message in messages for part in find_moved(message)]
+    speakers = [message for message in messages if not message.results or _has_more(message)]
     if speakers or shown:
-        items.append(_spoken(speakers, shown, card))
+        items.append(_write_speakers(speakers, shown, card))
     return items
 
 
-def _says_more(message: Message) -> bool:
+def _has_more(message: Message) -> bool:
     return any(not isinstance(part, ToolResult) for part in message.parts)
 
 
-def _result(message: Message, result: ToolResult) -> dict[str, Any]:
-    template = _template(message, "tool") if len(message.parts) == 1 else {}
+def _write_result(message: Message, result: ToolResult) -> dict[str, Any]:
+    template = _find_template(message, "tool") if len(message.parts) == 1 else {}
     native, old_style = is_native(message), template.get("role") == "function"
     if native:
-        pieces = [_piece(part, native=True, media=True) for part in result.parts]
+        pieces = [_write_piece(part, native=True, media=True) for part in result.parts]
     else:
-        words = "\n".join(_words(part) for part in result.parts)
+        words = "\n".join(_write_result_text(part) for part in result.parts)
         pieces = [words] if words else []
     otherwise = ABSENT if template and "content" not in template else ""
     named = "name" in template or old_style
     with_id = "tool_call_id" in template or not old_style
     values = {
         "role": template.get("role", "tool"),
-        "tool_call_id": _id(result.call_id, native) if with_id else ABSENT,
-        "name": written(result.name, template.get("name")) if named else ABSENT,
+        "tool_call_id": _write_id(result.call_id, native) if with_id else ABSENT,
+        "name": write_text(result.name, template.get("name")) if named else ABSENT,
         "content": write_content(pieces, template.get("content"), otherwise=otherwise),
     }
     return fill(template, values)
 
 
-def _words(part: ResultPart) -> str:
-    if isinstance(part, Image | File) and movable(part):
+def _write_result_text(part: ResultPart) -> str:
+    if isinstance(part, Image | File) and is_movable(part):
         kind = "image" if isinstance(part, Image) else "document"
         return f"[{kind}: see the next user message]"
-    piece = _piece(part, native=False, media=False)
+    piece = _write_piece(part, native=False, media=False)
     assert isinstance(piece, str)
     return piece
 
 
-def _spoken(speakers: Sequence[Message], shown: Sequence[Image | File], card: Card) -> dict[str, Any]:
-    """One message of the speakers' role: what is shown out of tool results, then their own parts."""
+def _write_speakers(speakers: Sequence[Message], shown: Sequence[Image | File], card: Card) -> dict[str, Any]:
+    """Encode one message of the speakers' role: the images and files of tool results, then the speakers' parts."""
     role = speakers[-1].role if speakers else "user"
     role = "user" if role == "tool" else role
-    template = merged(_template(message, role) for message in speakers)
-    pieces: list[Piece] = [_piece(part, native=False, media=True) for part in shown]
+    template = merge(_find_template(message, role) for message in speakers)
+    pieces: list[Piece] = [_write_piece(part, native=False, media=True) for part in shown]
     for message in speakers:
         native = is_native(message)
-        said = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
-        inside = [part for part in said if not (native and _field(part))]
-        found = [_piece(part, native=native, media=native or role == "user") for part in inside]
+        content = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
+        inside = [part for part in content if not (native and _find_field(part))]
+        found = [_write_piece(part, native=native, media=native or role == "user") for part in inside]
         pieces += (piece for piece in found if native or piece)
     alone = len(speakers) == 1 and is_native(speakers[0])
-    if flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
+    if is_flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
     calls = [(message, call) for message in speakers for call in message.calls]
-    beside = _beside(speakers) if role == "assistant" else {}
+    beside = _write_fields_beside(speakers) if role == "assistant" else {}
     otherwise: Any = None if calls or any(value is not ABSENT for value in beside.values()) else ""
     if alone and template and "content" not in template:
         otherwise = ABSENT
     values = {
         "role": template.get("role", role),
-        "name": _name(speakers, template),
+        "name": _write_name(speakers, template),
         "content": write_content(pieces, template.get("content") if alone else None, otherwise=otherwise),
     }
     if role == "assistant":
-        values["reasoning_content"] = _reasoning(speakers, template, card)
-        values |= _calls(calls, template) | beside
+        values["reasoning_content"] = _write_reasoning(speakers, template, card)
+        values |= _write_calls(calls, template) | beside
     return fill(template, values)
 
 
-def _field(part: Part) -> str:
-    """The field of an assistant message that says the part beside its content; empty where the content does."""
+def _find_field(part: Part) -> str:
+    """Return the field of an assistant message for a part beside its content; empty for a part of the content."""
     if isinstance(part, Text) and part.template and "type" not in part.template:
         return "refusal"
     return "audio" if isinstance(part, Opaque) and part.value.keys() == {"audio"} else ""
 
 
-def _beside(speakers: Sequence[Message]) -> dict[str, Any]:
-    """The fields ``refusal`` and ``audio``: as the parts have them, and left out where they are gone."""
+def _write_fields_beside(speakers: Sequence[Message]) -> dict[str, Any]:
+    """Encode the fields ``refusal`` and ``audio`` from the parts; those without a part any more are omitted."""
     fields: dict[str, Any] = {}
     for message in filter(is_native, speakers):
         codes = {"refusal": "str", "audio": "object"}
         fields |= {key: ABSENT for key, code in codes.items() if (message.template or {}).get(key) == code}
         for part in message.parts:
-            if isinstance(part, Text) and _field(part):
-                said = fields.get("refusal", ABSENT)
-                fields["refusal"] = part.text if said is ABSENT else f"{said}\n\n{part.text}"
-            elif isinstance(part, Opaque) and _field(part):
-                fields |= copied(part.value, "part")
+            if isinstance(part, Text) and _find_field(part):
+                before = fields.get("refusal", ABSENT)
+                fields["refusal"] = part.text if before is ABSENT else f"{before}\n\n{part.text}"
+            elif isinstance(part, Opaque) and _find_field(part):
+                fields |= copy_json(part.value, "part")
     return fields
 
 
-def _template(message: Message, role: str) -> Template:
-    """The message's template where it is one of this wire and for this role."""
+def _find_template(message: Message, role: str) -> Template:
+    """Return the message's template if it is of this wire and for this role; else an empty one."""
     template = message.template if is_native(message) and message.template else {}
     return template if ROLES.get(template.get("role", "")) == role else {}
 
 
-def _name(speakers: Sequence[Message], template: Template) -> Any:
+def _write_name(speakers: Sequence[Message], template: Template) -> Any:
     name = next((message.name for message in speakers if message.name), "")
     if "name" in template:
-        return written(name, template["name"])
+        return write_text(name, template["name"])
     return name if _NAME.fullmatch(name) else ABSENT
 
 
-def _reasoning(speakers: Sequence[Message], template: Template, card: Card) -> Any:
-    """``reasoning_content``: on every message toward a model that wants it back, else only where it came."""
+def _write_reasoning(speakers: Sequence[Message], template: Template, card: Card) -> Any:
+    """Encode ``reasoning_content``: for every message if the model requires it, else only if the message had it."""
     parts = [part for message in speakers for part in message.parts if isinstance(part, Reasoning)]
     text = "\n\n".join(part.text for part in parts if part.text)
     if card.conduct.reasoning_echo == "reasoning_content":
         return text
     if "reasoning_content" in template:
-        return text if parts else empty(template["reasoning_content"], otherwise=ABSENT)
+        return text if parts else write_empty(template["reasoning_content"], otherwise=ABSENT)
     return ABSENT
 
 
-def _calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dict[str, Any]:
+def _write_calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dict[str, Any]:
     old_style = template.get("function_call") == "call"
     items: list[Any] = []
     fields: dict[str, Any] = {"function_call": ABSENT} if old_style else {}
@@ -187,12 +263,12 @@ def _calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) -> dic
         call = calls[0][1]
         fields["function_call"] = fill(call.template, {"name": call.name, "arguments": call.arguments})
     else:
-        items = [_call(call, native=is_native(message)) for message, call in calls]
-    return {"tool_calls": items or empty(template.get("tool_calls"), otherwise=ABSENT)} | fields
+        items = [_write_call(call, native=is_native(message)) for message, call in calls]
+    return {"tool_calls": items or write_empty(template.get("tool_calls"), otherwise=ABSENT)} | fields
 
 
-def _call(call: ToolCall, *, native: bool) -> dict[str, Any]:
-    call_id = _id(call.id, native)
+def _write_call(call: ToolCall, *, native: bool) -> dict[str, Any]:
+    call_id = _write_id(call.id, native)
     kind = next((kind for kind in CALL_FIELDS if kind in (call.template or ())), None)
     if not native or call.template is None or kind is None:
         function = {"name": call.name, "arguments": call.arguments}
@@ -201,39 +277,39 @@ def _call(call: ToolCall, *, native: bool) -> dict[str, Any]:
     return fill(call.template, {"id": call_id, kind: inner})
 
 
-def _id(call_id: str, native: bool) -> str:
-    return call_id if native or len(call_id) <= MAX_ID_CHARS else stand_in_id(call_id)
+def _write_id(call_id: str, native: bool) -> str:
+    return call_id if native or len(call_id) <= MAX_ID_CHARS else make_legal_id(call_id)
 
 
-def _piece(part: ResultPart, *, native: bool, media: bool) -> Piece:
-    """A part in this wire's form; words in its place where the message cannot hold it."""
+def _write_piece(part: ResultPart, *, native: bool, media: bool) -> Piece:
+    """Encode a part; a text replaces one that the message cannot contain."""
     match part:
         case Text():
             if not native or not part.template:
                 return part.text
             return fill(part.template, {"refusal" if "refusal" in part.template else "text": part.text})
         case Image():
-            return write_image(part, native=native) if media else left_out("image")
+            return write_image(part, native=native) if media else left_out_note("image")
         case File():
             piece = write_file(part, native=native)
-            return piece if media or isinstance(piece, str) else left_out("document")
+            return piece if media or isinstance(piece, str) else left_out_note("document")
         case _:
-            return copied(part.value, "part") if native else left_out(type_of(part))
+            return copy_json(part.value, "part") if native else left_out_note(type_of(part))
 
 
-def _tool(tool: Tool) -> dict[str, Any] | None:
-    """The tool's declaration; None for another provider's own tool."""
+def _write_tool(tool: Tool) -> dict[str, Any] | None:
+    """Encode the tool's declaration; None for another provider's own tool."""
     native = tool.origin == NAME
     if tool.schema is None:
-        return copied(tool.template, "tool") if native and tool.template else None
+        return copy_json(tool.template, "tool") if native and tool.template else None
     template = tool.template if native and tool.template else {}
     function: Template = template.get("function", {})
-    schema: Any = copied(tool.schema, "tool")
+    schema: Any = copy_json(tool.schema, "tool")
     if template and schema == NO_ARGUMENTS and function.get("parameters") != "object":
         schema = None if "parameters" in function else ABSENT
     values = {
         "name": tool.name,
-        "description": written(tool.description, function.get("description")),
+        "description": write_text(tool.description, function.get("description")),
         "parameters": schema,
     }
     return fill(template or {"type": "function"}, {"function": fill(function, values)})

@@ -1,0 +1,83 @@
+"""Parse a shell command: what it runs, which file it writes, whether it only shows existing data.
+
+Quoted text and heredocs are not syntax: a pipe, a redirect or a program name in them is ignored.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+MOST_COMMAND_CHARS = 2_000
+"""Characters of a command that are read; commands that are equal so far count as the same."""
+_LOOKS = re.compile(
+    r"cat|[ef]?grep|rg|ag|sed|head|tail|awk|find|fd|ls|tree|less|sort|uniq|wc|cut|tr|nl|column|diff|echo|printf|pwd"
+    r"|which|file|stat|du|jq|zcat|zgrep|tac|ps|env|date|journalctl|dmesg"
+    r"|git-(?:diff|log|show|status|blame|grep|ls-files)|(?:kubectl|docker)-(?:logs|get|describe|ps|inspect)"
+)
+"""Programs that show existing data: an error in their output is part of that data."""
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
+_QUOTED = re.compile(r"'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.", re.DOTALL)
+_FILTER = re.compile(r"2>&1|\||(?<![-=])>")
+_HIDES = re.compile(r"\|\s*(?:[ef]?grep|rg|head|wc)\b|(?<![-=2])>(?!&)(?!.*\b(?:tail|cat)\b)")
+_PROGRAM = re.compile(
+    r"(?:^|[;|\n(]|&&)\s*(?!cd\b)(?:\w+=\S+\s+)*(?:(?:sudo|xargs|time|env)\s+(?:-\S+\s+)*)?"
+    r"(?:[^\s;|&]*/)?(?:(?P<host>git|kubectl|docker)(?:\s+-[Cn]\s+\S+|\s+-\S+)*\s+(?P<verb>[a-z-]+)|(?P<name>[\w.-]+))"
+)
+_TARGET = re.compile(r"\bcat\b[^;&|\n>]*>>?\s*([^\s;&|<>]+)|\btee\s+(?:-a\s+)?([^\s;&|<>]+)")
+_IN_PLACE = re.compile(r"\bsed\b(?=[^;&|\n]*\s-(?:\w*i|-in-place))[^;&|\n>]*\s([^\s;&|>]+)")
+_ACTS = re.compile(r"\bfind\b[^;|]*\s-(?:delete|exec)")
+
+
+class Command(Struct, frozen=True):
+    """The parsed parts of a shell command."""
+
+    text: str
+    """The command without the text of a heredoc that is written to a file."""
+    runs: str
+    """The command without trailing filters and redirects."""
+    path: str = ""
+    """The file that it writes."""
+    written: str = ""
+    """The text of a heredoc that is written to that file."""
+    only_looks: bool = False
+    """Whether it only shows existing data."""
+    is_filtered: bool = False
+    hides_end: bool = False
+    """Whether the end of its output is filtered out or redirected."""
+
+
+def parse_command(command: str) -> Command:
+    """Parse a shell command."""
+    head, body, rest = _split(command)
+    text = f"{head}; {rest}" if rest else head
+    plain = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text[:MOST_COMMAND_CHARS])
+    written = _TARGET.search(plain, 0, len(head)) if body else _IN_PLACE.search(plain)
+    path = text[slice(*written.span(written.lastindex or 0))] if written else ""
+    if path and path[0] not in "'\"$" and not path.startswith("/dev/"):
+        return Command(text, runs=text[:MOST_COMMAND_CHARS], path=path, written=body)
+    cut = _FILTER.search(plain)
+    runs = text[: cut.start() if cut else MOST_COMMAND_CHARS] + body
+    programs = [one["name"] or f"{one['host']}-{one['verb']}" for one in _PROGRAM.finditer(plain)]
+    shows = programs and all(map(_LOOKS.fullmatch, programs)) and not written and not _ACTS.search(plain)
+    hides = cut is not None and _HIDES.search(plain, cut.start()) is not None
+    return Command(
+        command,
+        runs=runs[:MOST_COMMAND_CHARS],
+        only_looks=bool(shows),
+        is_filtered=cut is not None,
+        hides_end=hides,
+    )
+
+
+def _split(command: str) -> tuple[str, str, str]:
+    """Split a command at its first heredoc: the line that opens it, its text, and the rest."""
+    opening = _HEREDOC.search(command, 0, MOST_COMMAND_CHARS)
+    start = command.find("\n", opening.end()) + 1 if opening else 0
+    closing = re.compile(rf"^[ \t]*{opening[2]}[ \t]*$", re.MULTILINE) if opening and start else None
+    end = closing.search(command, start) if closing else None
+    if opening is None or end is None:
+        return command, "", ""
+    line = f"{command[: opening.start()].rstrip()} {command[opening.end() : start].strip()}"
+    return line.rstrip(), command[start : end.start()], command[end.end() :].strip()

@@ -1,0 +1,94 @@
+"""Run a strategy over a plan: its drafts become edits.
+
+A strategy may be a user's own code. One that fails, breaks a rule or leaves the view too large is overruled, with
+an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact
+from lading.compaction.cutting import draft_emergency_cut
+from lading.effects import Steps, attempt
+from lading.errors import PackError
+from lading.events import Event, StrategyOverruled
+from lading.history.log import Draft
+from lading.history.plan import Plan
+from lading.history.validity import newest_block
+
+Decided = TypeVar("Decided")
+
+
+class StrategyRun:
+    """A run of one strategy at one call."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        name: str,
+        call: int,
+        session: tuple[str, str],
+        strict: bool,
+        events: list[Event],
+    ) -> None:
+        """``name``: of the strategy, in events. ``session``: the tenant and the session that pointers must belong
+        to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events."""
+        self._strategy, self._name, self._call = strategy, name, call
+        self._session, self._strict = session, strict
+        self.events = events
+
+    def decide(self, plan: Plan, pressure: Pressure, *, run: Callable[[Steps[Compaction]], Compaction]) -> float:
+        """Add the strategy's edits to the plan; return the new account of carrying cost. ``run`` answers requests
+        for summaries."""
+        position = min(pressure.sent_items, len(plan.view))
+        if pressure.past.is_refused:
+            # The model did not see the new messages of a request that was too long.
+            position = min(position, newest_block(plan.view.messages))
+        while position < len(plan.view):
+            arrival, items = Arrival(plan.view.items[position], plan.view), len(plan.view)
+            draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
+            if draft is not None:
+                self.apply(draft, plan, pressure=pressure)
+            position += 1 + len(plan.view) - items
+        pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
+        decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
+        compaction = self._guard(decide, Compaction())
+        self.events[:] = compaction.events(self._call, self.events)
+        for draft in compaction.drafts:
+            self.apply(draft, plan, pressure=pressure)
+        if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
+            pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
+            if rescue := draft_emergency_cut(plan.view, pressure):
+                self.overrule("they did not fit the window")
+                self.apply(rescue, plan, pressure=pressure)
+        return compaction.rent if compaction.drafts else pressure.account + compaction.rent
+
+    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
+        """Add a draft to the plan if it breaks no rule. Raises PackError for a faulty one if strict."""
+        entries = plan.view.last_entry(len(plan.view)) + 1
+        fault = find_fault(draft, plan.view, entries=entries, session=self._session)
+        if not fault:
+            plan.apply(draft, room_tokens=pressure.room_tokens)
+        elif self._strict:
+            raise PackError(f"The strategy {self._name} drafted an edit that {fault}.")
+        else:
+            self.overrule(f"an edit of its {fault}")
+
+    def overrule(self, why: str) -> None:
+        """Report that the strategy's decision was overruled."""
+        self.events.append(StrategyOverruled(self._call, self._name, why))
+
+    def _guard(self, decide: Callable[[], Decided], otherwise: Decided) -> Decided:
+        result = attempt(decide)
+        if not isinstance(result, Exception):
+            return result
+        if self._strict:
+            raise result
+        self.overrule(f"it failed: {type(result).__name__}: {result}")
+        return otherwise

@@ -1,0 +1,123 @@
+"""Check whether a request is legal, and make the error of its provider for one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lading.errors import Violation, WireError
+from lading.messages import Conversation
+from lading.models.card import Card
+from lading.testing.answers import ErrorResponse
+from lading.testing.issued import IssuedReplies
+from lading.wire import check, find_wire
+
+PROVIDER_TEXTS = {
+    "A1": "Field required",
+    "A2": 'first message must use the "user" role',
+    "A3": 'roles must alternate between "user" and "assistant"',
+    "A5": "`tool_use` ids were found without `tool_result` blocks immediately after",
+    "A6": "unexpected `tool_use_id` found in `tool_result` blocks",
+    "A7": "Did not find tool_result block(s) at the beginning of this message",
+    "A8": "`tool_use` ids must be unique",
+    "A11": "text content blocks must be non-empty",
+    "A12": "final assistant content cannot end with trailing whitespace",
+    "A13": "This model does not support assistant message prefill. The conversation must end with a user message",
+    "A14": "Expected `thinking` or `redacted_thinking`, but found another block",
+    "A15": "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified",
+    "A16": "Invalid `signature` in `thinking` block",
+    "A20": "A maximum of 4 blocks with cache_control may be provided",
+    "A21": "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
+    "C1": "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+    "'tool_call_id'. The following tool_call_ids did not have response messages",
+    "C2": "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
+    "C4": "Duplicate value for 'tool_call_id'",
+    "C5": "[] is too short: empty array. Expected an array with minimum length 1",
+    "C6": "Invalid value for 'content': expected a string, got null",
+    "C7": "string too long. Expected a string with maximum length 40",
+    "C9": "The `reasoning_content` in the thinking mode must be passed back to the API",
+}
+"""The error texts of providers by rule, where known."""
+
+_CODES = {"C7": "string_above_max_length"}
+
+
+def find_violations(
+    wire: str, body: dict[str, Any], *, card: Card, issued: IssuedReplies | None
+) -> list[Violation]:
+    """Find the violations of a body, with three checks: rules, pairs, and ``issued`` replies (None: unchecked)."""
+    found = check(body, find_wire(wire), card=card, strict=True)
+    rules = {violation.rule for violation in found}
+    found += [violation for violation in find_unpaired(wire, body) if violation.rule not in rules]
+    if not found and issued is not None:
+        found = issued.find_alterations(wire, body)
+    return found
+
+
+def decode_conversation(wire: str, body: Mapping[str, Any]) -> Conversation | Violation:
+    """Decode a body that passed the checks; return a violation if it cannot be decoded."""
+    try:
+        return find_wire(wire).decode(body)
+    except WireError as error:
+        return Violation("shape", "E", "messages", str(error))
+
+
+def make_error(violation: Violation) -> ErrorResponse:
+    """Make the provider's error 400 for a violation."""
+    known = PROVIDER_TEXTS.get(violation.rule)
+    text = f"{known}: {violation.detail}" if known else violation.detail
+    return ErrorResponse(400, text, path=violation.path, code=_CODES.get(violation.rule))
+
+
+def find_unpaired(wire: str, body: Mapping[str, Any]) -> list[Violation]:
+    """Find the places of a body where a call lacks its result, or a result its call.
+
+    It shares no code with the check of ``lading.wire``, so that one mistake cannot be in both, and has only the
+    rule of all providers: each call has one result, right after it, and no result is without a call.
+    """
+    messages = body.get("messages")
+    listed = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+    return list(_check_messages(listed) if wire == "openai_chat" else _check_turns(listed))
+
+
+def _check_messages(messages: list[dict[str, Any]]) -> Iterator[Violation]:
+    open_calls: list[Any] = []
+    for index, message in enumerate(messages):
+        if message.get("role") == "tool":
+            call = message.get("tool_call_id")
+            if call in open_calls:
+                open_calls.remove(call)
+            else:
+                yield Violation("C2", "E", f"messages.{index}.role", f"{call!r} is not being waited for here")
+            continue
+        if open_calls:
+            yield Violation("C1", "E", f"messages.{index - 1}", f"not answered: {open_calls}")
+        open_calls = [call.get("id") for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    if open_calls:
+        yield Violation("C1", "E", f"messages.{len(messages) - 1}", f"not answered at the end: {open_calls}")
+
+
+def _check_turns(messages: list[dict[str, Any]]) -> Iterator[Violation]:
+    turns: list[tuple[str, int, list[Any]]] = []
+    for index, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        if turns and turns[-1][0] == role:
+            turns[-1][2].extend(blocks)
+        elif role in ("user", "assistant"):
+            turns.append((str(role), index, blocks))
+    calls: list[Any] = []
+    for role, index, blocks in turns:
+        results = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
+        if role == "assistant":
+            calls = [block.get("id") for block in blocks if block.get("type") == "tool_use"]
+            continue
+        missing = [call for call in calls if call not in results]
+        extra = [call for call in results if call not in calls]
+        if missing:
+            yield Violation("A5", "E", f"messages.{index - 1}", f"not answered: {missing}")
+        if extra or len(results) != len({str(call) for call in results}):
+            yield Violation("A6", "E", f"messages.{index}", f"not asked for, or answered twice: {extra or results}")
+        calls = []
+    if calls:
+        yield Violation("A5", "E", f"messages.{len(messages) - 1}", f"not answered at the end: {calls}")

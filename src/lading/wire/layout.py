@@ -1,0 +1,153 @@
+"""The layout of a provider format: the fields, items and endpoints by which other rooms read its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from lading.messages import Message, Role, Template
+
+Object: TypeAlias = Mapping[str, Any]
+
+BlockPath: TypeAlias = tuple[int, ...]
+"""Path of a block: the index of the item, of a block in it, of a block in that block."""
+DEEPEST_MARK = 3
+
+MAY, LIKELY, SURELY, CERTAINLY = 1, 2, 3, 4
+"""How certain it is that an object is of a format, by the features in it that other formats lack. 0: it is not."""
+
+
+def match_path_ends(*ends: str) -> Callable[[str], Object | None]:
+    """Return a ``Layout.named`` for endpoints with these path endings, whose paths contain no fields."""
+    return lambda path: {} if path.endswith(ends) else None
+
+
+def find_role(roles: Mapping[str, Role], item: Any) -> str:
+    """Return our role for a message's ``role``; empty for an unknown one."""
+    word = item.get("role") if isinstance(item, dict) else None
+    return roles.get(word, "") if isinstance(word, str) else ""
+
+
+def forces(body: Object) -> bool:
+    """Whether a request forces a tool choice or asks for several answers, in fields of Anthropic and OpenAI."""
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
+    return is_forced or body.get("n") not in (None, 1)
+
+
+def read_ttl(mark: object) -> str | None:
+    """Return the lifetime of a cache mark; None without a mark."""
+    if mark is None:
+        return None
+    return "1h" if isinstance(mark, dict) and mark.get("ttl") == "1h" else "5m"
+
+
+def list_blocks(item: Any) -> list[Any]:
+    """Return the content blocks of an item or a block."""
+    content = item.get("content") if isinstance(item, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def list_block_types(item: Object) -> set[str]:
+    """Return the types of an item's content blocks."""
+    content = item.get("content")
+    if not isinstance(content, list):
+        return set()
+    return {str(block.get("type")) for block in content if isinstance(block, dict)}
+
+
+_KEPT = MappingProxyType(
+    dict.fromkeys(("previous_response_id", "conversation", "container"), "")
+    | {"thread": " With tool_runner: thread=False."}
+)
+
+
+class CacheMarks(Struct, frozen=True):
+    """How requests of one format mark the end of a part to cache: by a field of an item or of its blocks."""
+
+    field: str
+    most: int
+    """Maximum number of marks in a request."""
+    own: Template | None = None
+    """The mark that asks to cache a whole request; None: the provider caches without one."""
+    stay: bool = False
+    """Whether marks before the first reply keep their place."""
+
+    def strip(self, item: Any, path: BlockPath = (), *, kept: Set[BlockPath] = frozenset()) -> Any:
+        """Return the item without marks on itself, its blocks and theirs; the same object if there are none.
+        ``kept``: paths (starting with ``path``) whose marks stay."""
+        if not isinstance(item, dict) or len(path) > DEEPEST_MARK:
+            return item
+        if self.field in item and path not in kept:
+            item = {key: inner for key, inner in item.items() if key != self.field}
+        if not isinstance(content := item.get("content"), list):
+            return item
+        blocks = [self.strip(block, (*(path or (0,)), at), kept=kept) for at, block in enumerate(content)]
+        changed = any(new is not old for new, old in zip(blocks, content, strict=True))
+        return {**item, "content": blocks} if changed else item
+
+
+class Items(Struct, frozen=True):
+    """The list of a body that contains the messages."""
+
+    field: str
+    role: Callable[[Any], str]
+    """Return our role for an item; empty if it has none."""
+    claim: Callable[[Object], int]
+    """Return how certain it is that an object is an item of this format."""
+    unites: Callable[[Any, Any], bool] | None = None
+    """Whether two neighbours belong to one message; ``decode`` makes one message of each such run. None: each item
+    is a message. Items that unite have no cache marks."""
+
+
+class Layout(Struct, frozen=True):
+    """The layout of the bodies of one format."""
+
+    named: Callable[[str], Object | None]
+    """Return the fields in an endpoint's path, such as the model; None if it is not an endpoint of this format."""
+    items: Items
+    claims_tool: Callable[[Object], bool]
+    """Whether the declaration of a tool is written in this format."""
+    leading: Callable[[Sequence[Message]], int]
+    """Return how many of the first messages are written beside the items."""
+    unread: frozenset[str]
+    """Fields that are not part of the prompt: they do not change what a prompt cache matches."""
+    limits: tuple[str, ...]
+    """Fields, inner ones with dots, that limit the output tokens. The first depends on the model."""
+    system: str = ""
+    """The field with the system messages beside the items; empty: all are among the items."""
+    tools: str = "tools"
+    required: Callable[[int], Template] = lambda _answer_tokens: {}
+    """Return the fields that a body must have beside the model, for an answer of at most that many tokens."""
+    forces: Callable[[Object], bool] = forces
+    """Whether a request forces a tool choice, or asks for several answers at once."""
+    kept: Mapping[str, str] = _KEPT
+    """Fields of a request that continues a conversation stored by the provider, each with additional advice for how
+    to omit it."""
+    marks: CacheMarks | None = None
+    """How requests mark what is to be cached; None: they do not."""
+
+    @property
+    def model_fields(self) -> frozenset[str]:
+        """The fields that are not carried over to another model of this format."""
+        return frozenset({"model", *self.limits[:1], *([self.marks.field] if self.marks else [])})
+
+    def find_most_tokens(self, fields: Object) -> tuple[str, int]:
+        """Return the field with the highest limit of output tokens, thinking included, and that limit."""
+        most = "", 0
+        for name in self.limits:
+            outer, _, inner = name.partition(".")
+            tokens = fields.get(outer)
+            if inner:
+                tokens = tokens.get(inner) if isinstance(tokens, Mapping) else None
+            if type(tokens) is int and tokens > most[1]:
+                most = name, tokens
+        return most
+
+    def strip(self, item: Any) -> Any:
+        """Return the item without cache marks; the same object if there are none."""
+        return self.marks.strip(item) if self.marks else item

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.compaction.user_rules import (
+    MOST_RULE_CHARS,
+    RESTATED,
+    find_rules,
+    find_statements,
+    read_statements,
+    restate,
+)
+from lading.messages import OWN, Message, Text, ToolResult, user_text
+from tests.compaction.hostile import HOSTILE
+from tests.engines import packs, run, settings
+from tests.examples import quick_first
+from tests.growth import assert_linear, ladder
+from tests.histories import answered, histories, said, tool_loop
+from tests.views import admitted, count
+
+RULES = [
+    "Never edit the migrations.",
+    "Always run the tests first!",
+    "The API key must not be printed",
+    "You mustn't push to main.",
+    "From now on answer in French.",
+    "Under no circumstances delete a file.",
+    "Please do not touch config.yaml.",
+    "Don't rename public functions.",
+    "dont use global state",
+    "Good, but only use the standard library.",
+    "Make sure that every file ends with a newline.",
+    "please avoid new dependencies",
+    "Remember to update the changelog.",
+    "Secrets are forbidden in logs.",
+    "Don\u2019t touch the lock file.",
+    "You mustn\u2019t push to main.",
+    "You should not rename a column.",
+    "- Do not edit config.yaml",
+    "* only use the standard library",
+    "\u2022 Make sure that it builds",
+    "- [ ] please avoid globals",
+    "2) Do not commit",
+    "> **Do not** rename it",
+    "Do  not delete a row",
+]
+IDLE = [
+    "I don't think that is right.",
+    "I do not know.",
+    "Don't think about it.",
+    "Do not  think about it.",
+    "Please don't mind me.",
+    "- Do not _think_ about it.",
+    "You may not have seen it.",
+    "Must it be so?",
+    "Do you always do that?",
+    "It only works on Linux.",
+    "I only read the first file.",
+    "Fix the bug in a.py.",
+    "",
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_sentence_that_says_what_to_do_from_now_on_is_a_rule(rule: str) -> None:
+    assert list(find_rules(user_text(rule))) == [rule]
+    assert list(find_rules(user_text(f"  Hello there. {rule}\nThanks."))) == [rule]
+
+
+@pytest.mark.parametrize("text", IDLE)
+def test_questions_opinions_and_tasks_are_no_rules(text: str) -> None:
+    assert list(find_rules(user_text(text))) == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_only_the_user_states_rules(rule: str) -> None:
+    own = Message("user", (Text(rule),), origin=OWN)
+    for message in (said(rule), answered("a", rule), Message("system", (Text(rule),)), own):
+        assert list(find_rules(message)) == []
+    beside = Message("user", (ToolResult("a", (Text(rule),)), Text("Always be kind.")))
+    assert list(find_rules(beside)) == ["Always be kind."]
+
+
+def test_a_text_that_holds_the_words_is_no_rule() -> None:
+    assert list(find_rules(user_text("never " * MOST_RULE_CHARS))) == []
+
+
+def test_a_rule_over_several_lines_is_stated_whole() -> None:
+    rules = ["Do not edit the\nmigrations folder.", "- never push to\nmain", "- always ask", "Never guess"]
+    assert list(find_rules(user_text("\r\n".join([*rules, "", "so it goes"])))) == rules
+    long = "never do\n" + "it " * (MOST_RULE_CHARS // 3)
+    assert list(find_rules(user_text(long))) == ["never do"]
+
+
+def test_rules_are_stated_again_each_once_in_their_order() -> None:
+    messages = [user_text("Never a. Always b."), said("Never c."), user_text("Never a.\nNever d.")]
+    found = restate(find_statements(messages), most_tokens=1_000, count=count)
+    assert found == user_text(f"{RESTATED}\nNever a.\nAlways b.\nNever d.")
+    assert (
+        restate(
+            find_statements(messages), most_tokens=1_000, count=count, without="Say: Never a. Always b. Never d."
+        )
+        is None
+    )
+    assert restate(find_statements([]), most_tokens=1_000, count=count) is None
+
+
+def test_the_oldest_rules_give_way_when_all_take_too_much() -> None:
+    messages = [user_text(f"Never touch file_{number}.py.") for number in range(100)]
+    found = restate(find_statements(messages), most_tokens=200, count=count)
+    assert found is not None
+    rules = found.text.split("\n")[1:]
+    assert rules == [message.text for message in messages[-len(rules) :]]
+    assert 100 < count(found) <= 200
+    assert restate(find_statements(messages), most_tokens=5, count=count) is None
+
+
+@given(st.lists(st.sampled_from([*RULES, *IDLE, "\ud83d never", "x" * 700]), max_size=8), st.integers(0, 300))
+def test_what_is_stated_again_was_stated(texts: list[str], most_tokens: int) -> None:
+    found = restate(find_statements(map(user_text, texts)), most_tokens=most_tokens, count=count)
+    if found is not None:
+        assert count(found) <= most_tokens
+        lines = found.text.split("\n")[1:]
+        assert len(set(lines)) == len(lines)
+        assert all(any(line in text for text in texts) for line in lines)
+
+
+@pytest.mark.parametrize("strategy", ["priced", "basic"])
+@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
+def test_rules_stay_verbatim_over_every_edit(strategy: str, wire: str) -> None:
+    loop = tool_loop(150)
+    places = {
+        12: "Thanks. Never edit migrations/. Go on.",
+        13: "Is it slow? It must stay below 80 ms.",
+        150: "More.",
+    }
+    history = [part for at, message in enumerate(loop) for part in (message, *_asked(places.get(at), message))]
+    engine, outcomes = run(settings(2_000, strategy=strategy, wire=wire), history)
+    assert sum(edit.kind in ("summarised", "dropped") for edit in engine.history.edits) > 3
+    after = [pack.body.decode() for pack in packs(outcomes)[10:]]
+    assert len(after) > 100
+    for rule in ("Never edit migrations/.", "It must stay below 80 ms."):
+        assert all(rule in body for body in after)
+
+
+def _asked(text: str | None, message: Message) -> list[Message]:
+    return [] if text is None else [*([] if message.results else [answered(message.calls[0].id)]), user_text(text)]
+
+
+@pytest.mark.parametrize("name", quick_first(sorted(HOSTILE), 4))
+def test_rules_of_hostile_texts_are_found_in_linear_time(name: str) -> None:
+    def find(text: str) -> None:
+        found = restate(find_statements([user_text(text)]), most_tokens=500, count=count)
+        assert found is None or count(found) <= 500
+
+    assert_linear(find, *ladder(HOSTILE[name]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("Never use pytest.", "I changed my mind: use pytest after all."),
+        ("Never use pytest.", "Forget that rule."),
+        ("Never use pytest.", "You may use pytest again."),
+        ("Never use pytest.", "The rule about pytest no longer applies."),
+        ("Always use pytest.", "Switch to unittest."),
+        ("Always use pytest.", "Stop using pytest."),
+        ("Do not touch vendor/api.py.", "You can edit vendor/api.py now."),
+        ("The budget is 500 EUR; do not exceed it.", "It is 800 EUR now."),
+    ],
+)
+def test_what_takes_a_rule_back_is_stated_again_with_it(rule: str, change: str) -> None:
+    messages = [user_text(rule), said("Yes."), user_text(f"Thanks. {change} Go on.")]
+    assert restate(find_statements(messages), most_tokens=1_000, count=count) == user_text(
+        f"{RESTATED}\n{rule}\n{change}"
+    )
+    assert restate(find_statements(messages[1:]), most_tokens=1_000, count=count) is None
+    later = [*messages, user_text(rule)]
+    assert restate(find_statements(later), most_tokens=1_000, count=count) == user_text(
+        f"{RESTATED}\n{change}\n{rule}"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["Now run the tests.", "You can see it in the log.", "That is fine. Go on.", "x " * 150]
+)
+def test_what_speaks_of_something_else_changes_no_rule(text: str) -> None:
+    found = restate(
+        find_statements([user_text("Never use pytest."), user_text(text)]), most_tokens=1_000, count=count
+    )
+    assert found == user_text(f"{RESTATED}\nNever use pytest.")
+
+
+@given(histories(), st.integers(-1, 9), st.integers(-1, 9))
+def test_what_the_user_stated_is_read_in_any_order_alike(raw: list[Message], first: int, last: int) -> None:
+    rules = [user_text(f"Never do {number}. You may do {number} now.") for number in range(4)]
+    view = admitted([*raw, *rules]).view
+    for start, end in ((first, last), (0, 99), (first, last)):
+        there = (message for _, message in view.raw_between(start, end))
+        assert read_statements(view, end).between(start, end) == [*find_statements(there)]
