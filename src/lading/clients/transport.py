@@ -17,6 +17,7 @@ from typing import Any
 from lading.exchange.call import find_wire_by_path
 from lading.exchange.conversations import Conversations
 from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
+from lading.request.summary_calls import CALLER
 from lading.session.async_session import in_thread
 
 SESSION_HEADER = "x-lading-session"
@@ -38,6 +39,7 @@ class Transport:
         if wire is None:
             return self._inner.send(request, stream=True)
         steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
+        CALLER.set((request.url, request.headers))
         if (effect := next(steps, None)) is None:
             return self._inner.send(request, stream=True)
         flight = _HttpExchange(self._http, request, steps)
@@ -53,6 +55,7 @@ class Transport:
     def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next."""
         steps = flight.steps
+        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = self._inner.send(flight.request(effect.body), stream=True)
@@ -119,6 +122,7 @@ class AsyncTransport:
     async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next. Steps that pack or store run in a thread."""
         steps = flight.steps
+        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = await self._inner.send(flight.request(effect.body), stream=True)
@@ -161,6 +165,7 @@ class _HttpExchange:
 
     def __init__(self, http: Any, request: Any, steps: ExchangeSteps) -> None:
         self._http, self._request, self.steps = http, request, steps
+        self.caller = request.url, request.headers
         self.response: Any = None
         self.chunks: Any = None
 

@@ -22,6 +22,7 @@ from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import Profile
+from lading.request.summary_calls import find_summarizer
 from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
 from lading.settings import Settings, apply_profile, settings_for
@@ -46,7 +47,9 @@ class SessionOptions(Struct, frozen=True):
     strict: bool = False
     """Raise when a strategy fails instead of overruling it."""
     summarizer: Summarizer | None = None
-    """The summarization callback; None: summaries are rule-based."""
+    """The argument ``summarizer``, for those who keep their options together."""
+    verbatim: float | None = None
+    """The share of the window, counted from the newest message, that ``priced`` leaves verbatim; None: its own."""
     profile: Profile | None = None
     """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
@@ -59,6 +62,11 @@ class SessionOptions(Struct, frozen=True):
             (self.loop_detection, LoopDetection, "loop_detection is LoopDetection(...), or None"),
         ):
             check(value, (kind, type(None)), advice=advice)
+
+    def with_summarizer(self, given: object, *, client: object = None) -> SessionOptions:
+        """Return the options with the summarizer of an argument, if any. Raises like ``find_summarizer``."""
+        found = find_summarizer(self.summarizer if given is None else given, client=client)
+        return self if found is self.summarizer else replace(self, summarizer=found)
 
 
 DEFAULTS = SessionOptions()
