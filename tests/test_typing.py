@@ -120,8 +120,8 @@ def use(
 
 
 options = lading.SessionOptions(summarizer=lading.Summarizer(summarize_later, timeout_s=3))
-lading.Session("gpt-5-mini", strategy=Strategy("mine", compact), options=options, when="full", verbatim=0.2)
-lading.SessionOptions(summarizer=lading.Summarizer(summarize))
+lading.Session("gpt-5-mini", strategy=Strategy("mine", compact), options=options, when="full")
+lading.SessionOptions(summarizer=lading.Summarizer(summarize), verbatim=0.2)
 """
 FAULTS = """
 import lading

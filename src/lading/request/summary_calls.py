@@ -3,10 +3,10 @@ the last request, which its prompt cache holds, with the instruction as its last
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from inspect import Parameter, iscoroutinefunction, signature
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,12 +15,14 @@ from lading.compaction import Pressure
 from lading.effects import SELF, Summarizer, Summary, SummaryAnswer, SummaryRequest
 from lading.errors import InputError, SummaryFailed
 from lading.history.history import History
-from lading.messages import Conversation, user_text
+from lading.messages import Conversation, Message, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.request.builder import RequestBuilder
 from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
 
+Run: TypeAlias = tuple[Sequence[Message], Sequence[Body]]
+"""Messages, and the items that they share."""
 CALLER: ContextVar[tuple[Any, Any]] = ContextVar("CALLER")
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
 _ENDPOINTS = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
@@ -45,29 +47,34 @@ class LastRequest(Struct, frozen=True):
         return encode(conversation, self.request.wire, card=self.request.card)[self.request.wire.layout.items.field]
 
     def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
-        """Return the last request with the instruction at its end, and its tokens. None where it is not cached,
-        lacks messages to summarize, has no room for the answer, or cannot be answered by a text."""
-        layout, view, runs = self.request.wire.layout, self.history.view, list(self.request.runs())
+        """Return the last request with the instruction at its end, and its tokens, without its newest messages if
+        the window lacks room for both. None where it is not cached, does not have the messages to summarize, or
+        demands another answer than a text."""
+        layout, view, given = self.request.wire.layout, self.history.view, self.request.envelope
         most = 2 * asked.most_tokens  # An answer above the limit is better than one that was cut.
-        fields = layout.ask_text(self.request.envelope, most, thinking_tokens=THINKING_TOKENS)
+        fields = layout.ask_text(given, most, thinking_tokens=THINKING_TOKENS)
+        if fields is None or asked.span is None or pressure.cache_cold or not layout.is_cached(self.request.body()):
+            return None
+        runs, question = list(self.request.runs()), user_text(asked.instruction_for_self)
+        room = pressure.room_tokens - pressure.count(question)
+        room += max(layout.find_most_tokens(given)[1] - layout.find_most_tokens(fields)[1], 0)
         shown = layout.leading([item.message for item in view.items[: view.head]])
         shown += sum(len(messages) for messages, _ in runs)
-        if fields is None or asked.span is None or view.span(*asked.span)[1] > shown:
-            return None
-        if pressure.cache_cold or not layout.is_cached(self.request.body()):
-            return None
-        question = user_text(asked.instruction_for_self)
-        tokens, given = view.tokens_before(shown) + pressure.count(question), self.request.envelope
-        reserve = layout.find_most_tokens(given)[1] or most
-        if tokens + (layout.find_most_tokens(fields)[1] or most) > pressure.room_tokens + reserve:
-            return None
-        messages, items = runs[-1]
-        if self.request.wire.joins(messages[-1], question, card=self.request.card):
-            last = self.request.wire.encode_group([*messages, question], self.request.card)
+        while runs and shown >= view.span(*asked.span)[1]:
+            body = fields | {layout.items.field: self._write_items(runs, question)}
+            if view.tokens_before(shown) <= room and not check(body, self.request.wire, card=self.request.card):
+                return body, view.tokens_before(shown) + pressure.count(question)
+            shown -= len(runs.pop()[0])
+        return None
+
+    def _write_items(self, runs: Sequence[Run], question: Message) -> list[Body]:
+        """Write the runs of a request and a question after them."""
+        (messages, items), wire, card = runs[-1], self.request.wire, self.request.card
+        if wire.joins(messages[-1], question, card=card):
+            last = wire.encode_group([*messages, question], card)
         else:
-            last = [*items, *self.request.wire.encode_group([question], self.request.card)]
-        body = {**fields, layout.items.field: [item for _, run in runs[:-1] for item in run] + last}
-        return None if check(body, self.request.wire, card=self.request.card) else (body, tokens)
+            last = [*items, *wire.encode_group([question], card)]
+        return [*(item for _, run in runs[:-1] for item in run), *last]
 
 
 def start_call(

@@ -65,8 +65,8 @@ class Session:
     ) -> None:
         """Open the stored session of that name, or start it.
 
-        ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` are
-        in tokens; their defaults, and the wire, come from the model's card.
+        ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
+        tokens; their defaults, and the wire, come from the model's card.
         ``when`` to compact: "pays", "full" or a share of the window. ``summarizer`` of older rounds: a function or
         ``Summarizer("provider:model", client=...)``; None: rules. Raises InputError, UnknownName, StoreError;
         SessionBusy when another process writes the session.
