@@ -228,16 +228,15 @@ def test_a_caller_who_is_cancelled_cancels_it_and_the_conversation_goes_on() -> 
     assert not provider.violations
 
 
-def test_a_reopened_session_asks_over_the_same_prompt() -> None:
+def test_a_reopened_session_asks_over_the_prompt_of_the_one_before() -> None:
     make, wire = CLIENTS["OpenAI"]
-    worker, store = Worker(rounds=18), MemoryStore()
-    with StrictProvider(worker, window_tokens=WINDOW) as provider:
-        first: Any = wrap(make(provider), store=store, window=WINDOW, summarizer="self")
-        asyncio.run(work(first, wire))
-        worker.round, worker.rounds = 0, 40
-        again: Any = wrap(make(provider), store=store, window=WINDOW, summarizer="self")
-        asyncio.run(work(again, wire))
-    own, _ = split(provider)
-    assert own[0][0].body["messages"][:30] == provider.requests[17].body["messages"][:30]
-    assert own[0][1].issue is not None
-    assert own[0][1].issue.usage.read_tokens > 5_000
+    store = MemoryStore()
+    with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
+        first, again = (wrap(make(provider), store=store, window=WINDOW, summarizer="self") for _ in range(2))
+        asyncio.run(work(first, wire, later=again))
+    own, agents = split(provider)
+    (request, answer), before = own[0], agents[18][0]
+    assert request.call == before.call + 1
+    assert request.body["messages"][:-1] == before.body["messages"]
+    assert answer.issue is not None
+    assert answer.issue.usage.read_tokens > 5_000

@@ -1,0 +1,87 @@
+"""The forms of the argument ``summarizer``: models of clients, functions of either shape, and what else is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from anthropic import Anthropic, AsyncAnthropic
+from openai import AsyncOpenAI, AzureOpenAI, OpenAI
+
+from lading import AsyncSession, InputError, Session, SessionOptions, Summarizer, Summary, SummaryRequest, wrap
+from lading.events import SummaryRejected
+from lading.testing import StrictProvider
+from tests.clients.agents import CLIENTS, anthropic_client, openai_client
+from tests.clients.summed import WINDOW, Worker, split, work
+
+
+def local(kind: type[Any]) -> Any:
+    return kind(api_key="none")
+
+
+@pytest.mark.parametrize(
+    ("given", "client"),
+    [
+        ("self", None),
+        ("openai:gpt-5-nano", None),
+        ("anthropic:claude-haiku-4-5", OpenAI),
+        ("openai:gpt-5-nano", Anthropic),
+        ("deepseek:chat", OpenAI),
+        (Summarizer("anthropic:claude-haiku-4-5", client=local(OpenAI)), None),
+        (Summarizer("openai:gpt-5-nano", client=local(AsyncAnthropic)), None),
+        (Summarizer("openai:gpt-5-nano", client=wrap(local(OpenAI))), None),
+        (Summarizer("openai:gpt-5-nano", client=object()), None),
+        ("gpt-5-nano", OpenAI),
+        ("openai:", OpenAI),
+        (17, OpenAI),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_what_to_give(given: Any, client: type[Any] | None) -> None:
+    with pytest.raises(
+        InputError, match=r"a function, or lading\.Summarizer\(\"openai:gpt-5-nano\", client=OpenAI"
+    ):
+        if client:
+            wrap(local(client), summarizer=given)
+        else:
+            Session("gpt-4o", summarizer=given)
+
+
+def test_options_take_it_too_and_the_argument_wins() -> None:
+    options = SessionOptions(summarizer=Summarizer(str, timeout_s=3))
+    with Session("gpt-4o", options=options) as session:
+        assert session.settings.summarizer == Summarizer(str, timeout_s=3)
+    with Session("gpt-4o", options=options, summarizer=repr) as session:
+        assert session.settings.summarizer == Summarizer(repr)
+    with pytest.raises(InputError, match="wrapped client"):
+        Session("gpt-4o", options=SessionOptions(summarizer=Summarizer("self")))
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_another_model_of_the_wrapped_client_reads_the_prompt_alone(kind: str) -> None:
+    make, wire = CLIENTS[kind]
+    model = {"openai_chat": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-4-5"}[wire]
+    with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
+        client: Any = wrap(make(provider), window=WINDOW, summarizer=model)
+        received = asyncio.run(work(client, wire))
+    own, agents = split(provider)
+    assert not provider.violations
+    assert received == [answer.raw for _, answer in agents]
+    assert own
+    assert {(request.body["model"], len(request.body["messages"])) for request, _ in own} == {
+        (model.partition(":")[2], 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"), [("AsyncAnthropic", OpenAI), ("AsyncAnthropic", AsyncOpenAI), ("Anthropic", OpenAI)]
+)
+def test_a_client_of_another_sdk(kind: str, other: type[Any]) -> None:
+    make, wire = CLIENTS[kind]
+    with StrictProvider(Worker(), window_tokens=WINDOW) as provider, StrictProvider(Worker()) as cheap:
+        whom = Summarizer("openai:gpt-4o-mini", client=openai_client(cheap, other))
+        client: Any = wrap(make(provider), window=WINDOW, summarizer=whom)
+        received = asyncio.run(work(client, wire))
+    assert [answer.status for answer in cheap.answers] == [200]
+    assert len(received) == len(provider.requests) == 61
+    assert not provider.violations
