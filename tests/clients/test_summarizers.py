@@ -1,18 +1,18 @@
-"""The forms of the argument ``summarizer``: models of clients, functions of either shape, and what else is refused."""
+"""The forms of the argument ``summarizer``: models of clients, functions, and what is refused."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
-from openai import AsyncOpenAI, AzureOpenAI, OpenAI
+from openai import AsyncOpenAI, OpenAI
 
-from lading import AsyncSession, InputError, Session, SessionOptions, Summarizer, Summary, SummaryRequest, wrap
-from lading.events import SummaryRejected
+from lading import InputError, Session, SessionOptions, Summarizer, wrap
 from lading.testing import StrictProvider
-from tests.clients.agents import CLIENTS, anthropic_client, openai_client
+from tests.clients.agents import CLIENTS, openai_client
 from tests.clients.summed import WINDOW, Worker, split, work
 
 
@@ -38,13 +38,10 @@ def local(kind: type[Any]) -> Any:
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_to_give(given: Any, client: type[Any] | None) -> None:
-    with pytest.raises(
-        InputError, match=r"a function, or lading\.Summarizer\(\"openai:gpt-5-nano\", client=OpenAI"
-    ):
-        if client:
-            wrap(local(client), summarizer=given)
-        else:
-            Session("gpt-4o", summarizer=given)
+    opens: Any = partial(wrap, local(client)) if client else partial(Session, "gpt-4o")
+    advice = r"a function, or lading\.Summarizer\(\"openai:gpt-5-nano\", client=OpenAI"
+    with pytest.raises(InputError, match=advice):
+        opens(summarizer=given)
 
 
 def test_options_take_it_too_and_the_argument_wins() -> None:
