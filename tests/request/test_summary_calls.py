@@ -130,9 +130,7 @@ def test_it_goes_where_the_callers_request_goes_with_its_headers() -> None:
     history: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
     while not (own := [one for one in sent if "Do not go on" in one.content.decode()]) and len(sent) < 100:
         extra = {"extra_headers": {"X-Team": "red", "Idempotency-Key": "k"}, "extra_query": {"tag": "7"}}
-        said = client.with_options(timeout=77).chat.completions.create(
-            model="gpt-4o", messages=history, tools=CHAT_TOOLS, **extra
-        )
+        said = client.chat.completions.create(model="gpt-4o", messages=history, tools=CHAT_TOOLS, **extra)
         message = said.choices[0].message
         history += [message, chat_result(message.tool_calls[0].id, TEXT * 2)]
     callers = sent[sent.index(own[0]) - 1]

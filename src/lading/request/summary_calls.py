@@ -122,8 +122,6 @@ def _ask_model(
 def _write_prompt(asked: SummaryRequest, model: str, *, wire: Wire, card: Card) -> Body:
     most = min(2 * asked.most_tokens + THINKING_TOKENS, card.limits.max_output_tokens)
     fields: Body = {"model": model, **wire.layout.required(most)}
-    if asked.temperature is not None:
-        fields["temperature"] = asked.temperature
     return encode(Conversation((user_text(asked.prompt),), (), wire.name, fields), wire, card=card)
 
 

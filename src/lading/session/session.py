@@ -66,10 +66,9 @@ class Session:
         """Open the stored session of that name, or start it.
 
         ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
-        tokens; their defaults, and the wire, come from the model's card.
-        ``when`` to compact: "pays", "full" or a share of the window. ``summarizer`` of older rounds: a function or
-        ``Summarizer("provider:model", client=...)``; None: rules. Raises InputError, UnknownName, StoreError;
-        SessionBusy when another process writes the session.
+        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full" or a
+        share of the window. ``summarizer``: a function or ``Summarizer("provider:model", client=...)``; None: rules.
+        Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         self.events: list[Event] = []
         """Events about the model's name, and of everything that happens outside of a pack."""
