@@ -11,8 +11,10 @@ from anthropic import Anthropic, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 
 from lading import InputError, Session, SessionOptions, Summarizer, wrap
+from lading.events import SummaryRejected
+from lading.request.summary_calls import CALLER
 from lading.testing import StrictProvider
-from tests.clients.agents import CLIENTS, openai_client
+from tests.clients.agents import CLIENTS, anthropic_client, openai_client
 from tests.clients.summed import WINDOW, Worker, split, work
 
 
@@ -82,3 +84,37 @@ def test_a_client_of_another_sdk(kind: str, other: type[Any]) -> None:
     assert [answer.status for answer in cheap.answers] == [200]
     assert len(received) == len(provider.requests) == 61
     assert not provider.violations
+
+
+def test_a_closed_client_is_not_waited_for() -> None:
+    make, wire = CLIENTS["OpenAI"]
+    events: list[Any] = []
+    with StrictProvider(Worker(), window_tokens=WINDOW) as provider, StrictProvider(Worker()) as cheap:
+        other = openai_client(cheap, OpenAI)
+        other.close()
+        whom = Summarizer("openai:gpt-4o-mini", client=other)
+        client: Any = wrap(make(provider), window=WINDOW, summarizer=whom, on_event=events.append)
+        received = asyncio.run(work(client, wire))
+    assert len(received) == 61
+    assert [event for event in events if isinstance(event, SummaryRejected)]
+    assert CALLER.get() is None
+
+
+def test_two_wrapped_clients_ask_each_at_its_own_provider() -> None:
+    with (
+        StrictProvider(Worker(), window_tokens=WINDOW) as chat,
+        StrictProvider(Worker(), window_tokens=WINDOW) as other,
+    ):
+        clients = [
+            (wrap(openai_client(chat, AsyncOpenAI), window=WINDOW, summarizer="self"), "openai_chat"),
+            (wrap(anthropic_client(other, AsyncAnthropic), window=WINDOW, summarizer="self"), "anthropic"),
+        ]
+
+        async def both() -> None:
+            await asyncio.gather(*(work(client, wire, stream=True) for client, wire in clients))
+
+        asyncio.run(both())
+    for provider, path in ((chat, "/v1/chat/completions"), (other, "/v1/messages")):
+        own, _ = split(provider)
+        assert {request.path for request, _ in own} == {path}
+        assert all(answer.status == 200 for answer in provider.answers)

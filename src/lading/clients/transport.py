@@ -39,10 +39,9 @@ class Transport:
         if wire is None:
             return self._inner.send(request, stream=True)
         steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
-        CALLER.set((request.url, request.headers))
-        if (effect := next(steps, None)) is None:
-            return self._inner.send(request, stream=True)
         flight = _HttpExchange(self._http, request, steps)
+        if (effect := self._advance(flight, None)) is None:
+            return self._inner.send(request, stream=True)
         while isinstance(effect, Send | Read):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
@@ -60,10 +59,14 @@ class Transport:
             if isinstance(effect, Send):
                 response = self._inner.send(flight.request(effect.body), stream=True)
                 return steps.send(flight.receive(response, response.iter_bytes()))
+            if effect is None:
+                return next(steps, None)
             return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
         except BaseException as error:
             steps.throw(error)
             raise
+        finally:
+            CALLER.set(None)
 
     def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
@@ -135,6 +138,8 @@ class AsyncTransport:
         except BaseException as error:
             steps.throw(error)
             raise
+        finally:
+            CALLER.set(None)
 
     async def _relay(self, flight: _HttpExchange, effect: Effect | None) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a streamed answer."""

@@ -23,7 +23,7 @@ from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
 
 Run: TypeAlias = tuple[Sequence[Message], Sequence[Body]]
 """Messages, and the items that they share."""
-CALLER: ContextVar[tuple[Any, Any]] = ContextVar("CALLER")
+CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
 _ENDPOINTS = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
 """Paths below the base URL of each SDK's client."""
@@ -100,7 +100,7 @@ def _ask_model(
     if summarizer.is_self:
         extended = None if model else last.extend(asked, pressure)
         model = model or str(last.request.envelope.get("model") or card.name)
-        url, headers = CALLER.get((url, headers))
+        url, headers = CALLER.get() or (url, headers)
     else:
         model = str(summarizer.summarize).partition(":")[2]
         wire, card = find_wire(find_default_wire(sdk)), find_card(model)[0]

@@ -66,8 +66,8 @@ class Session:
         """Open the stored session of that name, or start it.
 
         ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
-        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full" or a
-        share of the window. ``summarizer``: a function or ``Summarizer("provider:model", client=...)``; None: rules.
+        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
+        share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
         Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         self.events: list[Event] = []
