@@ -21,7 +21,7 @@ from lading.events import Event
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
 from lading.request.summary_calls import find_sdk
-from lading.session.options import DEFAULTS, SessionOptions, check_opening
+from lading.session.options import DEFAULTS, SessionOptions, add_summarizer, check_opening
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def wrap(
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     strategy = apply_options(strategy, when=when, verbatim=options.verbatim)
-    options = options.with_summarizer(summarizer, client=client)
+    options = add_summarizer(options, summarizer, client=client)
     wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))

@@ -63,14 +63,10 @@ class SessionOptions(Struct, frozen=True):
         ):
             check(value, (kind, type(None)), advice=advice)
 
-    def with_summarizer(self, given: object, *, client: object = None) -> SessionOptions:
-        """Return the options with the summarizer of an argument, if any. Raises like ``find_summarizer``."""
-        found = find_summarizer(self.summarizer if given is None else given, client=client)
-        return self if found is self.summarizer else replace(self, summarizer=found)
-
 
 DEFAULTS = SessionOptions()
 _HOUR_S = 3600
+_ADVICE = "options are lading.SessionOptions(...)"
 
 
 @cache
@@ -90,9 +86,17 @@ def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
     return card, events
 
 
+def add_summarizer(options: SessionOptions, given: object, *, client: object = None) -> SessionOptions:
+    """Return the options with the summarizer of an argument, if any. Raises like ``find_summarizer``, and InputError
+    for options of another type."""
+    check(options, SessionOptions, advice=_ADVICE)
+    found = find_summarizer(options.summarizer if given is None else given, client=client)
+    return options if found is options.summarizer else replace(options, summarizer=found)
+
+
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
     """Raise InputError or UnknownName for arguments that no session accepts."""
-    check(options, SessionOptions, advice="options are lading.SessionOptions(...)")
+    check(options, SessionOptions, advice=_ADVICE)
     for name, tokens, least in (("window", window, 1), ("output_reserve", output_reserve, 0)):
         if tokens is not None and (type(tokens) is not int or tokens < least):
             raise InputError(f"{name} is {tokens!r}; give whole tokens from {least} on, such as 16_000.")

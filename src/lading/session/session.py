@@ -74,7 +74,7 @@ class Session:
         """Events about the model's name, and of everything that happens outside of a pack."""
         card, events = (model, ()) if isinstance(model, Card) else opening.find_session_card(model)
         self.events += events
-        self.options = options = options.with_summarizer(summarizer)
+        self.options = options = opening.add_summarizer(options, summarizer)
         self.settings = opening.make_settings(
             card,
             name=name,
