@@ -87,8 +87,8 @@ def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
 
 
 def add_summarizer(options: SessionOptions, given: object, *, client: object = None) -> SessionOptions:
-    """Return the options with the summarizer of an argument, if any. Raises like ``find_summarizer``, and InputError
-    for options of another type."""
+    """Return the options with the summarizer of an argument, if any. Raises InputError, as ``find_summarizer`` does,
+    and for options of another type."""
     check(options, SessionOptions, advice=_ADVICE)
     found = find_summarizer(options.summarizer if given is None else given, client=client)
     return options if found is options.summarizer else replace(options, summarizer=found)
