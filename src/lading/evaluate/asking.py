@@ -147,7 +147,7 @@ class Asker:
         return request.rest_usd
 
     def _run_task(self, task: Task[Result], *, advance: Callable[[int], None]) -> Result:
-        steps, reserved = task(), None
+        steps, reserved, is_ended = task(), None, False
         try:
             request = next(steps)
             while True:
@@ -158,12 +158,12 @@ class Asker:
                     answer = self._ask(request)
                 request = steps.send(answer)
         except StopIteration as ended:
+            is_ended = True
             result: Result = ended.value
             return result
-        except BaseException:
-            self._stop()
-            raise
         finally:
+            if not is_ended:
+                self._stop()
             if reserved is not None:
                 self._release(reserved)
             advance(1)

@@ -98,8 +98,8 @@ class ProbeTally(Struct, frozen=True):
 def prepare_probe(
     probe: Probe, pair: RequestPair, *, model: AskedModel, judge: AskedModel | None, weight: Mapping[str, float]
 ) -> AskingSteps[GradedProbe]:
-    """Ask for the answers to a probe, then a judge for their verdicts; return the grades. ``weight``: weight of each
-    word. A request that could not be built, or is too large for the model, is not sent."""
+    """Ask for the answers to a probe, then a judge for their verdicts; return the grades. A request that could not
+    be built, or is too large for the model, is not sent. ``weight``: weight of each word."""
     sides = (pair.packed, pair.full)
     asked = [_make_question(probe, side, model) for side in sides]
     judging = len([item for item in asked if item]) * (_bound_judging(probe, judge, model) if judge else 0.0)

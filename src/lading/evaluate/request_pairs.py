@@ -70,8 +70,8 @@ def build_pairs(
 
 
 def make_body(model: AskedModel, body: bytes, *, added: Iterable[Message] = ()) -> Body:
-    """Return a request body for the model, with further messages at its end. With such, the mark by which a provider
-    caches the whole request is left out: no later request begins with it."""
+    """Return a request body for the model, with further messages at its end. With these, the mark that caches the
+    whole request is left out: no later request begins with it."""
     wire = find_wire(model.wire)
     conversation = wire.decode(jsonbytes.load(body))
     template = {**(conversation.template or {}), "model": model.name}

@@ -25,7 +25,7 @@ _LEAST_WORDS = 3
 
 
 class Knowledge(Struct, frozen=True):
-    """What a session has done and asked before a call."""
+    """The calls and questions of a session before a call."""
 
     made: dict[tuple[str, str], bool]
     """The calls since the last edit of a file, by tool and arguments; True: the last one failed."""
@@ -146,11 +146,11 @@ def describe_points(points: Sequence[ResumedPoint]) -> str:
     lowest, highest = sorted(faults[1:])
     compared = "more than" if faults[0] > highest else "fewer than" if faults[0] < lowest else "as many as"
     return (
-        f"From packed requests the model repeated {packed.repeated} of {packed.calls} calls ({packed.against_findings} "
-        f"that had failed) and asked {packed.asked_again} questions again: {compared} from everything sent, asked "
-        f"twice ({full.repeated} and {again.repeated} calls, {full.asked_again} and {again.asked_again} questions). "
-        f"Its next calls were those of everything sent at {packed.same} of {packed.answers} points; everything sent, "
-        f"asked again, at {again.same}."
+        f"From packed requests the model repeated {packed.repeated} of {packed.calls} calls "
+        f"({packed.against_findings} that had failed) and {packed.asked_again} questions: {compared} from "
+        f"everything sent, asked twice ({full.repeated} and {again.repeated} calls, {full.asked_again} and "
+        f"{again.asked_again} questions). Its next calls were those from everything sent at {packed.same} of "
+        f"{packed.answers} points; of the noise floor, at {again.same}."
     )
 
 
