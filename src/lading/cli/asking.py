@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.cli import terminal
 from lading.cli.kept_answers import find_answers_path, open_answers
-from lading.cli.model_clients import ModelOptions, find_model, parse_usd
+from lading.cli.model_clients import Usd, find_model, parse_usd
 from lading.cli.options import (
     counter_option,
     json_option,
@@ -30,13 +31,11 @@ from lading.compaction import Strategy, apply_options
 from lading.economics import Rates
 from lading.evaluate.asking import AskedModel, Asker, Outstanding, Send, Task
 from lading.evaluate.plan import PlanOptions
-from lading.evaluate.request_pairs import plan_for, without_fields
+from lading.evaluate.request_pairs import plan_for
 from lading.evaluate.session_runs import RecordedSession
 from lading.sources import Problem
 
 Result = TypeVar("Result")
-
-_SHOWN_FAILURES = 3
 
 
 class AskingOptions(Struct, frozen=True):
@@ -48,7 +47,7 @@ class AskingOptions(Struct, frozen=True):
     prices: Rates | None
     counter: str | None
     base_url: str | None
-    usd: tuple[float, float] | None
+    usd: Usd | None
     answer_tokens: int
     most_usd: float
     parallel: int
@@ -57,7 +56,9 @@ class AskingOptions(Struct, frozen=True):
 
     def find(self, name: str, *, base_url: str | None = None) -> AskedModel:
         """Find a model with these options. Raises InputError."""
-        return find_model(name, ModelOptions(self.answer_tokens, self.prices, self.usd), base_url=base_url)
+        return find_model(
+            name, answer_tokens=self.answer_tokens, rates=self.prices, usd=self.usd, base_url=base_url
+        )
 
 
 _OPTIONS = (
@@ -117,40 +118,51 @@ def prepare_sessions(
     wanted = PlanOptions(
         window_tokens=options.window, strategy=options.strategy, counter=options.counter, rates=options.prices
     )
-    return prepare_all(map(without_fields, recordings), plan_for(model, wanted)), problems
+    # Temperature, thinking and the like belong to the recorded model.
+    bare = [replace(recording, params=None) for recording in recordings]
+    return prepare_all(bare, plan_for(model, wanted)), problems
 
 
-@contextmanager
-def open_run(
-    options: AskingOptions, send: Send, *, used: Sequence[str]
-) -> Iterator[tuple[Asker, Callable[[Any], None]]]:
-    """Open the output and its answers; yield what asks, and a function that writes the figures. ``used``: the files
-    that the command reads."""
-    answers = find_answers_path(options.out)
+def ask_and_print(
+    tasks: Sequence[Task[Result]],
+    options: AskingOptions,
+    *,
+    noun: str,
+    send: Send,
+    used: Sequence[str],
+    encode: Callable[[list[Result]], dict[str, Any]],
+    show: Callable[[list[Result]], None],
+) -> NoReturn:
+    """Show the estimate and run the tasks; write the figures to ``--out``, print them and exit. ``used``: the files
+    that the command reads. ``encode``: the figures for JSON. ``show`` prints them."""
+    path = find_answers_path(options.out)
     with (
-        open_output(options.out, used=(*used, str(answers)), option="--out", example="answers.json") as write,
-        open_answers(answers) as (kept, keep),
+        open_output(options.out, used=(*used, str(path)), option="--out", example="answers.json") as write,
+        open_answers(path) as (kept, keep),
     ):
         asker = Asker(send, kept=kept, keep=keep, most_usd=options.most_usd)
-        yield asker, lambda value: write(terminal.encode_json(value).encode() + b"\n")
-
-
-def ask_all(asker: Asker, tasks: Sequence[Task[Result]], *, options: AskingOptions, noun: str) -> list[Result]:
-    """Show the estimate, then run the tasks with a progress bar."""
-    left = asker.measure(tasks)
-    terminal.warn(_describe_estimate(left, len(tasks), options, noun=noun))
-    with terminal.show_progress("asking", len(tasks)) as advance:
-        return asker.run(tasks, parallel=options.parallel, advance=advance)
+        terminal.warn(_describe_estimate(asker.measure(tasks), len(tasks), options, noun=noun))
+        with terminal.show_progress("asking", len(tasks)) as advance:
+            results = asker.run(tasks, parallel=options.parallel, advance=advance)
+        value = encode(results) | {"cost": _encode_costs(asker)}
+        write(terminal.encode_json(value).encode() + b"\n")
+    if options.as_json:
+        terminal.print_json(value)
+    else:
+        show(results)
+        again = f", {asker.reused:,} used again" if asker.reused else ""
+        say(f"{format_usd(asker.spent_usd)} for {format_count(asker.sent, 'answer')}{again}; kept in {path}")
+    _warn_of_missing(asker)
+    sys.exit(terminal.FOUND if asker.failures or asker.is_capped else 0)
 
 
 def _describe_estimate(left: Outstanding, tasks: int, options: AskingOptions, *, noun: str) -> str:
-    kept = f", {tasks - left.tasks:,} are answered already" if left.tasks < tasks else ""
-    cap = "" if left.usd <= options.most_usd else f"; the run stops at {format_usd(options.most_usd)} (--most-usd)"
+    kept = f" ({tasks - left.tasks:,} are answered)" if left.tasks < tasks else ""
+    cap = f"; the run stops before {format_usd(options.most_usd)}" if left.usd > options.most_usd else ""
     return f"{format_count(left.tasks, noun)} to ask{kept}: at most {format_usd(left.usd)}{cap}"
 
 
-def encode_costs(asker: Asker) -> Mapping[str, Any]:
-    """Return what a run cost, and what it left out, for JSON."""
+def _encode_costs(asker: Asker) -> dict[str, Any]:
     return {
         "usd": asker.spent_usd,
         "sent": asker.sent,
@@ -160,21 +172,10 @@ def encode_costs(asker: Asker) -> Mapping[str, Any]:
     }
 
 
-def finish(asker: Asker) -> int:
-    """Warn of what is missing; return the exit code."""
-    for failure in asker.failures[:_SHOWN_FAILURES]:
+def _warn_of_missing(asker: Asker) -> None:
+    for failure in dict.fromkeys(asker.failures):
         terminal.warn(f"no answer: {failure}")
     if asker.failures:
-        terminal.warn(f"{format_count(len(asker.failures), 'request')} failed. Run the command again to ask those.")
+        terminal.warn(f"{format_count(len(asker.failures), 'request')} failed. Run the command again to ask again.")
     if asker.is_capped:
         terminal.warn("The cap was reached. Run it again, with a higher --most-usd, to ask what is missing.")
-    return terminal.FOUND if asker.failures or asker.is_capped else 0
-
-
-def say_costs(asker: Asker, options: AskingOptions) -> None:
-    """Print what the run cost."""
-    kept = f", {format_count(asker.reused, 'answer')} of earlier runs" if asker.reused else ""
-    say(
-        f"{format_usd(asker.spent_usd)} for {format_count(asker.sent, 'answer')}{kept}; kept in "
-        f"{find_answers_path(options.out)}"
-    )

@@ -34,8 +34,14 @@ def open_answers(path: Path) -> Iterator[tuple[dict[str, ModelAnswer], Callable[
         os.ftruncate(file, whole)
 
         def keep(answer: ModelAnswer) -> None:
-            os.write(file, jsonbytes.dump_value(answer) + b"\n")
-            os.fsync(file)
+            line = jsonbytes.dump_value(answer) + b"\n"
+            try:
+                is_whole = os.write(file, line) == len(line)
+                os.fsync(file)
+            except OSError as error:
+                raise InputError(f"{path} cannot be written: {error.strerror}. Free some space.") from error
+            if not is_whole:
+                raise InputError(f"{path} cannot be written whole. Free some space.")
 
         yield known, keep
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from lading.wire.replies import Reply
 _ERROR_CHARS = 300
 _REFUSALS = (401, 403, 404)
 """Statuses that every further request would get too."""
+
+Usd: TypeAlias = tuple[float, float]
+"""Prices of a million tokens of input and output, in USD."""
 
 
 class Provider(Struct, frozen=True):
@@ -43,17 +46,7 @@ PROVIDERS = {
 }
 
 
-class ModelOptions(Struct, frozen=True):
-    """The caller's facts about models to ask."""
-
-    answer_tokens: int
-    rates: Rates | None
-    """Cache prices; None: the card's."""
-    usd: tuple[float, float] | None
-    """Prices of a million tokens of input and output, for models without known ones."""
-
-
-def parse_usd(text: str) -> tuple[float, float]:
+def parse_usd(text: str) -> Usd:
     """Parse prices of input and output. Raises ValueError with the accepted form."""
     try:
         read, written = map(float, text.split("/"))
@@ -64,9 +57,11 @@ def parse_usd(text: str) -> tuple[float, float]:
     return read, written
 
 
-def find_model(text: str, options: ModelOptions, *, base_url: str | None = None) -> AskedModel:
-    """Find a model by ``provider:model`` or by a name of the catalogue. Raises InputError for a model that no SDK
-    can be asked for, and for one without a known price."""
+def find_model(
+    text: str, *, answer_tokens: int, rates: Rates | None, usd: Usd | None, base_url: str | None = None
+) -> AskedModel:
+    """Find a model by ``provider:model`` or by a name of the catalogue. ``usd``: its prices where none are known.
+    Raises InputError for a model that no SDK can be asked for, and for one without a price."""
     provider, _, name = text.partition(":")
     if provider not in PROVIDERS or not name:
         name = text
@@ -78,16 +73,16 @@ def find_model(text: str, options: ModelOptions, *, base_url: str | None = None)
                 "an API that is compatible with OpenAI's."
             )
     card, _ = find_card(name)
-    price = find_price(card, options.rates)
-    if price is None and options.usd is not None:
-        rates = options.rates or rates_for(card.prices.read, card.prices.write, ttl_s=card.cache.ttl_s)
-        price = Price(rates, options.usd[0] / 1e6, options.usd[1] / 1e6)
+    price = find_price(card, rates)
+    if price is None and usd is not None:
+        own = rates_for(card.prices.read, card.prices.write, ttl_s=card.cache.ttl_s)
+        price = Price(rates or own, usd[0] / 1e6, usd[1] / 1e6)
     if price is None:
         raise InputError(
             f"No price in USD is known for {name!r}, so --most-usd could not be kept. Give --usd INPUT/OUTPUT per "
             "million tokens, 0/0 for a model of your own."
         )
-    return AskedModel(name, PROVIDERS[provider].wire, card, price, options.answer_tokens)
+    return AskedModel(name, PROVIDERS[provider].wire, card, price, answer_tokens)
 
 
 def make_sender(model: AskedModel, judge: AskedModel | None, *, base_url: str | None) -> Send:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import click
 
-from lading.cli import terminal
-from lading.cli.asking import (
-    AskingOptions,
-    ask_all,
-    asking_options,
-    encode_costs,
-    finish,
-    open_run,
-    prepare_sessions,
-    say_costs,
-)
+from lading.cli.asking import AskingOptions, ask_and_print, asking_options, prepare_sessions
 from lading.cli.model_clients import make_sender
 from lading.cli.options import files_argument
 from lading.cli.recordings import select_probes
@@ -71,32 +61,28 @@ def command(files: tuple[str, ...], probes_path: str, judge: str | None, options
     names = [session.name for session in sessions]
     probes, left_out = select_probes(sessions, probes_path, probes=list(read_questions(probes_path, names)))
     send = make_sender(model, grader, base_url=options.base_url)
-    with open_run(options, send, used=(*files, probes_path)) as (asker, write):
-        tasks = _make_tasks(sessions, probes, model, judge=grader, options=options)
-        graded = ask_all(asker, tasks, options=options, noun="question")
-        kinds = {kind: tally_probes(item for item in graded if item.kind == kind) for kind in _list_kinds(graded)}
+
+    def encode(graded: list[GradedProbe]) -> dict[str, Any]:
         total = tally_probes(graded)
-        value = {
+        return {
             "verdict": describe_probes(total),
             "model": model.name,
             "judge": grader.name if grader else None,
             "total": total,
-            "kinds": kinds,
-            "cost": encode_costs(asker),
+            "kinds": _tally_kinds(graded),
             "probes": graded,
             "probes_left_out": left_out,
             "problems": problems,
         }
-        write(value)
-    terminal.print_either(options.as_json, lambda: value, show=lambda: print_probes(kinds, total))
-    if not options.as_json:
-        say_costs(asker, options)
-    sys.exit(finish(asker))
+
+    tasks, used = _make_tasks(sessions, probes, model, judge=grader, options=options), (*files, probes_path)
+    ask_and_print(tasks, options, noun="question", send=send, used=used, encode=encode, show=print_probes)
 
 
-def print_probes(kinds: dict[str, ProbeTally], total: ProbeTally) -> None:
+def print_probes(graded: Sequence[GradedProbe]) -> None:
     """Print a row for each kind, the total, the verdict and the meaning of the columns."""
-    rows = [*kinds.items(), ("total", total)]
+    total = tally_probes(graded)
+    rows = [*_tally_kinds(graded).items(), ("total", total)]
     print_items(
         "answers from packed requests and from everything sent",
         rows,
@@ -120,8 +106,9 @@ def _format_right(side: SideTally, tally: ProbeTally) -> str:
     return f"{side.right:,} ({side.right / tally.compared:.0%})" if tally.compared else "-"
 
 
-def _list_kinds(graded: Sequence[GradedProbe]) -> list[str]:
-    return sorted({item.kind for item in graded})
+def _tally_kinds(graded: Sequence[GradedProbe]) -> dict[str, ProbeTally]:
+    kinds = sorted({item.kind for item in graded})
+    return {kind: tally_probes(item for item in graded if item.kind == kind) for kind in kinds}
 
 
 def _make_tasks(

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import click
 
-from lading.cli import terminal
-from lading.cli.asking import (
-    AskingOptions,
-    ask_all,
-    asking_options,
-    encode_costs,
-    finish,
-    open_run,
-    prepare_sessions,
-    say_costs,
-)
+from lading.cli.asking import AskingOptions, ask_and_print, asking_options, prepare_sessions
 from lading.cli.model_clients import make_sender
 from lading.cli.options import files_argument
 from lading.cli.tables import Column, print_items, say
@@ -65,22 +55,18 @@ def command(files: tuple[str, ...], points: int, options: AskingOptions) -> None
     model = options.find(options.model, base_url=options.base_url)
     sessions, problems = prepare_sessions(files, model, options=options)
     send = make_sender(model, None, base_url=options.base_url)
-    with open_run(options, send, used=files) as (asker, write):
-        tasks = _make_tasks(sessions, model, points=points, options=options)
-        resumed = ask_all(asker, tasks, options=options, noun="point")
-        value = {
+
+    def encode(resumed: list[ResumedPoint]) -> dict[str, Any]:
+        return {
             "verdict": describe_points(resumed),
             "model": model.name,
             "total": dict(zip(("packed", "full", "again"), sum_points(resumed), strict=True)),
-            "cost": encode_costs(asker),
             "points": resumed,
             "problems": problems,
         }
-        write(value)
-    terminal.print_either(options.as_json, lambda: value, show=lambda: print_points(resumed))
-    if not options.as_json:
-        say_costs(asker, options)
-    sys.exit(finish(asker))
+
+    tasks = _make_tasks(sessions, model, points=points, options=options)
+    ask_and_print(tasks, options, noun="point", send=send, used=files, encode=encode, show=print_points)
 
 
 def print_points(resumed: Sequence[ResumedPoint]) -> None:

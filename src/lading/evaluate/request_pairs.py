@@ -21,7 +21,6 @@ from lading.evaluate.session_runs import (
     show_everything,
 )
 from lading.messages import Message
-from lading.sources import Recording
 from lading.wire import Body, encode, find_wire
 
 
@@ -45,12 +44,6 @@ def plan_for(model: AskedModel, options: PlanOptions) -> PlanOptions:
     most = model.input_tokens
     window = min(options.window_tokens or most, most)
     return replace(options, model=model.name, wire=model.wire, window_tokens=window)
-
-
-def without_fields(recording: Recording) -> Recording:
-    """Return the recording without the other fields of its requests (temperature, thinking), which belong to the
-    recorded model."""
-    return replace(recording, params=None)
 
 
 def find_packed_calls(session: RecordedSession, strategy: str | Strategy) -> list[int]:
