@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lading.economics import Rates
 from lading.errors import InputError
-from lading.evaluate.asking import ModelRequest
+from lading.evaluate.asking import AskingSteps, ModelRequest
 from lading.wire.replies import Reply
 from tests.evaluate.asked import USD, asker, echo, model, request, says, tasks
 from tests.waiting import PATIENCE_S
@@ -58,10 +58,11 @@ def test_no_task_is_begun_that_the_cap_might_cut() -> None:
 def test_a_failed_request_leaves_the_others() -> None:
     asking, keeps = asker(lambda asked: "500: sorry" if asked.number else echo(asked))
 
-    def failing():  # type: ignore[no-untyped-def]
-        return (yield request("a", number=1))
+    def failing() -> AskingSteps[list[str | None]]:
+        assert (yield request("a", number=1)) is None
+        return []
 
-    assert asking.run([failing, *tasks(["b"])], parallel=1, advance=no_steps) == [None, ["to b"]]
+    assert asking.run([failing, *tasks(["b"])], parallel=1, advance=no_steps) == [[], ["to b"]]
     assert (asking.failures, len(keeps)) == (["500: sorry"], 1)
 
 
@@ -118,13 +119,13 @@ def test_the_worst_case_is_a_request_written_to_the_cache_and_a_full_answer() ->
 def test_the_cap_holds_and_each_task_is_asked_completely_or_not_at_all(
     sizes: list[int], most: int, parallel: int, cost: int
 ) -> None:
-    asking, keeps = asker(lambda asked: says("yes", tokens=cost), most_usd=most * 10 * USD + USD / 2)
+    asking, keeps = asker(lambda _asked: says("yes", tokens=cost), most_usd=most * 10 * USD + USD / 2)
     groups = [[f"{task}-{at}" for at in range(size)] for task, size in enumerate(sizes)]
     found = asking.run(tasks(*groups), parallel=parallel, advance=no_steps)
     assert all(set(answers) in ({"yes"}, {None}) for answers in found)
     assert asking.spent_usd <= most * 10 * USD + USD / 2
     assert asking.is_capped == any(None in answers for answers in found)
     # What was kept is enough to go on from.
-    rich, _ = asker(lambda asked: says("yes"), kept=keeps)
+    rich, _ = asker(lambda _asked: says("yes"), kept=keeps)
     assert rich.run(tasks(*groups), parallel=parallel, advance=no_steps) == [["yes"] * size for size in sizes]
     assert rich.reused == len(keeps)

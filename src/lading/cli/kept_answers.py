@@ -17,7 +17,7 @@ _START = b'{"key":"'
 
 def find_answers_path(out: str) -> Path:
     """Return the path of the answers of an output file."""
-    return Path(out).with_suffix(".answers.jsonl")
+    return Path(f"{out.removesuffix('.json')}.answers.jsonl")
 
 
 @contextmanager
