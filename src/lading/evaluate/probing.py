@@ -1,7 +1,7 @@
 """Ask a model the questions of probes, from the packed request and from everything sent, and grade its answers.
 
-An answer is graded by its words: it holds at least half of the words of the reference answer, or of every quote of
-the evidence, each weighted by its rarity; words of the question do not count. A judge model may grade it too.
+An answer is graded by its words: it holds at least two fifths of the words of the reference answer, or of every quote
+of the evidence, each weighted by its rarity; words of the question do not count. A judge model may grade it too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lading.evaluate.session_runs import RunCall
 from lading.messages import Conversation, Message, Text, user_text
 from lading.wire import encode, find_wire
 
-LEAST_ANSWER_SHARE = 0.5
+LEAST_ANSWER_SHARE = 0.4
 """Share of weighted words from which an answer counts as right. Lower than that of evidence: an answer is phrased
 anew."""
 LEAST_CHANCE = 0.05
