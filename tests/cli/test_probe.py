@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -160,6 +161,43 @@ def test_a_killed_run_loses_nothing(tmp_path: Path) -> None:
         ended = probe(out, "--json")
     assert (ended.code, ended.data["total"]["compared"]) == (0, 8)
     assert ended.data["cost"]["sent"] == len({request.raw for request in local.requests}) - 5
+
+
+def test_ctrl_c_keeps_the_answers_on_their_way(tmp_path: Path) -> None:
+    out, hangs, goes_on = tmp_path / "probe.json", threading.Event(), threading.Event()
+
+    def script(seen: Seen) -> Say:
+        hangs.set()
+        happened(goes_on, "Ctrl-C")
+        return reads(seen)
+
+    given = ("--probes", PROBES, "--model", "gpt-5-mini", "--out", out, "--window", "16k", "--parallel", "2")
+    with provider(script) as local:
+        process = started("probe", BUG_HUNT, *given)
+        happened(hangs, "the first request")
+        process.send_signal(signal.SIGINT)
+        goes_on.set()
+        _, err = end_of(process, "the interrupted command")
+        sent = len(local.requests)
+    assert process.returncode == 130
+    assert "error: interrupted" in err
+    assert (tmp_path / "probe.answers.jsonl").read_bytes().count(b"\n") == sent < 16
+    assert not out.exists()
+
+
+def test_an_empty_answer_has_no_grade(tmp_path: Path) -> None:
+    with provider(lambda _seen: Say(" ")):
+        ended = probe(tmp_path / "probe.json", "--judge", "claude-haiku-4-5", "--json")
+    assert (ended.code, ended.data["total"]["compared"]) == (0, 0)
+    assert "answers without a word: reasoning may have used them up. Give more --answer-tokens." in ended.err
+
+
+def test_a_missing_sdk_is_named(tmp_path: Path) -> None:
+    with provider(reads), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "anthropic", None)
+        ended = probe(tmp_path / "probe.json", model="claude-sonnet-5")
+    assert (ended.code, ended.out) == (2, "")
+    assert "pip install anthropic" in ended.err
 
 
 def test_questions_in_short_form(tmp_path: Path) -> None:

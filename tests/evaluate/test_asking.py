@@ -39,7 +39,8 @@ def test_a_kept_answer_is_not_asked_again() -> None:
 
     again, _ = asker(send, kept=keeps[:1])
     left = again.measure(tasks(["a", "b"], ["c"]))
-    assert (left.tasks, left.usd) == (2, pytest.approx(20 * USD))
+    assert left.tasks == 2
+    assert left.usd == pytest.approx(20 * USD)
     assert again.run(tasks(["a", "b"]), parallel=1, advance=no_steps) == [["to a", "to b"]]
     assert [asked.body["messages"][0]["content"] for asked in sent] == ["b"]
     # The cap does not keep from reading what is there.

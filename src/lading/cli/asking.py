@@ -75,7 +75,7 @@ _OPTIONS = (
         help="USD per million tokens of input/output, for models without a known price.",
     ),
     click.option(
-        "--answer-tokens", type=click.IntRange(1), default=4_000, show_default=True, metavar="N",
+        "--answer-tokens", type=click.IntRange(1, 16_000), default=4_000, show_default=True, metavar="N",
         help="Limit of an answer in tokens, reasoning included.",
     ),
     click.option(
@@ -167,12 +167,16 @@ def _encode_costs(asker: Asker) -> dict[str, Any]:
         "usd": asker.spent_usd,
         "sent": asker.sent,
         "reused": asker.reused,
+        "empty": asker.empty,
         "capped": asker.is_capped,
         "failures": asker.failures,
     }
 
 
 def _warn_of_missing(asker: Asker) -> None:
+    if asker.empty:
+        many = format_count(asker.empty, "answer")
+        terminal.warn(f"{many} without a word: reasoning may have used them up. Give more --answer-tokens.")
     for failure in dict.fromkeys(asker.failures):
         terminal.warn(f"no answer: {failure}")
     if asker.failures:

@@ -82,7 +82,8 @@ def find_model(
             f"No price in USD is known for {name!r}, so --most-usd could not be kept. Give --usd INPUT/OUTPUT per "
             "million tokens, 0/0 for a model of your own."
         )
-    return AskedModel(name, PROVIDERS[provider].wire, card, price, answer_tokens)
+    most = min(answer_tokens, card.limits.max_output_tokens)
+    return AskedModel(name, PROVIDERS[provider].wire, card, price, most)
 
 
 def make_sender(model: AskedModel, judge: AskedModel | None, *, base_url: str | None) -> Send:

@@ -81,6 +81,11 @@ class ModelAnswer(Struct, frozen=True):
     output_tokens: int
     usd: float
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither text nor calls, as when reasoning used up its tokens."""
+        return not (self.text.strip() or self.calls)
+
 
 AskingSteps: TypeAlias = Generator[ModelRequest, ModelAnswer | None, Result]
 """Yields requests and is sent their answers; None: there is no answer."""
@@ -121,6 +126,8 @@ class Asker:
         """Requests that were answered now."""
         self.reused = 0
         """Requests that a kept answer answered."""
+        self.empty = 0
+        """Answers without text and calls, kept ones included."""
         self.failures: list[str] = []
 
     def measure(self, tasks: Iterable[Task[Result]]) -> Outstanding:
@@ -171,7 +178,9 @@ class Asker:
     def _find_known(self, request: ModelRequest) -> ModelAnswer | None:
         with self._changed:
             answer = self._known.get(request.key)
-            self.reused += answer is not None
+            if answer is not None:
+                self.reused += 1
+                self.empty += answer.is_empty
             return answer
 
     def _ask(self, request: ModelRequest) -> ModelAnswer | None:
@@ -184,6 +193,7 @@ class Asker:
                 return None
             answer = _make_answer(request, reply)
             self.sent += 1
+            self.empty += answer.is_empty
             self.spent_usd += answer.usd
             self._known[answer.key] = answer
             self._keep(answer)

@@ -1,7 +1,7 @@
 """Ask a model the questions of probes, from the packed request and from everything sent, and grade its answers.
 
-An answer is graded by its words: it holds at least two fifths of the words of the reference answer, or of every quote
-of the evidence, each weighted by its rarity; words of the question do not count. A judge model may grade it too.
+An answer is right by its words if it holds at least two fifths of those of the reference answer, or of each quote
+of the evidence, weighted by their rarity; words of the question do not count. A judge model may grade it instead.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def prepare_probe(
     grades: list[SideGrade] = []
     for side, answer in zip(sides, answers, strict=True):
         grade = _grade(probe, side, answer.text if answer else None, weight=weight)
-        if judge and answer:
+        if judge and answer and not answer.is_empty:
             request = _make_judging(probe, answer.text, judge)
             verdict = yield replace(request, rest_usd=request.most_usd * (len(sides) - len(grades)))
             found = _VERDICT.match(verdict.text) if verdict else None
@@ -188,7 +188,7 @@ def _make_question(probe: Probe, side: RunCall, model: AskedModel) -> ModelReque
 
 def _make_judging(probe: Probe, answer: str, judge: AskedModel) -> ModelRequest:
     fenced = (fence("question", probe.question), fence("reference answer", _get_reference(probe)))
-    prompt = "\n\n".join((*fenced, fence("answer", answer) or "The answer is empty.", "Is the answer correct?"))
+    prompt = "\n\n".join((*fenced, fence("answer", answer), "Is the answer correct?"))
     usd = judge.most_usd(_bound_tokens(_JUDGE + prompt))
     messages = (Message("system", (Text(_JUDGE),)), user_text(prompt))
     conversation = Conversation(messages, origin=judge.wire, template={"model": judge.name})
@@ -213,8 +213,8 @@ def _grade(probe: Probe, side: RunCall, answer: str | None, *, weight: Mapping[s
     quotes = [item.quote for item in probe.evidence]
     found = measure_evidence(quotes, read_request(side.body), weight=weight) if quotes and side.body else (False,)
     evidence = found[0] if quotes else None
-    if answer is None:
-        return SideGrade(None, side.tokens, evidence)
+    if answer is None or not answer.strip():
+        return SideGrade(answer, side.tokens, evidence)
     is_unknown = _UNKNOWN.match(answer) is not None
     by_words = False if is_unknown else grade_by_words(probe, answer, weight=weight)
     return SideGrade(answer, side.tokens, evidence, is_unknown, by_words, by_words)

@@ -148,8 +148,8 @@ def describe_points(points: Sequence[ResumedPoint]) -> str:
     floor = " and ".join(f"{item.repeated} calls and {item.asked_again} questions" for item in (full, again))
     return (
         f"From packed requests the model repeated {packed.repeated} of {packed.calls} calls "
-        f"({packed.against_findings} that had failed) and {packed.asked_again} questions: {compared} from everything "
-        f"sent, asked twice ({floor})."
+        f"({packed.against_findings} that had failed) and {packed.asked_again} questions: {compared} from "
+        f"everything sent, asked twice ({floor})."
     )
 
 
