@@ -7,10 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from lading.evaluate.plan import PlanOptions, plan_replay
-from lading.evaluate.request_pairs import RequestPair, build_pairs, find_packed_calls, make_body, plan_for
+from lading.evaluate.request_pairs import RequestPair
 from lading.evaluate.resuming import (
     Continuation,
     Knowledge,
@@ -22,10 +20,10 @@ from lading.evaluate.resuming import (
     resume_pair,
     sum_points,
 )
-from lading.evaluate.session_runs import RunCall, prepare_session
+from lading.evaluate.session_runs import RunCall
 from lading.messages import Message
 from tests.evaluate.asked import answer, answered, model
-from tests.evaluate.sessions import asks, gives, recorded, said
+from tests.evaluate.sessions import asks, gives, said
 
 
 def read(number: int, path: str = "a.py") -> list[Message]:
@@ -132,34 +130,6 @@ def test_points_are_distinct_calls_up_to_the_last(calls: list[int], points: int)
     assert len(chosen) == min(points, len(calls))
     assert set(chosen) <= set(calls)
     assert chosen[-1:] == calls[-1:]
-
-
-@pytest.mark.parametrize("wire", ["openai_chat", "anthropic"])
-def test_pairs_are_built_where_the_requests_differ(wire: str) -> None:
-    rounds = [message for number in range(12) for message in read(number, f"{number}.py")]
-    results = [gives(item.results[0].call_id, "word " * 400) if item.results else item for item in rounds]
-    recording = recorded(said("user", "Look around."), *results, said("assistant", "Done."))
-    asked = model("claude-sonnet-5" if wire == "anthropic" else "gpt-5-mini", wire=wire)
-    plan, _ = plan_replay(recording, plan_for(asked, PlanOptions(window_tokens=3_000, strategy="basic")))
-    session = prepare_session(recording, plan, name="s")
-    calls = find_packed_calls(session, "basic")
-    assert calls
-    assert calls[-1] == 13
-    last = [item for item in build_pairs(session, "basic", calls=calls[-2:]) if item.is_packed][-1]
-    assert (last.call, last.packed.tokens < last.full.tokens) == (13, True)
-    assert make_body(asked, last.full.body) == json.loads(last.full.body)
-    asked_too = make_body(asked, last.full.body, added=[said("user", "Why?")])
-    assert "Why?" in json.dumps(asked_too["messages"][-1])
-    assert "cache_control" not in asked_too
-    assert ("cache_control" in make_body(asked, last.full.body)) == (wire == "anthropic")
-
-
-def test_the_window_leaves_room_for_the_answer() -> None:
-    asked = model(answer_tokens=1_000)
-    assert plan_for(asked, PlanOptions()).window_tokens == asked.input_tokens
-    assert plan_for(asked, PlanOptions(window_tokens=5_000)).window_tokens == 5_000
-    assert asked.input_tokens < asked.card.limits.window_tokens - 1_000
-    assert replace(asked, answer_tokens=2_000).input_tokens == asked.input_tokens - 1_000
 
 
 def test_nothing_is_known_at_the_start() -> None:

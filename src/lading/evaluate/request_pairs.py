@@ -33,11 +33,6 @@ class RequestPair(Struct, frozen=True):
     packed: RunCall
     full: RunCall
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether the two requests differ."""
-        return self.packed.body != self.full.body
-
 
 def plan_for(model: AskedModel, options: PlanOptions) -> PlanOptions:
     """Return the options of a plan for this model. The window leaves room for its answer."""
