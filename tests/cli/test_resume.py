@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from rich.cells import cell_len
 
 from lading.testing import Say, Seen
 from tests.cli.asked import MODELS, looks, provider, resume
+from tests.cli.commands import lading, reply, used_tool, user, written
 from tests.cli.terminals import terminal_of
+from tests.cli.test_hostile_sessions import HOSTILE
 
 
 @pytest.mark.parametrize("wire", MODELS)
@@ -72,3 +75,25 @@ def test_nothing_to_compare_is_said_before_anything_is_asked(tmp_path: Path) -> 
         assert local.requests == []
     assert (ended.code, ended.out) == (2, "")
     assert "Every packed request is everything sent, so there is nothing to compare." in ended.err
+
+
+@pytest.mark.parametrize("model", MODELS.values())
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name != "one long line"])
+def test_hostile_sessions_are_continued_and_asked_about(tmp_path: Path, name: str, model: str) -> None:
+    text = HOSTILE[name]
+    rounds = [
+        *used_tool(1, text, arguments=text[:1000]),
+        *used_tool(2, text, arguments=json.dumps({text[:99]: text})),
+    ]
+    path = written(tmp_path / "s.json", [user(text[:1000]), *rounds, *used_tool(3, "x"), reply(text[:1000])])
+    probes = tmp_path / "q.jsonl"
+    probes.write_text(json.dumps({"question": text[:99] or "Who?", "answer": text[:99] or "He.", "at": 4}))
+    given = ("--model", model, "--window", "2k", "--counter", "estimate", "--json")
+    with provider(looks):
+        asked = lading("probe", path, "--probes", probes, "--judge", model, "--out", tmp_path / "p.json", *given)
+        resumed = lading("resume", path, "--points", "2", "--out", tmp_path / "r.json", *given)
+    assert (asked.code, asked.data["cost"]["failures"]) == (0, [])
+    if resumed.code == 2:
+        assert "Every packed request is everything sent" in resumed.err
+    else:
+        assert (resumed.code, resumed.data["cost"]["failures"]) == (0, [])

@@ -18,10 +18,10 @@ from lading.evaluate.probes import Probe, Quote, read_questions
 from lading.evaluate.probing import (
     GradedProbe,
     SideGrade,
+    ask_probe,
     describe_probes,
     find_chance,
     grade_by_words,
-    prepare_probe,
     tally_probes,
 )
 from lading.evaluate.request_pairs import RequestPair
@@ -47,7 +47,7 @@ PAIR = RequestPair("s", 3, side("the port is known"), side("the flaky port is 80
 
 
 def graded(pair: RequestPair, *texts: str | None, judge: AskedModel | None = None) -> tuple[list[Any], GradedProbe]:
-    steps = prepare_probe(PROBE, pair, model=model(), judge=judge, weight=WEIGHT)
+    steps = ask_probe(PROBE, pair, model=model(), judge=judge, weight=WEIGHT)
     seen, result = answered(steps, *texts)
     assert isinstance(result, GradedProbe)
     return seen, result
@@ -79,6 +79,12 @@ def test_a_judge_s_verdict_is_what_counts() -> None:
     assert (found.packed.right, found.full.right) == (False, True)
     assert seen[0].rest_usd >= sum(item.most_usd for item in seen)
     assert seen[2].rest_usd >= seen[2].most_usd + seen[3].most_usd - 1e-9
+
+
+def test_a_judge_is_not_asked_about_what_the_model_does_not_know() -> None:
+    seen, found = graded(PAIR, "Unknown.", "8080", "correct", judge=model())
+    assert len(seen) == 3
+    assert (found.packed.right, found.full.right) == (False, True)
 
 
 def test_a_judge_without_a_verdict_leaves_the_answer_ungraded() -> None:
@@ -160,6 +166,7 @@ def test_the_verdict_says_whether_it_may_be_chance(items: list[GradedProbe], ver
 
 def test_chance_is_that_of_a_fair_coin() -> None:
     assert [find_chance(*pair) for pair in ((0, 0), (1, 0), (0, 2), (5, 5))] == [1.0, 1.0, 0.5, 1.0]
+    assert find_chance(0, 5_000) == 0.0
 
 
 def test_questions_in_short_form_are_of_the_only_session(tmp_path: Path) -> None:

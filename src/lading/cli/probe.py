@@ -20,8 +20,8 @@ from lading.evaluate.probing import (
     GradedProbe,
     ProbeTally,
     SideTally,
+    ask_probe,
     describe_probes,
-    prepare_probe,
     tally_probes,
 )
 from lading.evaluate.request_pairs import build_pairs
@@ -127,5 +127,5 @@ def _make_tasks(
         pairs = {pair.call: pair for pair in build_pairs(session, options.strategy, calls=calls)} if own else {}
         for probe in own:
             pair = pairs[probe.call]
-            tasks.append(partial(prepare_probe, probe, pair, model=model, judge=judge, weight=weight))
+            tasks.append(partial(ask_probe, probe, pair, model=model, judge=judge, weight=weight))
     return tasks

@@ -98,7 +98,7 @@ class ProbeTally(Struct, frozen=True):
     alone_right: int
 
 
-def prepare_probe(
+def ask_probe(
     probe: Probe, pair: RequestPair, *, model: AskedModel, judge: AskedModel | None, weight: Mapping[str, float]
 ) -> AskingSteps[GradedProbe]:
     """Ask for the answers to a probe, then a judge for their verdicts; return the grades. A request that could not
@@ -113,7 +113,7 @@ def prepare_probe(
     grades: list[SideGrade] = []
     for side, answer in zip(sides, answers, strict=True):
         grade = _grade(probe, side, answer.text if answer else None, weight=weight)
-        if judge and answer and not answer.is_empty:
+        if judge and answer and not (answer.is_empty or grade.is_unknown):
             request = _make_judging(probe, answer.text, judge)
             verdict = yield replace(request, rest_usd=request.most_usd * (len(sides) - len(grades)))
             found = _VERDICT.match(verdict.text) if verdict else None
@@ -173,7 +173,7 @@ def describe_probes(tally: ProbeTally) -> str:
 def find_chance(one: int, other: int) -> float:
     """Return the chance of counts at least as unequal if both sides are equally good (two-sided sign test)."""
     total = one + other
-    tail = sum(math.comb(total, times) for times in range(min(one, other) + 1)) / 2.0**total
+    tail = sum(math.comb(total, times) for times in range(min(one, other) + 1)) / (1 << total)
     return min(2 * tail, 1.0)
 
 
