@@ -145,7 +145,7 @@ def describe_points(points: Sequence[ResumedPoint]) -> str:
     faults = [item.repeated + item.asked_again for item in (packed, full, again)]
     lowest, highest = sorted(faults[1:])
     compared = "more than" if faults[0] > highest else "fewer than" if faults[0] < lowest else "as many as"
-    floor = " and ".join(f"{item.repeated} calls and {item.asked_again} questions" for item in (full, again))
+    floor = f"{full.repeated} and {again.repeated} calls, {full.asked_again} and {again.asked_again} questions"
     return (
         f"From packed requests the model repeated {packed.repeated} of {packed.calls} calls "
         f"({packed.against_findings} that had failed) and {packed.asked_again} questions: {compared} from "
