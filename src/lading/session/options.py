@@ -87,7 +87,7 @@ def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
 
 
 def add_summarizer(options: SessionOptions, given: object, *, client: object = None) -> SessionOptions:
-    """Return the options with the summarizer of an argument, if any. Raises InputError, as ``find_summarizer`` does,
+    """Return the options with the summarizer of an argument, if any. Raises InputError as ``find_summarizer`` does
     and for options of another type."""
     check(options, SessionOptions, advice=_ADVICE)
     found = find_summarizer(options.summarizer if given is None else given, client=client)
