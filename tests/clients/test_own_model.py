@@ -240,3 +240,16 @@ def test_a_reopened_session_asks_over_the_prompt_of_the_one_before() -> None:
     assert request.body["messages"][:-1] == before.body["messages"]
     assert answer.issue is not None
     assert answer.issue.usage.read_tokens > 5_000
+
+
+@pytest.mark.parametrize("kind", ["OpenAI", "AsyncAnthropic"])
+def test_a_prompt_that_was_too_long_is_not_sent_with_more(kind: str) -> None:
+    make, wire = CLIENTS[kind]
+    with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
+        client: Any = wrap(make(provider), window=2 * WINDOW, when="full", summarizer="self")
+        received = asyncio.run(work(client, wire, stream=True))
+    own, _ = split(provider)
+    assert len(received) == 61
+    assert own
+    assert all(answer.status == 200 for _, answer in own)
+    assert not provider.violations

@@ -8,14 +8,22 @@ from typing import Any
 import httpx2
 import pytest
 from anthropic import Anthropic
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from openai import AzureOpenAI, OpenAI
 
-from lading import AsyncSession, Session, Summarizer, jsonbytes, wrap
+from lading import AsyncSession, Session, Summarizer, SummaryRequest, jsonbytes, wrap
+from lading.engine import Engine
+from lading.errors import LadingError
+from lading.messages import Message
+from lading.models.card import Conduct
 from lading.models.catalog import find_card
+from lading.request.summary_calls import LastRequest
+from lading.testing.legality import find_violations
 from lading.wire import check, find_wire, list_wires
+from tests.engines import TOOLS, settings
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result, messages_reply
+from tests.views import paired, pressure
 
 TEXT = "The fixture waited for a lock. " * 30
 
@@ -241,3 +249,38 @@ def test_a_function_of_one_parameter_gets_the_request(summarize: Any) -> None:
     with Session("gpt-4o", window=8_000, strategy="priced", summarizer=summarize) as session:
         session.add("Which test is slow?")
         play(session, {}, range(40))
+
+
+@given(
+    history=paired(),
+    wire=st.sampled_from(list_wires()),
+    dialect=st.sampled_from(["first_party", "strict"]),
+    last=st.integers(0, 30),
+)
+def test_a_continued_request_is_legal_and_begins_as_the_one_before(
+    history: list[Message], wire: Any, dialect: Any, last: int
+) -> None:
+    chosen = settings(100_000, wire=wire.name, conduct=Conduct(prefill=False, dialect=dialect), strict=True)
+    engine = Engine(chosen)
+    engine.append(history)
+    template = {"model": "test-model", "max_tokens": 1_000, "cache_control": {"type": "ephemeral"}}
+    try:
+        sent = engine.pack(tools=TOOLS, template=template).request
+    except LadingError:
+        # The history ends with open calls, or with the assistant.
+        reject()
+    asked = SummaryRequest("Summarise.", "", span=(0, min(last, len(history) - 1)), most_tokens=200)
+    request = LastRequest(engine._request, engine.history)
+    extended = request.extend(asked, pressure(90_000))
+    assert extended is not None
+    body = extended[0]
+    assert not find_violations(wire.name, body, card=chosen.card, issued=None)
+    items = wire.layout.items.field
+    before, after = dict(sent), dict(body)
+    *same, _ = before.pop(items)
+    assert after.pop(items)[: len(same)] == same
+    assert before == after
+    assert str(body[items][len(same) :]).count("Summarise.") == 1
+    # Where the room is short, the newest messages are left out, never those to summarize.
+    shorter = request.extend(asked, pressure(engine.history.view.tokens_before(len(history) // 2) + 100))
+    assert shorter is None or not find_violations(wire.name, shorter[0], card=chosen.card, issued=None)
