@@ -115,6 +115,7 @@ def agents_own(task: NeedleTask, provider: StrictProvider, *, wire: str) -> dict
 @pytest.mark.parametrize("block", [block for block in PYTHON if block not in AGENTS], ids=lambda block: block.where)
 def test_python_block_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "local")
     exec(compile(block.text, block.where, "exec"), {"__name__": "__main__"})
 
 

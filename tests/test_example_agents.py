@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import agent_anthropic, agent_openai
+from examples import agent_anthropic, agent_openai, agent_summaries
 from lading.audit.replay import verify
 from lading.stores import open_store
 
@@ -31,7 +31,15 @@ def test_an_agent_finds_what_left_its_window(
     assert [outcome for outcome in outcomes if outcome.problem] == []
 
 
-@pytest.mark.parametrize("module", [agent_openai, agent_anthropic], ids=["openai", "anthropic"])
+def test_an_agent_that_summarizes_itself_finds_the_same_and_costs_no_more() -> None:
+    (by_rules, cost), (by_itself, own_cost) = (agent_summaries.main(whom) for whom in (None, "self"))
+    assert by_itself == by_rules == agent_summaries.TASK.report()
+    assert own_cost < 1.02 * cost
+
+
+@pytest.mark.parametrize(
+    "module", [agent_openai, agent_anthropic, agent_summaries], ids=["openai", "anthropic", "summaries"]
+)
 def test_an_agent_is_short(module: object) -> None:
     path = Path(str(getattr(module, "__file__", "")))
     assert 20 < len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST

@@ -81,8 +81,10 @@ taken: openai.OpenAI = client
 INPUTS = """
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from anthropic.types import Message, MessageParam, ToolParam
+from openai import OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolParam
 
 import lading
@@ -97,6 +99,10 @@ def summarize(request: lading.SummaryRequest) -> str:
 async def summarize_later(request: lading.SummaryRequest) -> lading.Summary:
     await asyncio.sleep(0)
     return lading.Summary(request.prompt)
+
+
+def summarize_messages(messages: list[dict[str, Any]], context: dict[str, str]) -> str:
+    return f"{len(messages)} {context['reason']}"
 
 
 def compact(view: View, pressure: Pressure) -> Compaction:
@@ -120,8 +126,11 @@ def use(
 
 
 options = lading.SessionOptions(summarizer=lading.Summarizer(summarize_later, timeout_s=3))
-lading.Session("gpt-5-mini", strategy=Strategy("mine", compact), options=options, when="full", verbatim=0.2)
-lading.SessionOptions(summarizer=lading.Summarizer(summarize))
+lading.Session("gpt-5-mini", strategy=Strategy("mine", compact), options=options, when="full")
+lading.SessionOptions(summarizer=lading.Summarizer(summarize), verbatim=0.2)
+lading.Session("gpt-5-mini", summarizer=summarize_messages)
+lading.Session("gpt-5-mini", summarizer=lading.Summarizer("openai:gpt-5-nano", client=OpenAI()))
+lading.wrap(OpenAI(), summarizer="self")
 """
 FAULTS = """
 import lading

@@ -96,6 +96,10 @@ class OwnCalls(Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     cost: float = 0.0
     """In base input tokens of the session's model."""
+    read_tokens: int = 0
+    """Of the input, read from the prompt cache."""
+    written_tokens: int = 0
+    """Of the input, written to the prompt cache."""
 
     def __add__(self, other: OwnCalls) -> OwnCalls:
         return add_fields(self, other)

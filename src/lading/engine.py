@@ -16,7 +16,6 @@ from lading.addresses import relative
 from lading.compaction import Pressure, find_strategy
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
-from lading.effects import SummaryRunner
 from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
 from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
@@ -32,6 +31,7 @@ from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack, applied_events
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
+from lading.request.summarizing import SummaryRunner
 from lading.request.tools import LADDER, lower_detail, make_offer
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
@@ -79,10 +79,8 @@ class Engine:
         """Counts the tokens of a message as its wire will write it."""
         self.history = History(find_needs(self._wire, settings.card), self.count, session=settings.owner)
         self._strategy = find_strategy(settings.strategy)
-        self._asking = SummaryRunner(
-            settings.summarizer, output_price=settings.card.prices.output, count=self.count
-        )
         self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
+        self._asking = SummaryRunner(settings.summarizer, self._request, history=self.history)
         self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail
         self.pending: list[Event] = []
@@ -202,7 +200,7 @@ class Engine:
         """
         if at_s is not None and not math.isfinite(at_s):
             raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
-        self._asking.begin()
+        self._asking.spent = None
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
@@ -299,7 +297,8 @@ class Engine:
         if is_unchanged and not now.is_refused and plan.view.tokens <= room_tokens:
             # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
-        return now.deciding.decide(plan, self._pressure(plan, room_tokens, now), run=self._asking.run)
+        pressure = self._pressure(plan, room_tokens, now)
+        return now.deciding.decide(plan, pressure, run=lambda steps: self._asking.run(steps, pressure))
 
     def _pressure(self, plan: Plan, room_tokens: int, now: Conditions) -> Pressure:
         settings, known = self.settings, now.known
@@ -314,6 +313,7 @@ class Engine:
             invariants=self._wire.invariants(settings.card),
             tier=settings.card.tier,
             output_price=settings.card.prices.output if settings.summarizer else None,
+            asks_itself=bool(settings.summarizer and settings.summarizer.is_self),
             past=known.past(settings, self.history, edits=plan.edits, refused=now.is_refused),
         )
 

@@ -45,3 +45,15 @@ def test_they_are_told_and_charged() -> None:
 def test_without_a_summarizer_there_are_none() -> None:
     figures, _, _ = replayed(None)
     assert figures.own is None
+
+
+def test_tokens_read_from_a_cache_are_told_apart_and_charged_as_such() -> None:
+    figures, calls, plan = replayed(lambda _request: Summary("", 700, 9, 500, 100))
+    assert figures.own is not None
+    times, rates = figures.own.calls, plan.settings.rates
+    assert (figures.own.read_tokens, figures.own.written_tokens) == (500 * times, 100 * times)
+    cost = 100 + 500 * rates.read + 100 * rates.write + 9 * plan.settings.card.prices.output
+    assert figures.own.cost == pytest.approx(times * cost)
+    lines = [jsonbytes.load(encode_line(call, plan)) for call in calls]
+    assert sum(line["extra_input_tokens"] for line in lines) == 200 * times
+    assert sum(line["extra_cached_input_tokens"] for line in lines) == 500 * times

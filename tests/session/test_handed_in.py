@@ -50,9 +50,15 @@ OPENINGS: dict[str, tuple[dict[str, Any], str]] = {
     "no number": ({"when": float("nan")}, "when is nan; give"),
     "no word for it": ({"when": "sometimes"}, "when is 'sometimes'; give"),
     "when it is true": ({"when": True}, "when is True; give"),
-    "nothing verbatim": ({"verbatim": 0}, "verbatim is 0; give a share of the window of at most 0.9, such as 0.3"),
-    "nearly all of it verbatim": ({"verbatim": 0.95}, "verbatim is 0.95; give"),
-    "more verbatim than the share": ({"when": 0.3, "verbatim": 0.5}, "Give a larger when, or a smaller verbatim"),
+    "nothing verbatim": (
+        {"options": lading.SessionOptions(verbatim=0)},
+        "verbatim is 0; give a share of the window of at most 0.9, such as 0.3",
+    ),
+    "nearly all of it verbatim": ({"options": lading.SessionOptions(verbatim=0.95)}, "verbatim is 0.95; give"),
+    "more verbatim than the share": (
+        {"when": 0.3, "options": lading.SessionOptions(verbatim=0.5)},
+        "Give a larger when, or a smaller verbatim",
+    ),
     "a strategy that goes by neither": (
         {"strategy": "basic", "when": "full"},
         "basic has no options when and verb",

@@ -57,7 +57,7 @@ def test_the_request_keeps_to_the_share_of_what_it_may_take() -> None:
 
 
 def test_the_manifest_names_what_was_chosen_and_a_reopened_session_goes_on(tmp_path: Path) -> None:
-    with session(store=tmp_path, when="full", verbatim=0.3) as line:
+    with session(store=tmp_path, when="full", options=SessionOptions(verbatim=0.3)) as line:
         line.add(HEAD)
         played(line, range(40))
     with session(store=tmp_path, when=0.5) as line:
@@ -82,7 +82,7 @@ def test_what_is_as_by_default_leaves_no_trace() -> None:
 
 
 def test_a_fork_goes_by_what_its_parent_chose() -> None:
-    with session(when="full", verbatim=0.3) as line:
+    with session(when="full", options=SessionOptions(verbatim=0.3)) as line:
         line.add(HEAD)
         line.pack()
         with line.fork([{"role": "user", "content": "Find the other key."}]) as fork:
@@ -94,7 +94,7 @@ def test_a_fork_goes_by_what_its_parent_chose() -> None:
 def test_wrap_hands_it_to_each_session() -> None:
     store = MemoryStore()
     with StrictProvider(lambda _seen: Say("hi")) as provider:
-        client = wrap(openai_client(provider), store=store, when=0.8, verbatim=0.3)
+        client = wrap(openai_client(provider), store=store, when=0.8, options=SessionOptions(verbatim=0.3))
         client.chat.completions.create(model="gpt-4o", messages=HEAD)
     assert recorded(store) == ["priced(when=0.8, verbatim=0.3)"]
 

@@ -359,10 +359,10 @@ def encode_line(call: ReplayedCall, plan: ReplayPlan) -> bytes:
 
 
 def _encode_own_calls(own: OwnCalls) -> dict[str, int]:
-    """Encode the tokens of the strategy's own model calls; they read nothing from a cache."""
+    """Encode the tokens of the strategy's own model calls."""
     return {
-        "extra_input_tokens": own.input_tokens,
-        "extra_cached_input_tokens": 0,
+        "extra_input_tokens": own.input_tokens - own.read_tokens,
+        "extra_cached_input_tokens": own.read_tokens,
         "extra_output_tokens": own.output_tokens,
     }
 

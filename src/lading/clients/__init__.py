@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from lading.clients.lading import Lading
 from lading.clients.transport import make_packing_client
 from lading.compaction import DEFAULT, Strategy, When, apply_options
+from lading.effects import Summarize, Summarizer
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
-from lading.session.options import DEFAULTS, SessionOptions, check_opening
+from lading.request.summary_calls import find_sdk
+from lading.session.options import DEFAULTS, SessionOptions, add_summarizer, check_opening
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def wrap(
     window: int | None = None,
     strategy: str | Strategy = DEFAULT,
     when: When | None = None,
-    verbatim: float | None = None,
+    summarizer: Summarizer | Summarize | str | None = None,
     output_reserve: int | None = None,
     options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
@@ -57,25 +59,26 @@ def wrap(
     closing either closes them.
 
     A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
-    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``verbatim``, ``output_reserve``,
-    ``options``: as for ``Session``. When packing fails, the request is sent as the caller made it and ``on_event``
-    receives an event; with ``fail_open=False`` the error is raised instead. LoopStopped is always raised, if
-    ``loop_detection`` is set. Raises InputError for a client of another type, a client that is wrapped already, and
-    invalid options; UnknownName; StoreError.
+    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``output_reserve``, ``options``:
+    as for ``Session``. ``summarizer``: also "self", the model of the conversation, which reads the prompt that its
+    cache holds, or "provider:model" of the client's provider. When packing fails, the request is sent as the caller
+    made it and ``on_event`` receives an event; with ``fail_open=False`` the error is raised instead. LoopStopped is
+    always raised, if ``loop_detection`` is set. Raises InputError for a client of another type, a client that is
+    wrapped already, and invalid options; UnknownName; StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
-    sdks = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    if sdks.isdisjoint({"openai", "anthropic"}) or http_client is None:
+    if not (sdk := find_sdk(client)) or http_client is None:
         raise InputError(
             f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or "
             "AsyncAnthropic client, or use lading.Session with any other."
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
-    strategy = apply_options(strategy, when=when, verbatim=verbatim)
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
-    wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(kind))
+    strategy = apply_options(strategy, when=when, verbatim=options.verbatim)
+    options = add_summarizer(options, summarizer, client=client)
+    wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
     # The SDKs copy a client by calling its class, so the added property must be on the class.
@@ -87,12 +90,11 @@ def wrap(
     return packed
 
 
-def _make_stop_error(kind: type[Any]) -> type[LoopStopped]:
-    """Return the subclass of LoopStopped that the client's SDK passes on. Anthropic's SDK treats any error that is
+def _make_stop_error(sdk: str) -> type[LoopStopped]:
+    """Return the subclass of LoopStopped that this SDK passes on. Anthropic's SDK treats any error that is
     not its own as a lost connection and retries. Unpickling gives a plain LoopStopped, because another process may
     not have the SDK."""
-    packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    own = getattr(sys.modules.get("anthropic"), "AnthropicError", None) if "anthropic" in packages else None
+    own = getattr(sys.modules.get("anthropic"), "AnthropicError", None) if sdk == "anthropic" else None
     return LoopStopped if own is None else type("LoopStopped", (LoopStopped, own), {"__reduce__": _reduce_to_plain})
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from lading.exchange.call import find_wire_by_path
 from lading.exchange.conversations import Conversations
 from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
+from lading.request.summary_calls import CALLER
 from lading.session.async_session import in_thread
 
 SESSION_HEADER = "x-lading-session"
@@ -38,9 +39,9 @@ class Transport:
         if wire is None:
             return self._inner.send(request, stream=True)
         steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
-        if (effect := next(steps, None)) is None:
-            return self._inner.send(request, stream=True)
         flight = _HttpExchange(self._http, request, steps)
+        if (effect := self._advance(flight, None)) is None:
+            return self._inner.send(request, stream=True)
         while isinstance(effect, Send | Read):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
@@ -53,14 +54,19 @@ class Transport:
     def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next."""
         steps = flight.steps
+        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = self._inner.send(flight.request(effect.body), stream=True)
                 return steps.send(flight.receive(response, response.iter_bytes()))
+            if effect is None:
+                return next(steps, None)
             return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
         except BaseException as error:
             steps.throw(error)
             raise
+        finally:
+            CALLER.set(None)
 
     def _relay(self, flight: _HttpExchange, effect: Effect | None) -> Generator[bytes, None, None]:
         """Yield the bytes of a streamed answer."""
@@ -119,6 +125,7 @@ class AsyncTransport:
     async def _advance(self, flight: _HttpExchange, effect: Effect | None) -> Effect | None:
         """Perform an effect and return the next. Steps that pack or store run in a thread."""
         steps = flight.steps
+        CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
                 response = await self._inner.send(flight.request(effect.body), stream=True)
@@ -131,6 +138,8 @@ class AsyncTransport:
         except BaseException as error:
             steps.throw(error)
             raise
+        finally:
+            CALLER.set(None)
 
     async def _relay(self, flight: _HttpExchange, effect: Effect | None) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a streamed answer."""
@@ -161,6 +170,7 @@ class _HttpExchange:
 
     def __init__(self, http: Any, request: Any, steps: ExchangeSteps) -> None:
         self._http, self._request, self.steps = http, request, steps
+        self.caller = request.url, request.headers
         self.response: Any = None
         self.chunks: Any = None
 

@@ -15,6 +15,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
+from lading.effects import Summarize, Summarizer
 from lading.events import Event
 from lading.session.options import SessionOptions
 from lading.stores import SessionStore
@@ -30,7 +31,7 @@ class Options(TypedDict, total=False):
     window: int | None
     strategy: str | Strategy
     when: When | None
-    verbatim: float | None
+    summarizer: Summarizer | Summarize | str | None
     output_reserve: int | None
     options: SessionOptions
     fail_open: bool

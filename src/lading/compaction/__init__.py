@@ -102,6 +102,8 @@ class Pressure(Struct, frozen=True):
     """The model's tier, for strategies with numbers by tier."""
     output_price: float | None = None
     """Price of an output token of the summarizing model, in base input tokens; None: no summarizer."""
+    asks_itself: bool = False
+    """Whether the session's own model writes summaries, after the last request, which it reads from its cache."""
     past: Past = Past()
 
     def count_text(self, text: str) -> int:

@@ -59,10 +59,14 @@ def estimate_own_calls(view: View, start: int, *, end: int, fold_tokens: int, pr
     none is asked for. ``fold_tokens``: of the record."""
     if pressure.output_price is None or end <= start or fold_tokens * SUMMARY_SHARE < LEAST_TOKENS:
         return 0.0
+    output = pressure.output_price * fold_tokens * SUMMARY_SHARE
+    if pressure.asks_itself and not pressure.cache_cold:
+        read = view.tokens_before(min(pressure.sent_items, len(view)))
+        return pressure.rates.read * read + pressure.rates.write * REQUEST_TOKENS + output
     results = view.clearable_before(end) - view.clearable_before(start)
     others = view.tokens_before(end) - view.tokens_before(start) - results
     shown = min(others + min(results, RESULT_TOKENS * (end - start) // 2), _limit_source(pressure))
-    return shown + REQUEST_TOKENS + pressure.output_price * fold_tokens * SUMMARY_SHARE
+    return shown + REQUEST_TOKENS + output
 
 
 def summarize(
@@ -112,6 +116,7 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
         earlier=fence("earlier summary", redact(earlier)),
         context=fence("task", write_transcript(head, most_chars=_CONTEXT_CHARS)),
         reason=drafted.reason,
+        span=(drafted.first, drafted.last),
         keep=fence("to be kept", "\n".join([*unresolved, *values])),
         most_tokens=most_tokens,
     )

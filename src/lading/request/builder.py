@@ -32,7 +32,7 @@ class RequestBuilder:
 
     def __init__(self, wire: Wire, card: Card, *, strict: bool = False) -> None:
         """``strict``: rules that are not verified yet count as violations, for tests."""
-        self._wire, self._card, self._strict = wire, card, strict
+        self.wire, self.card, self._strict = wire, card, strict
         self._opened: tuple[object, ...] = ()
         self._leading = 0
         self._envelope: dict[str, Any] = {}
@@ -56,17 +56,17 @@ class RequestBuilder:
         Raises IllegalRequest when a number in it is NaN or infinite.
         """
         head = [item.message for item in view.items[: view.head]]
-        leading = tuple(head[: self._wire.layout.leading(head)])
+        leading = tuple(head[: self.wire.layout.leading(head)])
         opened = (leading, tools, template)
         if opened == self._opened:
             return
-        envelope = self._wire.envelope(Conversation(leading, tools, self._wire.name, template))
-        envelope.pop(self._wire.layout.items.field, None)
+        envelope = self.wire.envelope(Conversation(leading, tools, self.wire.name, template))
+        envelope.pop(self.wire.layout.items.field, None)
         data = jsonbytes.dump_at("body", envelope)
         self._opened, self._leading = opened, len(leading)
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
-        read = {name: envelope[name] for name in sorted(envelope.keys() - self._wire.layout.unread)}
+        read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.unread)}
         self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 
@@ -92,14 +92,14 @@ class RequestBuilder:
 
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
-        joins = self._wire.joins
-        if messages and self._units and joins(self._units[-1].messages[-1], messages[0], card=self._card):
+        joins = self.wire.joins
+        if messages and self._units and joins(self._units[-1].messages[-1], messages[0], card=self.card):
             reopened = self._units[-1].messages
             messages = reopened + messages
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]
             self._truncate(self._starts[-1])
         position, taken = self._length, 0
-        for run in group_messages(messages, self._wire, card=self._card):
+        for run in group_messages(messages, self.wire, card=self.card):
             self._append_unit(run, sum(tokens[taken : taken + len(run)]), position + taken)
             taken += len(run)
 
@@ -112,9 +112,9 @@ class RequestBuilder:
         self.ends.append(self.ends[-1] + tokens)
 
     def _encode(self, run: list[Message], position: int) -> _EncodedRun:
-        wire_messages = self._wire.encode_group(run, self._card)
+        wire_messages = self.wire.encode_group(run, self.card)
         data = b",".join(
-            jsonbytes.dump_at(f"{self._wire.layout.items.field}.{position}", item) for item in wire_messages
+            jsonbytes.dump_at(f"{self.wire.layout.items.field}.{position}", item) for item in wire_messages
         )
         return _EncodedRun(run, wire_messages, data)
 
@@ -135,13 +135,13 @@ class RequestBuilder:
         """Return the body: the fields of the envelope, then the items."""
         opening = self._envelope_bytes[:-1] + (b"," if self._envelope else b"")
         items = b",".join([unit.data for unit in self._units if unit.data])
-        return b"".join((opening, jsonbytes.dump(self._wire.layout.items.field), b":[", items, b"]}"))
+        return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
 
     def violations(self) -> list[Violation]:
         """List the violations of the wire's rules. Only new units are checked."""
         if self._checker is None:
-            walk = self._wire.start_check(self._envelope, self._card)
-            self._checker = Checker(self._wire.rules, walk, self._card, strict=self._strict)
+            walk = self.wire.start_check(self._envelope, self.card)
+            self._checker = Checker(self.wire.rules, walk, self.card, strict=self._strict)
             self._checked = 0
         for unit in self._units[self._checked :]:
             for message in unit.wire_messages:

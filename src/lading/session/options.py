@@ -22,6 +22,7 @@ from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import Profile
+from lading.request.summary_calls import find_summarizer
 from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
 from lading.settings import Settings, apply_profile, settings_for
@@ -46,7 +47,9 @@ class SessionOptions(Struct, frozen=True):
     strict: bool = False
     """Raise when a strategy fails instead of overruling it."""
     summarizer: Summarizer | None = None
-    """The summarization callback; None: summaries are rule-based."""
+    """The argument ``summarizer``, for those who keep their options together."""
+    verbatim: float | None = None
+    """The share of the window, counted from the newest message, that ``priced`` leaves verbatim; None: its own."""
     profile: Profile | None = None
     """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
@@ -63,6 +66,7 @@ class SessionOptions(Struct, frozen=True):
 
 DEFAULTS = SessionOptions()
 _HOUR_S = 3600
+_ADVICE = "options are lading.SessionOptions(...)"
 
 
 @cache
@@ -82,9 +86,17 @@ def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
     return card, events
 
 
+def add_summarizer(options: SessionOptions, given: object, *, client: object = None) -> SessionOptions:
+    """Return the options with the summarizer of an argument, if any. Raises InputError as ``find_summarizer`` does
+    and for options of another type."""
+    check(options, SessionOptions, advice=_ADVICE)
+    found = find_summarizer(options.summarizer if given is None else given, client=client)
+    return options if found is options.summarizer else replace(options, summarizer=found)
+
+
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
     """Raise InputError or UnknownName for arguments that no session accepts."""
-    check(options, SessionOptions, advice="options are lading.SessionOptions(...)")
+    check(options, SessionOptions, advice=_ADVICE)
     for name, tokens, least in (("window", window, 1), ("output_reserve", output_reserve, 0)):
         if tokens is not None and (type(tokens) is not int or tokens < least):
             raise InputError(f"{name} is {tokens!r}; give whole tokens from {least} on, such as 16_000.")

@@ -23,6 +23,7 @@ from lading.audit.restore import SCHEMA, answer_calls
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
+from lading.effects import Summarize, Summarizer
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
@@ -56,7 +57,7 @@ class Session:
         name: str = "session",
         strategy: str | Strategy = DEFAULT,
         when: When | None = None,
-        verbatim: float | None = None,
+        summarizer: Summarizer | Summarize | str | None = None,
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -64,25 +65,25 @@ class Session:
     ) -> None:
         """Open the stored session of that name, or start it.
 
-        ``store``: a store, the folder of a SQLite store, or None for one in memory. ``window`` and
-        ``output_reserve`` are in tokens; their defaults, and the wire, come from the model's card.
-        ``when`` to compact: "pays", "full" or a share of the window; ``verbatim``: the share that stays verbatim.
+        ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
+        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
+        share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
         Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
         self.events: list[Event] = []
         """Events about the model's name, and of everything that happens outside of a pack."""
         card, events = (model, ()) if isinstance(model, Card) else opening.find_session_card(model)
         self.events += events
+        self.options = options = opening.add_summarizer(options, summarizer)
         self.settings = opening.make_settings(
             card,
             name=name,
-            strategy=apply_options(strategy, when=when, verbatim=verbatim),
+            strategy=apply_options(strategy, when=when, verbatim=options.verbatim),
             window=window,
             output_reserve=output_reserve,
             wire=wire,
             options=options,
         )
-        self.options = options
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model
         """The model's name in requests."""

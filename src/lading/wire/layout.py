@@ -15,6 +15,9 @@ Object: TypeAlias = Mapping[str, Any]
 BlockPath: TypeAlias = tuple[int, ...]
 """Path of a block: the index of the item, of a block in it, of a block in that block."""
 DEEPEST_MARK = 3
+_ANSWERS = ("max_tokens", "max_completion_tokens")
+_OF_ONE_ANSWER = frozenset({"logprobs", "n", "stop", "stop_sequences", "stream", "stream_options", "top_logprobs"})
+"""Fields of Anthropic and OpenAI that shape one answer and are no part of the prompt."""
 
 MAY, LIKELY, SURELY, CERTAINLY = 1, 2, 3, 4
 """How certain it is that an object is of a format, by the features in it that other formats lack. 0: it is not."""
@@ -147,6 +150,23 @@ class Layout(Struct, frozen=True):
             if type(tokens) is int and tokens > most[1]:
                 most = name, tokens
         return most
+
+    def ask_text(self, fields: Object, answer_tokens: int, *, thinking_tokens: int) -> Template | None:
+        """Return the fields of a request with the same prompt whose answer is a text and not streamed; None if they
+        demand another answer. Its limit, if any, is lowered to that answer and the thinking before it."""
+        form = (
+            fields.get("response_format") or (fields.get("output_config") or {}).get("format") or {"type": "text"}
+        )
+        if self.forces({**fields, "n": None}) or form.get("type") != "text":
+            return None
+        kept = {key: value for key, value in fields.items() if key not in _OF_ONE_ANSWER}
+        budget = self.find_most_tokens({key: value for key, value in kept.items() if key not in _ANSWERS})[1]
+        most = answer_tokens + max(budget, thinking_tokens)
+        return kept | {name: min(kept[name], most) for name in _ANSWERS if type(kept.get(name)) is int}
+
+    def is_cached(self, body: bytes) -> bool:
+        """Whether the provider caches the prompt of a request: some do so only up to its marks."""
+        return self.marks is None or not self.marks.own or f'"{self.marks.field}":'.encode() in body
 
     def strip(self, item: Any) -> Any:
         """Return the item without cache marks; the same object if there are none."""

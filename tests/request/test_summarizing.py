@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import sys
 from threading import Event, Thread, active_count
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from lading.economics import OwnCalls
-from lading.effects import MOST_REQUESTS, Steps, Summarize, Summarizer, Summary, SummaryRequest, SummaryRunner, ask
+from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.errors import InputError, PackError, SummaryFailed
+from lading.history.history import History
+from lading.history.repair import Needs
 from lading.messages import Message
+from lading.models.catalog import find_card
+from lading.request.builder import RequestBuilder
+from lading.request.summarizing import MOST_REQUESTS, SummaryRunner
+from lading.wire import find_wire
+from tests.views import pressure
 from tests.waiting import PATIENCE_S, happened, until
 
 OUTPUT_PRICE = 5.0
+Result = TypeVar("Result")
 
 
 def count(message: Message) -> int:
@@ -22,9 +31,27 @@ def count(message: Message) -> int:
     return len(message.text)
 
 
-def asking(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> SummaryRunner:
-    whom = Summarizer(summarize, timeout_s) if summarize else None
-    return SummaryRunner(whom, output_price=OUTPUT_PRICE, count=count)
+class Driver:
+    """A runner with a pressure, for one request of the agent after the other."""
+
+    def __init__(self, whom: Summarizer | None) -> None:
+        request = RequestBuilder(find_wire("openai_chat"), find_card("gpt-4o")[0])
+        self.runner = SummaryRunner(whom, request, history=History(Needs(), count))
+        self.pressure = replace(pressure(1_000, counter=count), output_price=OUTPUT_PRICE)
+
+    def run(self, steps: Steps[Result]) -> Result:
+        return self.runner.run(steps, self.pressure)
+
+    def begin(self) -> None:
+        self.runner.spent = None
+
+    @property
+    def spent(self) -> OwnCalls | None:
+        return self.runner.spent
+
+
+def asking(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Driver:
+    return Driver(Summarizer(summarize, timeout_s) if summarize else None)
 
 
 def step(*texts: str) -> Steps[list[str]]:

@@ -1,0 +1,173 @@
+"""Call whoever writes summaries: the caller's function, or the model of an SDK's client. That reads a prompt, or
+the last request, which its prompt cache holds, with the instruction as its last text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from inspect import Parameter, iscoroutinefunction, signature
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.compaction import Pressure
+from lading.effects import SELF, Summarizer, Summary, SummaryAnswer, SummaryRequest
+from lading.errors import InputError, SummaryFailed
+from lading.history.history import History
+from lading.messages import Conversation, Message, user_text
+from lading.models.card import Card
+from lading.models.catalog import find_card
+from lading.request.builder import RequestBuilder
+from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
+
+Run: TypeAlias = tuple[Sequence[Message], Sequence[Body]]
+"""Messages, and the items that they share."""
+CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
+"""URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
+_ENDPOINTS = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
+"""Paths below the base URL of each SDK's client."""
+THINKING_TOKENS = 4_096
+"""Room for thinking in the answer of a model whose thinking has no larger budget."""
+_OTHERS = 'a function, or lading.Summarizer("openai:gpt-5-nano", client=OpenAI())'
+_NOT_SENT_AGAIN = ("x-stainless-", "content-", "transfer-encoding", "host", "idempotency-key")
+
+
+class LastRequest(Struct, frozen=True):
+    """The last request of a session, as far as it still holds."""
+
+    request: RequestBuilder
+    history: History
+
+    def write_messages(self, asked: SummaryRequest) -> Any:
+        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt."""
+        raw = self.history.view.raw_between(*asked.span) if asked.span else ()
+        messages = tuple(message for _, message in raw) or (user_text(asked.prompt),)
+        conversation = Conversation(messages, (), self.request.wire.name)
+        return encode(conversation, self.request.wire, card=self.request.card)[self.request.wire.layout.items.field]
+
+    def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
+        """Return the last request with the instruction at its end, and its tokens, without its newest messages if
+        the window lacks room for both. None where it is not cached, does not have the messages to summarize, or
+        demands another answer than a text."""
+        layout, view, given = self.request.wire.layout, self.history.view, self.request.envelope
+        most = 2 * asked.most_tokens  # An answer above the limit is better than one that was cut.
+        fields = layout.ask_text(given, most, thinking_tokens=THINKING_TOKENS)
+        if fields is None or asked.span is None or pressure.cache_cold or not layout.is_cached(self.request.body()):
+            return None
+        runs, question = list(self.request.runs()), user_text(asked.instruction_for_self)
+        room = pressure.room_tokens - pressure.count(question)
+        room += max(layout.find_most_tokens(given)[1] - layout.find_most_tokens(fields)[1], 0)
+        shown = layout.leading([item.message for item in view.items[: view.head]])
+        shown += sum(len(messages) for messages, _ in runs)
+        while runs and shown >= view.span(*asked.span)[1]:
+            body = fields | {layout.items.field: self._write_items(runs, question)}
+            if view.tokens_before(shown) <= room and not check(body, self.request.wire, card=self.request.card):
+                return body, view.tokens_before(shown) + pressure.count(question)
+            shown -= len(runs.pop()[0])
+        return None
+
+    def _write_items(self, runs: Sequence[Run], question: Message) -> list[Body]:
+        """Write the runs of a request and a question after them."""
+        (messages, items), wire, card = runs[-1], self.request.wire, self.request.card
+        if wire.joins(messages[-1], question, card=card):
+            last = wire.encode_group([*messages, question], card)
+        else:
+            last = [*items, *wire.encode_group([question], card)]
+        return [*(item for _, run in runs[:-1] for item in run), *last]
+
+
+def start_call(
+    summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure
+) -> SummaryAnswer | Awaitable[SummaryAnswer]:
+    """Ask the summarizer's function or model. Raises its errors, those of the SDK, SummaryFailed and WireError."""
+    summarize: Any = summarizer.summarize
+    if isinstance(summarize, str):
+        return _ask_model(summarizer, asked, last=last, pressure=pressure)
+    answer: SummaryAnswer | Awaitable[SummaryAnswer]
+    if _takes_messages(summarize):
+        answer = summarize(last.write_messages(asked), {"reason": asked.reason.partition(":")[0]})
+    else:
+        answer = summarize(asked)
+    return answer
+
+
+def _ask_model(
+    summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure
+) -> Summary | Awaitable[Summary]:
+    sdk, wire, card, model = find_sdk(summarizer.client), last.request.wire, last.request.card, asked.model
+    url, headers, extended = _ENDPOINTS[sdk], dict[str, str](), None
+    if summarizer.is_self:
+        extended = None if model else last.extend(asked, pressure)
+        model = model or str(last.request.envelope.get("model") or card.name)
+        url, headers = CALLER.get() or (url, headers)
+    else:
+        model = str(summarizer.summarize).partition(":")[2]
+        wire, card = find_wire(find_default_wire(sdk)), find_card(model)[0]
+    body, tokens = extended or (_write_prompt(asked, model, wire=wire, card=card), None)
+    options = {
+        "headers": {key: value for key, value in headers.items() if not key.lower().startswith(_NOT_SENT_AGAIN)},
+        "timeout": summarizer.timeout_s,
+    }
+    post = summarizer.client.post
+    if iscoroutinefunction(post):
+
+        async def answer() -> Summary:
+            return _read(await post(str(url), cast_to=object, body=body, options=options), wire, tokens)
+
+        return answer()
+    return _read(post(str(url), cast_to=object, body=body, options=options), wire, tokens)
+
+
+def _write_prompt(asked: SummaryRequest, model: str, *, wire: Wire, card: Card) -> Body:
+    most = min(2 * asked.most_tokens + THINKING_TOKENS, card.limits.max_output_tokens)
+    fields: Body = {"model": model, **wire.layout.required(most)}
+    return encode(Conversation((user_text(asked.prompt),), (), wire.name, fields), wire, card=card)
+
+
+def _read(value: object, wire: Wire, tokens: int | None) -> Summary:
+    if not isinstance(value, Mapping):
+        raise SummaryFailed("the provider's response is no JSON object")
+    reply = wire.replies.read(value)
+    if not (used := reply.usage):
+        return Summary(reply.message.text, tokens)
+    return Summary(reply.message.text, used.input_tokens, used.output_tokens, used.read_tokens, used.written_tokens)
+
+
+def _takes_messages(summarize: Callable[..., object]) -> bool:
+    """Whether a function takes messages and a context. A second parameter with a value as default is no context."""
+    try:
+        found = signature(summarize).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in kinds and one.default in (one.empty, None) for one in found) > 1
+
+
+def find_sdk(client: object) -> str:
+    """Return the SDK of a client that is not wrapped, "openai" or "anthropic"; empty for any other object."""
+    packages = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+    return next((name for name in ("openai", "anthropic") if name in packages and hasattr(client, "post")), "")
+
+
+def find_summarizer(given: object, *, client: object = None) -> Summarizer | None:
+    """Return the summarizer that an argument names; ``client``: the one that is wrapped. Raises InputError, which
+    says what to give instead."""
+    if given is None:
+        return None
+    found = given if isinstance(given, Summarizer) else Summarizer(given)  # type: ignore[arg-type]
+    name = found.summarize
+    if callable(name):
+        return found
+    if name != SELF and not all(str(name).partition(":")):
+        raise InputError(f'The summarizer is {name!r}; give "self" (to lading.wrap), {_OTHERS}.')
+    provider = name.partition(":")[0]
+    asked = found.client or (client if provider in (SELF, find_sdk(client)) else None)
+    if asked is None and name == SELF:
+        raise InputError(
+            f'"self" is the model of a wrapped client: lading.wrap(client, summarizer="self"). Or give {_OTHERS}.'
+        )
+    is_own = provider == SELF or find_default_wire(provider) == find_default_wire(find_sdk(asked) or provider)
+    if not find_sdk(asked) or hasattr(asked, "lading") or not is_own:
+        raise InputError(f"{name!r} needs a client of {provider} that is not wrapped. Give {_OTHERS}.")
+    return replace(found, client=asked)
