@@ -129,8 +129,8 @@ def ask_for_lines(
         return None
     messages = (message for _, message in view.raw_between(0, last))
     question = make_criteria(request, messages, beside=f"{request.context}\n{request.text}")
-    lines = check_summary(_parse_answer(answer.text), question, count=lambda text: pressure.count(user_text(text)))
-    pieces = [redact(line).partition(": ") for line in lines]
+    checked = check_summary(_parse_answer(answer.text), question, count=pressure.count_text)
+    pieces = [redact(line).partition(": ") for line in checked.lines]
     return tuple(
         f"{shown}: {text}" for name, shown in LABELS.items() for section, _, text in pieces if section == name
     )
