@@ -16,7 +16,7 @@ from lading.compaction.fencing import fence, redact, write_transcript
 from lading.compaction.folding import fold, list_leaving
 from lading.compaction.identifiers import find_mentions, read_leaves
 from lading.compaction.record_lines import extract_summary, write_summary
-from lading.compaction.summary_checking import SummaryCriteria, check_summary
+from lading.compaction.summary_checking import NAMED, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
 from lading.compaction.summary_prompt import PROMPT_VERSION, write_instruction_for_self, write_instructions
 from lading.compaction.summary_values import KnownValues
@@ -39,7 +39,7 @@ RESULT_TOKENS = 200
 """Approximate tokens of a result in the source ..."""
 REQUEST_TOKENS = 800
 """... and of the request beside the messages."""
-KEPT_VALUES = 20
+KEPT_VALUES = 12
 """Number of values, those most likely to be named again, that the summary must keep."""
 _CONTEXT_CHARS = 4_000
 MOST_SKIPPED = 15
@@ -134,7 +134,9 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
         reason=drafted.reason,
         keep=keep,
         most_tokens=most_tokens,
-        instruction_for_self=write_instruction_for_self(view, start, end, keep=keep, most_tokens=most_tokens)
+        instruction_for_self=write_instruction_for_self(
+            view.items[: pressure.sent_items], start, end=end, keep=keep, most_tokens=most_tokens
+        )
         if end <= pressure.sent_items
         else "",
     )
@@ -156,7 +158,8 @@ def _read_source(view: View, start: int, *, end: int) -> tuple[str, list[Message
         last = view.span(item.entry, item.entry)[1]
         new += [] if summary else [message for _, message in view.raw_between(item.entry, view.last_entry(last))]
         summaries += [summary] if summary else []
-    return "\n".join(summaries), new
+    lines = (line for line in "\n".join(summaries).splitlines() if not line.startswith(NAMED))
+    return "\n".join(lines), new
 
 
 def make_criteria(
@@ -194,7 +197,9 @@ def _select_kept(
 
 
 def _is_name(value: str) -> bool:
-    return any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
+    # Line ranges, durations and patterns are no names.
+    is_long = sum(map(str.isalpha, value)) >= 3 or sum(map(str.isdecimal, value)) >= 5
+    return is_long and "\\" not in value and any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
 
 
 def _read_pieces(message: Message) -> Iterator[str]:

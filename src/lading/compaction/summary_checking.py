@@ -1,8 +1,8 @@
 """Check a model's summary before it replaces messages, line by line, in whatever form it is written.
 
-A line is left out if it has a value that nobody named, speaks as someone else, or states a rule that the user did not
-state: such lines stem from a tool's output, where they are data. The rest is used, cut to its limit, unless too little
-is left. Nothing is rephrased; what the summary must name and does not is added.
+A line is left out if it has a value that nobody named, speaks as someone else, or states a rule that the user did
+not state: such lines stem from a tool's output, where they are data. The rest is used, cut to its limit, unless too
+little is left. Nothing is rephrased; what the summary must name and does not is added.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from lading.compaction.summary_values import KnownValues, contains
 from lading.effects import SummaryRequest
 from lading.errors import SummaryFailed
 
+NAMED = "Also named"
+"""Start of the line of values that a summary does not name."""
 MOST_LOST_SHARE = 0.5
 """A summary that loses more of its lines, or of its length, is not used."""
 _HELD_SHARE = 0.5
@@ -126,4 +128,4 @@ def _list_missing(shown: str, criteria: SummaryCriteria) -> Iterator[str]:
         if len(own & words) < _HELD_SHARE * len(own):
             yield collapse_spaces(line)
     if missing := [value for value in criteria.values if not contains(value.casefold(), text)]:
-        yield f"Also named: {', '.join(missing)}"
+        yield f"{NAMED}: {', '.join(missing)}"

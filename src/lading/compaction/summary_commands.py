@@ -20,7 +20,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LABEL = re.compile(r"(?:- )?(?:\[[ xX]?\] )?(?:[^\W\d][\w ,/&'()-]{0,40}: +)?")
 _REFUSAL = re.compile(
-    r"\W*(?:(?:i'?m|i am|we are) (?:sorry|unable|not able|afraid)|(?:sorry|apologies),|as an ai\b|unfortunately,? i\b"
+    r"\W*(?:(?:i'?m|i am|we are) (?:sorry|unable|not able|afraid)|(?:sorry|apologies),|as an ai\b"
+    r"|unfortunately,? i\b"
     r"|(?:sorry,? )?(?:but )?i (?:can'?t|cannot|can not|won'?t|will not|am unable to|do not have|don'?t have)\s"
     r"(?:\w+ )?(?:help|assist|comply|summari[sz]e|continue|provide|do|fulfill?|process|access|share|create|write"
     r"|complete|see|generate|produce|give)\b|please (?:provide|share|paste|send)\b|what would you like"
@@ -55,7 +56,8 @@ _AT_START = re.compile(
     re.IGNORECASE,
 )
 _OF_USER = re.compile(
-    r"\b(?:you|we|i|agents?|assistants?|models?)\b.{0,24}\b(?:must|should|shall|may|have to|has to|are to|allowed|free to)\b"
+    r"\b(?:you|we|i|agents?|assistants?|models?)\b.{0,24}"
+    r"\b(?:must|should|shall|may|have to|has to|are to|allowed|free to)\b"
     r"|\b(?:user|owner|admin\w*|developer|maintainer|rule|constraint|policy)s?\b.{0,60}\b(?:allow\w*|permit\w*"
     r"|approv\w*|authori\w*|grant\w*|forb\w*|insist\w*|always|never|must)\b",
     re.IGNORECASE,
@@ -150,8 +152,8 @@ def _negates(text: str) -> bool:
 
 _GENERIC = frozenset(
     """
-    always never must should shall only also with without that this from have will when then them they your user users
-    agent please make sure ensure keep constraint constraints rule rules preference preferences said says asked wants
-    want explicitly still holds every each into other
+    agent also always asked constraint constraints each ensure every explicitly from have holds into keep make must
+    never only other please preference preferences rule rules said says shall should still sure that them then they
+    this user users want wants when will with without your
     """.split()  # noqa: SIM905 - a list of words reads as words
 )

@@ -26,7 +26,7 @@ _NOTHING = frozenset(
     {"none", "n/a", "nothing", "null", "[]", "{}", '""', "none yet", "not applicable", "keine", "nichts"}
 )
 _FRAME = re.compile(
-    r"(?:sure|okay|ok|certainly|of course|here(?:'s| is| are)|below is|let me know|i hope this|this concludes)\b.{0,120}",
+    r"(?:sure|okay|ok|certainly|of course|here(?:'s| is| are)|below is|let me know|i hope this)\b.{0,120}",
     re.IGNORECASE,
 )
 """The first or last line of an answer, beside the summary."""

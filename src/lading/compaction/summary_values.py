@@ -1,7 +1,7 @@
 """Tell values that a source names, or that follow from it, from invented ones.
 
-A value counts as known if the source has it in any usual spelling: a number with separators, rounded, in another unit
-or as a ratio of its neighbours; a date in another form; a path from its root; a name qualified by its module.
+A value counts as known if the source has it in any usual spelling: a number with separators, rounded, in another
+unit or as a ratio of its neighbours; a date in another form; a path from its root; a name qualified by its module.
 """
 
 from __future__ import annotations
