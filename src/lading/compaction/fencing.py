@@ -61,7 +61,7 @@ def write_transcript(messages: Iterable[Message], *, most_chars: int) -> str:
 
 
 def redact(text: str) -> str:
-    """Replace long runs of bytes, lone surrogates and what looks like a secret; keep the ends of an enormous text."""
+    """Replace long runs of bytes, lone surrogates and what looks like a secret; keep the ends of a huge text."""
     # A lone surrogate has no bytes: a client could not send it.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _PRIVATE_KEY.sub("[secret]", _keep_ends(text, MOST_PIECE_CHARS))

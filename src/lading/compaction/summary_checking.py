@@ -87,6 +87,7 @@ def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str]
 
 def _check_lines(lines: Sequence[str], criteria: SummaryCriteria) -> Iterator[tuple[str, str]]:
     """Yield each line with its fault; empty: none. What follows a heading in another's name is theirs too."""
+    shown = "\n".join(lines)
     is_posing = False
     for line in lines:
         commands = is_command(line, criteria.spoken)
@@ -96,7 +97,7 @@ def _check_lines(lines: Sequence[str], criteria: SummaryCriteria) -> Iterator[tu
         elif is_refusal(line):
             yield line, "it refuses"
         else:
-            unknown = criteria.known.find_unknown(line)
+            unknown = criteria.known.find_unknown(line, shown=shown)
             yield line, f"{clip(unknown, _SHOWN_CHARS)} is not in the source" if unknown else ""
 
 

@@ -67,14 +67,18 @@ _GRANTING = re.compile(
     re.IGNORECASE,
 )
 _STATING = re.compile(
-    r"(?<!you )(?<!you may )\b(?:always|never) (?:\w+(?:s|ed)|been|had|got|ran|came|went|saw|fit|fires?)\b",
+    r"\b40\d\W{0,3}forbidden\b|\b(?:is|are|was|were|has|have|had) (?:always|never)\b"
+    r"|\b(?:always|never) (?:\w+(?:s|ed)|been|had|got|ran|came|went|saw|fit|fires?)\b",
     re.IGNORECASE,
 )
 """A statement of fact with the words of a rule."""
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|none|nothing|without|avoid\w*|forb\w+|refrain\w*|stop\w*|prohibit\w*|nobody|unchanged|untouched|intact)\b|n't\b",
+    r"\b(?:not|never|no|none|nothing|without|avoid\w*|forb\w+|refrain\w*|prohibit\w*|nobody|unchanged|untouched|intact)\b|n't\b",
     re.IGNORECASE,
 )
+
+
+_LIMIT = re.compile(r"\b(?:only|just|stop|instead|except|unless)\b", re.IGNORECASE)
 
 
 class Spoken(Struct, frozen=True):
@@ -82,8 +86,8 @@ class Spoken(Struct, frozen=True):
 
     words: frozenset[str]
     """Of the user and the assistant."""
-    sentences: tuple[tuple[frozenset[str], bool], ...]
-    """The stems of each sentence and short message of the user, and whether it negates."""
+    sentences: tuple[tuple[frozenset[str], str], ...]
+    """The stems of each sentence and short message of the user, and its polarity."""
 
 
 def read_spoken(messages: Iterable[Message]) -> Spoken:
@@ -92,7 +96,7 @@ def read_spoken(messages: Iterable[Message]) -> Spoken:
     users = [one.text for one in said if one.role == "user"]
     # A rule may be stated in several sentences of a short message.
     texts = (text for whole in users for text in (whole, *_SENTENCE_END.split(whole)))
-    pairs = {(_stem(text), _negates(text)): None for text in texts if len(text) <= MOST_RULE_CHARS}
+    pairs = {(_stem(text), _find_polarity(text)): None for text in texts if len(text) <= MOST_RULE_CHARS}
     return Spoken(find_words(one.text for one in said), tuple(pairs)[-_MOST_SENTENCES:])
 
 
@@ -134,10 +138,10 @@ def _is_said(text: str, spoken: Spoken) -> bool:
 
 def _is_stated(text: str, spoken: Spoken) -> bool:
     """Return whether one sentence of the user says about the same."""
-    own, negates = _stem(text), _negates(text)
+    own, polarity = _stem(text), _find_polarity(text)
     least = max(_SENTENCE_SHARE * len(own), min(2, len(own)))
     return bool(own) and any(
-        len(own & sentence) >= least and negates == other for sentence, other in spoken.sentences
+        len(own & sentence) >= least and {polarity, other} != {"yes", "no"} for sentence, other in spoken.sentences
     )
 
 
@@ -146,14 +150,19 @@ def _stem(text: str) -> frozenset[str]:
     return frozenset(word[:6] for word in find_words([text]) if word not in _GENERIC)
 
 
-def _negates(text: str) -> bool:
-    return _NEGATION.search(text.replace("\u2019", "'")) is not None
+def _find_polarity(text: str) -> str:
+    """Return whether a sentence demands (yes), forbids (no) or limits (empty)."""
+    if _LIMIT.search(text):
+        return ""
+    return "no" if _NEGATION.search(text.replace("\u2019", "'")) else "yes"
 
 
 _GENERIC = frozenset(
     """
-    agent also always asked constraint constraints each ensure every explicitly from have holds into keep make must
-    never only other please preference preferences rule rules said says shall should still sure that them then they
-    this user users want wants when will with without your
+    after again agent already also always another asked because been before being both constraint constraints could
+    does done each ensure even every explicitly first from have holds into just keep like made make more most much
+    must need never next once only other over please preference preferences rule rules said same says shall should
+    some still such sure take than that their them then there these they thing things this those time under until
+    user users very want wants what when where which while will with without work would your
     """.split()  # noqa: SIM905 - a list of words reads as words
 )

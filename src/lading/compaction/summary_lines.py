@@ -9,7 +9,7 @@ from typing import Any
 
 from lading.compaction.excerpts import collapse_spaces
 
-MOST_HEADING_CHARS = 60
+MOST_HEADING_CHARS, MOST_LINE_CHARS = 60, 160
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
@@ -21,7 +21,11 @@ _RULER = re.compile(r"[\W_]*|\W*json\W*|```\w*", re.IGNORECASE)
 _HEADING_MARK = re.compile(r"#{1,6}\s+|(?=(?:\*\*|__)[^*_]{1,60}:?(?:\*\*|__):?$)")
 _ITEM = re.compile(r"(?:[-*+\u2022\u2023\u25e6\u2013]|\(?\d{1,3}[.)](?=\s))\s+")
 _QUOTED = re.compile(r'"([^"\\]{1,60})":\s*(.*)', re.DOTALL)
-_EMPHASIS = re.compile(r"\*\*([^*]+)\*\*|(?<!\w)__([^_]+)__(?!\w)")
+_EMPHASIS = re.compile(r"\*\*([^*]+)\*\*")
+_SENTENCE_END = re.compile(
+    r"(?<=[\w)\]`\"'%][.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.b\.)(?<!\bca\.)(?<!\bvs\.)\s+(?=[^\sa-z])"
+    r"|(?<=[。！？])"
+)
 _NOTHING = frozenset(
     {"none", "n/a", "nothing", "null", "[]", "{}", '""', "none yet", "not applicable", "keine", "nichts"}
 )
@@ -35,7 +39,7 @@ _FRAME = re.compile(
 def read_lines(text: str) -> list[str]:
     """Return the lines of an answer: ``Heading:``, ``- item`` or a sentence, without emphasis and empty entries."""
     text = _THOUGHTS.sub("", _UNSEEN.sub("", text))
-    lines = [line for raw in _flatten(text).splitlines() if (line := _read_line(raw))]
+    lines = [part for raw in _flatten(text).splitlines() for part in _split_sentences(_read_line(raw))]
     for end in (0, -1):
         if len(lines) > 1 and _FRAME.fullmatch(lines[end].replace("\u2019", "'")):
             del lines[end]
@@ -45,6 +49,15 @@ def read_lines(text: str) -> list[str]:
 def is_heading(line: str) -> bool:
     """Return whether a line only names what follows."""
     return line.endswith(":") and len(line) <= MOST_HEADING_CHARS and not line.startswith("- ")
+
+
+def _split_sentences(line: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph: each is checked by itself."""
+    if len(line) <= MOST_LINE_CHARS:
+        yield from filter(None, [line])
+        return
+    item = "- " if line.startswith("- ") else ""
+    yield from (f"{item if at else ''}{part.strip()}" for at, part in enumerate(_SENTENCE_END.split(line)) if part)
 
 
 def _read_line(raw: str) -> str:
@@ -57,7 +70,7 @@ def _read_line(raw: str) -> str:
     line = line[item.end() :] if item else line
     if quoted := _QUOTED.fullmatch(line.rstrip(",")):
         line = f"{quoted[1]}: {quoted[2].strip('[{')}".strip()
-    line = _EMPHASIS.sub(lambda found: found[1] or found[2], _unquote(line)).strip()
+    line = _EMPHASIS.sub(r"\1", _unquote(line)).strip()
     if (
         line.casefold().strip(" .*_()") in _NOTHING
         or line.partition(": ")[2].casefold().strip(" .*_()") in _NOTHING

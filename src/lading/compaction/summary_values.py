@@ -23,6 +23,7 @@ MOST_PAIRED_LINES = 20_000
 """Sums and ratios of the numbers of a line are known for this many lines, the last."""
 MOST_PAIRED, MOST_LINE_CHARS = 4, 200
 """A line with more numbers, or a longer one, is a table."""
+MOST_ADDED = 40
 _UNITS: tuple[dict[str, float], ...] = (
     {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "milliseconds": 1e-3, "s": 1, "sec": 1, "seconds": 1, "second": 1}
     | {"m": 60, "min": 60, "mins": 60, "minutes": 60, "minute": 60, "h": 3_600, "hours": 3_600, "hour": 3_600}
@@ -39,6 +40,8 @@ _DATE = re.compile(
     rf"|({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})",
     re.IGNORECASE,
 )
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_AMOUNT = re.compile(r"(?<![\w.])\d+\.\d\d(?![\w.]*\d)")
 _NUMBER = re.compile(r"(?<![^\W_])v?(\d+(?:[.,]\d+)*)|(?<=\dt)(\d+)")
 _QUANTITY = re.compile(r"v?(\d+(?:[.,]\d+)*)([a-zµ]{0,5})")
 _ORDINALS = frozenset({"st", "nd", "rd", "th", "x"})
@@ -72,8 +75,14 @@ class KnownValues:
     def __init__(self, text: str) -> None:
         self.text = text.casefold()
 
-    def find_unknown(self, line: str) -> str:
-        """Return the first value of a line that neither occurs in the source nor follows from it; else empty."""
+    def find_unknown(self, line: str, *, shown: str = "") -> str:
+        """Return the first value of a line that neither occurs in the source nor follows from it; else empty.
+        ``shown``: the whole text of the line, whose amounts it may add up."""
+        # A comma may separate thousands or two values.
+        joined = self._find_unknown(_THOUSANDS.sub("", line), shown)
+        return joined and self._find_unknown(line, shown) and joined
+
+    def _find_unknown(self, line: str, shown: str) -> str:
         lowered = line.casefold()
         beside = [number for number in _read_numbers(lowered) if self._has_near(number, 0.0)]
         if len(lowered) != len(line):
@@ -85,7 +94,9 @@ class KnownValues:
             value = token.casefold()
             if self._has_name(value) or self._has_date(value):
                 continue
-            if not self._follows(value, lowered[:start], lowered[start + len(value) :], beside):
+            if self._follows(value, lowered[:start], lowered[start + len(value) :], beside):
+                continue
+            if not ("." in value and _AMOUNT.fullmatch(value) and _adds_up(float(value), shown)):
                 return token
         return ""
 
@@ -108,7 +119,7 @@ class KnownValues:
         halves = value.split("-")
         if len(halves) > 1 and not value[0].isdigit():
             return all(half.isalpha() or ("." in half and self.has(half)) for half in halves)
-        words = value.split("/")
+        words = [word.strip(".") for word in value.split("/")]
         return len(words) > 1 and all(
             word.isalpha() and self.has(word) and not self._is_folder(word) for word in words
         )
@@ -118,7 +129,7 @@ class KnownValues:
         return contains(value, self.text)
 
     def _is_folder(self, word: str) -> bool:
-        return f"/{word}" in self.text or f"{word}/" in self.text
+        return re.search(rf"/{re.escape(word)}(?!\w)|(?<!\w){re.escape(word)}/", self.text) is not None
 
     def _has_date(self, value: str) -> bool:
         found = _DATE.fullmatch(value)
@@ -147,8 +158,9 @@ class KnownValues:
         whole = digits.isdecimal() and int(digits[:9]) < MOST_COUNTED and len(digits) < 4
         if whole and unit and not is_name and (unit in _ORDINALS or not families):
             return True
+        is_share = unit in ("%", "percent")
         for value, precision in _read_forms(digits):
-            spread = max(precision / 2, ROUGHLY * value if is_rough else 0.0)
+            spread = max(precision / 2, (MOST_COUNTED if is_share else value) * ROUGHLY if is_rough else 0.0)
             if self._has_near(value, spread if is_rough or "." in digits or families else 0.0):
                 return True
             for family in families:
@@ -227,6 +239,14 @@ def _share(numbers: Sequence[float]) -> set[float]:
     few = {*numbers} if len(numbers) <= MOST_PAIRED else set[float]()
     shares = {one / other for one in few for other in few if other and one != other}
     return shares | {100 * share for share in shares} | {abs(100 - 100 * share) for share in shares}
+
+
+def _adds_up(amount: float, text: str) -> bool:
+    """Return whether some of the amounts of a text, one after the other, add up to another one."""
+    others = [float(found[0]) for found in _AMOUNT.finditer(_THOUSANDS.sub("", text)) if float(found[0]) != amount]
+    others = others[:MOST_ADDED]
+    ends = ((start, end) for start in range(len(others)) for end in range(start + 2, len(others) + 1))
+    return any(abs(sum(others[start:end]) - amount) < 0.005 for start, end in ends)
 
 
 def _is_near(value: float, known: list[float], spread: float) -> bool:
