@@ -90,13 +90,17 @@ def extract_verbatim(text: str) -> str:
 
 def write_summary(lines: Sequence[str]) -> tuple[str, ...]:
     """Return a model's lines for a record, under their heading."""
-    return (f"{SUMMARY}:", *(indent_lookalikes(f"\n{line}")[1:] for line in lines))
+    marks = map(_LINE.match, lines)
+    return (
+        f"{SUMMARY}:",
+        *(f"  {line}" if mark and not mark["summary"] else line for mark, line in zip(marks, lines, strict=True)),
+    )
 
 
 def extract_summary(text: str) -> str:
     """Return a model's lines in a record; empty if it has none."""
-    found = (line.text.removeprefix(f"{SUMMARY}:\n") for line in _split_lines(text, ()) if line.kind == "summary")
-    return "\n".join(found)
+    found = (line.text.removeprefix(f"{SUMMARY}:") for line in _split_lines(text, ()) if line.kind == "summary")
+    return "\n".join(line.removeprefix("  ") for block in found for line in block.splitlines() if line)
 
 
 def parse_record(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:

@@ -16,13 +16,13 @@ from lading.compaction.fencing import fence, redact, write_transcript
 from lading.compaction.folding import fold, list_leaving
 from lading.compaction.identifiers import find_mentions, read_leaves
 from lading.compaction.record_lines import extract_summary, write_summary
-from lading.compaction.summary_checking import NAMED, SummaryCriteria, check_summary
+from lading.compaction.summary_checking import NAMED, CheckedSummary, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
 from lading.compaction.summary_prompt import PROMPT_VERSION, write_instruction_for_self, write_instructions
 from lading.compaction.summary_values import KnownValues
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
-from lading.events import SummaryAmended, SummaryNotAsked
+from lading.events import Event, SummaryAmended, SummaryNotAsked
 from lading.history.log import Draft, Edit
 from lading.history.view import View
 from lading.messages import Message, user_text
@@ -89,10 +89,15 @@ def summarize(
         pressure=pressure,
         instead=write_summary(checked.lines),
     )
-    changes = (checked.left_out, checked.cut_tokens, checked.added)
-    amended = [SummaryAmended(pressure.past.calls + 1, *changes)] if any(changes) else []
     used = replace(draft, summary=f"prompt {PROMPT_VERSION}")
+    amended = describe_changes(checked, pressure)
     return replace(decided, drafts=(used, *others), own_events=(*decided.own_events, *amended))
+
+
+def describe_changes(checked: CheckedSummary, pressure: Pressure) -> tuple[Event, ...]:
+    """Return the event of a summary that is used with changes; nothing if it is used as it is."""
+    changes = (checked.left_out, checked.cut_tokens, checked.added)
+    return (SummaryAmended(pressure.past.calls + 1, *changes),) if any(changes) else ()
 
 
 def _find_hindrance(summary_tokens: int, pressure: Pressure) -> str:

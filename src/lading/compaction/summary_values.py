@@ -92,11 +92,13 @@ class KnownValues:
             if not weight or weight == HYPHENATED:
                 continue
             value = token.casefold()
-            if self._has_name(value) or self._has_date(value):
+            if self._has_name(value):
                 continue
-            if self._follows(value, lowered[:start], lowered[start + len(value) :], beside):
-                continue
-            if not ("." in value and _AMOUNT.fullmatch(value) and _adds_up(float(value), shown)):
+            if date := _DATE.fullmatch(value):
+                is_known = not self._dates.isdisjoint(_read_date(date))
+            else:
+                is_known = self._follows(value, lowered[:start], lowered[start + len(value) :], beside)
+            if not is_known and not (_AMOUNT.fullmatch(value) and _adds_up(float(value), shown)):
                 return token
         return ""
 
@@ -131,10 +133,6 @@ class KnownValues:
     def _is_folder(self, word: str) -> bool:
         return re.search(rf"/{re.escape(word)}(?!\w)|(?<!\w){re.escape(word)}/", self.text) is not None
 
-    def _has_date(self, value: str) -> bool:
-        found = _DATE.fullmatch(value)
-        return found is not None and not self._dates.isdisjoint(_read_date(found))
-
     def _follows(self, value: str, before: str, after: str, beside: list[float]) -> bool:
         """Return whether a number follows from the numbers of the source, or from those ``beside`` it."""
         pieces = [piece for piece in re.split(r"[-/–:]", value) if piece]
@@ -154,7 +152,7 @@ class KnownValues:
         )
 
     def _has_quantity(self, digits: str, unit: str, beside: list[float], *, is_rough: bool, is_name: bool) -> bool:
-        families = [family for family in _UNITS if unit in family]
+        families = [family for family in _UNITS if unit in family] if unit and not is_name else []
         whole = digits.isdecimal() and int(digits[:9]) < MOST_COUNTED and len(digits) < 4
         if whole and unit and not is_name and (unit in _ORDINALS or not families):
             return True
