@@ -317,7 +317,7 @@ def test_values_of_texts_arguments_and_data_are_listed_but_not_those_inside_file
             said("It is in shop_db."),
         ]
     )
-    values, _ = list_leaving(history.view, 8, start=1, pressure=pressure())
+    values, _ = list_leaving(history.view, len(history.view), start=1, pressure=pressure())
     assert {"card_77", "shop_db", "a.py"} <= {*values}
     assert not {"inner_name", "deep_name", "new.py"} & {*values}
 

@@ -9,22 +9,15 @@ from tests.views import admitted
 
 
 def test_the_part_is_named_by_how_its_ends_begin() -> None:
-    messages = [
-        user_text("Go."),
-        said("I read."),
-        called("1"),
-        answered("1", "one\ntwo"),
-        said("So it is."),
-        said("Next."),
-    ]
-    items = admitted(messages).view.items
-    text = write_instruction_for_self(items, 1, end=4, keep="", most_tokens=300)
+    work = [said("I read."), user_text("And?"), called("1"), answered("1", "one\ntwo")]
+    items = admitted([user_text("Go."), *work, said("So it is."), user_text("More?")]).view.items
+    text = write_instruction_for_self(items, 1, end=5, keep="", most_tokens=300)
     assert 'from the message of the assistant that begins with "I read."' in text
     assert 'up to and including the result that begins with "one two";' in text
     assert "leave out what follows it (2 more)" in text
     assert "call no tool" in text
     assert "At most 150\nwords" in text
-    last = write_instruction_for_self(items, 2, end=6, keep="a.py", most_tokens=300)
+    last = write_instruction_for_self(items, 3, end=7, keep="a.py", most_tokens=300)
     assert 'from the call of read that begins with "{\\"path\\": \\"a.py\\"}"' in last
     assert "nothing follows it" in last
     assert last.endswith("a.py")

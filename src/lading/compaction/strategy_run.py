@@ -61,7 +61,7 @@ class StrategyRun:
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
         if pressure.output_price is not None and compaction.is_silent:
-            why = f"the strategy {self._name} wrote the record by rules"
+            why = f"the strategy {self._name} asks for none here"
             self.events.append(SummaryNotAsked(self._call, why))
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure)

@@ -46,7 +46,7 @@ MOST_SKIPPED = 15
 """Most compactions in a row without a question, after failures."""
 FAILED, SKIPPED = "failed", "skipped"
 """Recorded in an edit (``Edit.summary``): the answer could not be used, or none was asked for after failures."""
-_WAITING = "the model is left alone after"
+_WAITING = "the model is left alone for a while"
 
 
 def estimate_own_calls(view: View, start: int, *, end: int, fold_tokens: int, pressure: Pressure) -> float:
@@ -106,7 +106,7 @@ def _find_hindrance(summary_tokens: int, pressure: Pressure) -> str:
         return f"a summary of {summary_tokens} tokens would say too little, {LEAST_TOKENS} are needed"
     failures, skipped = _count_failures(pressure.past.edits)
     left = min(2**failures - 1, MOST_SKIPPED) - skipped
-    return f"{_WAITING} {failures} failures, for {left} more compactions" if left > 0 else ""
+    return f"{_WAITING} (failures in a row: {failures}; compactions left: {left})" if left > 0 else ""
 
 
 def _count_failures(edits: Sequence[Edit]) -> tuple[int, int]:
