@@ -28,7 +28,8 @@ from lading.history.view import View
 from lading.messages import Message, user_text
 
 SUMMARY_SHARE = 0.4
-"""A summary has at most this share of the tokens of a record; the rest is for the user's words."""
+"""A summary has at most this share of the tokens of a record, which has no more than the rules' record; the rest is
+for the user's words."""
 LEAST_TOKENS = 100
 """No summary of fewer tokens is asked for."""
 SOURCE_SHARE = 0.25
@@ -61,16 +62,30 @@ def estimate_own_calls(view: View, start: int, *, end: int, fold_tokens: int, pr
 
 
 def summarize(
-    view: View, decided: Compaction, *, most_tokens: int, pressure: Pressure, model: str = ""
+    view: View,
+    decided: Compaction,
+    *,
+    most_tokens: int,
+    pressure: Pressure,
+    model: str = "",
+    start: int | None = None,
 ) -> Steps[Compaction]:
     """Return the decision with a model's summary in its first draft, a record of at most ``most_tokens``, if the
-    answer passes; an event says why if not. ``model``: the one that the strategy names."""
+    answer passes; an event says why if not. ``model``: the one that the strategy names. ``start``: where the record
+    starts, if it is to take in earlier ones."""
     drafted, *others = decided.drafts
-    if why := _find_hindrance(int(most_tokens * SUMMARY_SHARE), pressure):
+    first, position = view.span(drafted.first, drafted.last)
+    start = first if start is None else start
+    merged = view.tokens_before(first) - view.tokens_before(start)
+    by_rules = max(pressure.count(drafted.replacement[0]) + merged, int(LEAST_TOKENS / SUMMARY_SHARE))
+    most_tokens = min(most_tokens, by_rules)
+    summary_tokens = int(most_tokens * SUMMARY_SHARE)
+    if why := _find_hindrance(summary_tokens, pressure):
         skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
         return replace(decided, drafts=(skipped, *others), own_events=(*decided.own_events, unasked))
-    criteria = _make_criteria_for(view, drafted, int(most_tokens * SUMMARY_SHARE), pressure)
+    widened = replace(drafted, first=view.items[start].entry)
+    criteria = _make_criteria_for(view, widened, summary_tokens, pressure)
     try:
         answer = yield from ask(replace(criteria.request, model=model))
         if answer is None:
@@ -79,7 +94,6 @@ def summarize(
     except SummaryFailed as failure:
         failed = replace(drafted, summary=FAILED)
         return replace(decided, drafts=(failed, *others), rejected=(*decided.rejected, str(failure)))
-    start, position = view.span(drafted.first, drafted.last)
     draft = fold(
         view,
         position,
