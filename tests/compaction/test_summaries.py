@@ -223,7 +223,8 @@ def test_what_asking_will_cost_is_near_what_it_costs_and_enters_the_price() -> N
     asks = replace(pressure(20_000), output_price=5.0)
     end = view.find_tail(500)
     estimated = estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
-    draft = Draft("summarised", 1, view.last_entry(end), (user_text("drawn"),), "due", ())
+    long = user_text("drawn " * 700)
+    draft = Draft("summarised", 1, view.last_entry(end), (long,), "due", ())
     request = asked_for(summarize(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
     paid = asks.count(user_text(request.prompt)) + 5.0 * 400
     assert 0.6 * paid < estimated < 1.6 * paid

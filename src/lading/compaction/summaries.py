@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
 from lading.compaction.fencing import fence, redact, write_transcript
-from lading.compaction.folding import fold, list_leaving
+from lading.compaction.folding import FOLD_TOKENS, fold, list_leaving
 from lading.compaction.identifiers import find_mentions, read_leaves
-from lading.compaction.record_lines import extract_summary, write_summary
+from lading.compaction.record_lines import extract_summary, extract_verbatim, write_summary
 from lading.compaction.summary_checking import NAMED, CheckedSummary, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
 from lading.compaction.summary_prompt import PROMPT_VERSION, write_instruction_for_self, write_instructions
@@ -28,8 +28,11 @@ from lading.history.view import View
 from lading.messages import Message, user_text
 
 SUMMARY_SHARE = 0.4
-"""A summary has at most this share of the tokens of a record, which has no more than the rules' record; the rest is
-for the user's words."""
+"""A summary has at most this share of the tokens of a record; the rest is for the user's words ..."""
+REST_SHARE = 0.6
+"""... and this share of what rules write beside them ..."""
+SMALL_TOKENS = 200
+"""... unless rules write next to nothing."""
 LEAST_TOKENS = 100
 """No summary of fewer tokens is asked for."""
 SOURCE_SHARE = 0.25
@@ -76,10 +79,9 @@ def summarize(
     drafted, *others = decided.drafts
     first, position = view.span(drafted.first, drafted.last)
     start = first if start is None else start
-    merged = view.tokens_before(first) - view.tokens_before(start)
-    by_rules = max(pressure.count(drafted.replacement[0]) + merged, int(LEAST_TOKENS / SUMMARY_SHARE))
-    most_tokens = min(most_tokens, by_rules)
-    summary_tokens = int(most_tokens * SUMMARY_SHARE)
+    replaced = [*(item.message for item in view.items[start:first]), drafted.replacement[0]]
+    summary_tokens = _limit_summary(replaced, most_tokens, pressure)
+    most_tokens = min(most_tokens, sum(map(pressure.count, replaced)) + SMALL_TOKENS)
     if why := _find_hindrance(summary_tokens, pressure):
         skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
@@ -112,6 +114,14 @@ def describe_changes(checked: CheckedSummary, pressure: Pressure) -> tuple[Event
     """Return the event of a summary that is used with changes; nothing if it is used as it is."""
     changes = (checked.left_out, checked.cut_tokens, checked.added)
     return (SummaryAmended(pressure.past.calls + 1, *changes),) if any(changes) else ()
+
+
+def _limit_summary(replaced: Sequence[Message], most_tokens: int, pressure: Pressure) -> int:
+    """Return the most tokens of a summary in the place of these records, clearly fewer than they use beside the
+    user's words."""
+    rest = sum(map(pressure.count, replaced)) - FOLD_TOKENS
+    rest -= sum(pressure.count_text(extract_verbatim(record.text)) for record in replaced)
+    return int(min(most_tokens * SUMMARY_SHARE, max(rest * REST_SHARE, SMALL_TOKENS)))
 
 
 def _find_hindrance(summary_tokens: int, pressure: Pressure) -> str:
