@@ -99,7 +99,8 @@ def list_leaving(view: View, position: int, *, start: int, pressure: Pressure) -
     notes = read_notes(view, pressure).between(first, last)
     changed = list_changed(notes)
     values = ranking.rank(most=MOST_LEAVING, shown=_find_shown_values(view, position))
-    return [value for value in values if value not in changed], list_unresolved(notes)
+    hidden = [value for value in values if not any(path.endswith(value) for path in changed)]
+    return hidden, list_unresolved(notes)
 
 
 def _keep_said(message: Message) -> Message:

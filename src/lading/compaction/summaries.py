@@ -226,9 +226,10 @@ def _select_kept(
 
 
 def _is_name(value: str) -> bool:
-    # Line ranges, durations and patterns are no names.
+    # Line ranges, durations and pieces of patterns are no names.
     is_long = sum(map(str.isalpha, value)) >= 3 or sum(map(str.isdecimal, value)) >= 5
-    return is_long and "\\" not in value and any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
+    is_piece = value.endswith("_") or value.rfind("/") == 0 or "\\" in value
+    return is_long and not is_piece and any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
 
 
 def _read_pieces(message: Message) -> Iterator[str]:
