@@ -82,7 +82,7 @@ _LIMIT = re.compile(r"\b(?:only|just|stop|instead|except|unless)\b", re.IGNORECA
 
 
 class Spoken(Struct, frozen=True):
-    """What was said in a conversation, beside the output of tools."""
+    """The words of a conversation, without the output of tools."""
 
     words: frozenset[str]
     """Of the user and the assistant."""
