@@ -244,3 +244,41 @@ def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:
             assert compact(view, replace(paid, output_price=5.0, account=account + 20_000.0)).drafts
             return
     raise AssertionError("no fold was ever due")
+
+
+def test_rounds_that_rules_recorded_are_shown_to_the_model_when_their_record_is_merged() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    asked_for(steps)
+    history.apply(ended(steps, SummaryFailed("down")).drafts[0], call=1, room_tokens=10**6)
+    for message in [*work(20, start=40), Message("assistant", (Text("ok"),))]:
+        history.append(message, call=2)
+    tight = replace(pressure(60_000), output_price=5.0)
+    end = len(history.view) - 1
+    merged = fold(history.view, end, start=history.view.head, most_tokens=3_000, reason="merged", pressure=tight)
+    request = asked_for(summarize(history.view, Compaction((merged,)), most_tokens=3_000, pressure=tight))
+    assert request.earlier == ""
+    assert "I chose mod_3 because" in request.text
+    assert "I chose mod_50 because" in request.text
+    assert "[Record of messages" not in request.text
+
+
+def test_a_model_that_was_sent_all_of_it_gets_an_instruction_alone() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    sent = replace(full(history), sent_items=len(history.view))
+    for now, is_there in ((sent, True), (full(history), False)):
+        steps = STRATEGY.compact(history.view, now)
+        assert not isinstance(steps, Compaction)
+        request = asked_for(steps)
+        assert bool(request.instruction_for_self) is is_there
+    steps = STRATEGY.compact(history.view, sent)
+    assert not isinstance(steps, Compaction)
+    text = asked_for(steps).instruction_for_self
+    assert '"I chose mod_0 because it is next."' in text
+    assert "value_20 is set" not in text.partition("Name what is listed")[0]
+
+
+def test_an_edit_of_the_rules_alone_records_nothing_of_summaries() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    (draft,) = compact(history.view, full(history)).drafts
+    assert draft.summary == ""
