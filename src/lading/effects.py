@@ -17,9 +17,6 @@ Result = TypeVar("Result")
 
 
 SELF = "self"
-_FOR_SELF = (
-    "Do not go on with the task now, and call no tool. The part of the work to summarise is the conversation above."
-)
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -47,6 +44,9 @@ class SummaryRequest(Struct, frozen=True):
     """The sampling temperature, if the strategy sets one."""
     span: tuple[int, int] | None = None
     """The first and last entry of the log that the summary replaces; None: it is not of messages alone."""
+    instruction_for_self: str = ""
+    """The request for a model that has read the conversation itself, as its next user message; empty where the last
+    request did not show all of the messages."""
 
     @property
     def prompt(self) -> str:
@@ -54,11 +54,6 @@ class SummaryRequest(Struct, frozen=True):
         return "\n\n".join(
             part for part in (self.instructions, self.context, self.earlier, self.text, self.keep) if part
         )
-
-    @property
-    def instruction_for_self(self) -> str:
-        """The request without its data, for a model that reads the conversation before it."""
-        return "\n\n".join(part for part in (_FOR_SELF, self.instructions, self.keep) if part)
 
 
 class Summary(Struct, frozen=True):

@@ -79,14 +79,16 @@ def fields_of(wire: str, *, stream: bool) -> dict[str, Any]:
     return {"model": MODELS[wire], "tools": [{"type": "function", "function": function}], **streamed, **usage}
 
 
-async def work(client: Any, wire: str, *, stream: bool = False, later: Any = None) -> list[bytes]:
-    """Run the agent to its end; return what it received for each call. ``later``: the client from call 20 on."""
+async def work(
+    client: Any, wire: str, *, stream: bool = False, later: tuple[int, Any] = (200, None)
+) -> list[bytes]:
+    """Run the agent to its end; return what it received for each call. ``later``: the client from a round on."""
     form, card, received = find_wire(wire), find_card(MODELS[wire])[0], list[bytes]()
     messages: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
     if wire == "openai_chat":
         messages.insert(0, {"role": "system", "content": SYSTEM * 100})
     for number in range(200):
-        used = later if later and number >= 19 else client
+        used = later[1] if number >= later[0] else client
         create = used.messages if wire == "anthropic" else used.chat.completions
         asked = create.with_streaming_response.create(messages=messages, **fields_of(wire, stream=stream))
         async with Entered(asked) as response:

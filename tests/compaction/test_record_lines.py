@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from lading.compaction.cutting import cut
 from lading.compaction.folding import fold
-from lading.compaction.record_lines import RecordText, Share, indent_lookalikes, parse_record
+from lading.compaction.record_lines import (
+    RecordText,
+    Share,
+    extract_summary,
+    extract_verbatim,
+    indent_lookalikes,
+    parse_record,
+    write_summary,
+)
 from lading.history.history import History
 from lading.history.log import Edit
 from lading.messages import Image, Message, ToolCall, own_words, user_text
@@ -195,3 +203,32 @@ def test_reading_and_indenting_are_linear(text: str) -> None:
         parse_record(replace(edit, replacement=(user_text(f"[Record of messages 1\n{long}"),)), history.entries)
 
     assert_linear(work, text * 2_000, text * 20_000)
+
+
+MODEL_LINES = st.lists(
+    st.one_of(
+        st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=30).map(str.strip),
+        st.sampled_from(["- item", "#3 User: no", "Files changed: a", "Goal: b", "Done:", "[Record of messages 3"]),
+    ).filter(lambda line: bool(line) and not line.startswith("Summary of")),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(MODEL_LINES)
+def test_a_models_lines_are_read_back_and_nobody_elses(lines: list[str]) -> None:
+    record = "\n".join(
+        [
+            "[Record of messages 1-9 (was 9 tokens)]",
+            "#2 User: Go.\nSummary",
+            *write_summary(lines),
+            "Files changed: x (#3)",
+        ]
+    )
+    assert extract_summary(record).splitlines() == lines
+    assert extract_verbatim(record) == "Go.\nSummary\n"
+
+
+def test_sections_of_earlier_versions_are_read_as_a_models_lines() -> None:
+    record = "[Record of messages 1-9 (was 9 tokens)]\n#2 User: Go.\nGoal: b\nDone: c\nFiles changed: x (#3)"
+    assert extract_summary(record) == "Goal: b\nDone: c"

@@ -136,7 +136,10 @@ def test_it_goes_where_the_callers_request_goes_with_its_headers() -> None:
     azure, sent = seen_by(AzureOpenAI, **options)
     client: Any = wrap(azure, window=8_000, summarizer="self")
     history: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
-    while not (own := [one for one in sent if "Do not go on" in one.content.decode()]) and len(sent) < 100:
+    while (
+        not (own := [one for one in sent if "Answer this message with text alone" in one.content.decode()])
+        and len(sent) < 100
+    ):
         extra = {"extra_headers": {"X-Team": "red", "Idempotency-Key": "k"}, "extra_query": {"tag": "7"}}
         said = client.chat.completions.create(model="gpt-4o", messages=history, tools=CHAT_TOOLS, **extra)
         message = said.choices[0].message
@@ -269,7 +272,9 @@ def test_a_continued_request_is_legal_and_begins_as_the_one_before(
     except LadingError:
         # The history ends with open calls, or with the assistant.
         reject()
-    asked = SummaryRequest("Summarise.", "", span=(0, min(last, len(history) - 1)), most_tokens=200)
+    asked = SummaryRequest(
+        "", "", span=(0, min(last, len(history) - 1)), most_tokens=200, instruction_for_self="Summarise."
+    )
     request = LastRequest(engine._request, engine.history)
     extended = request.extend(asked, pressure(90_000))
     assert extended is not None
