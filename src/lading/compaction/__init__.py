@@ -60,6 +60,7 @@ _NO_STRATEGY = (
     "a strategy is a name, module:NAME or a Strategy. Options are not a strategy: convert them with "
     "strategy_for(config), configured(options) or strategy(options) of their package"
 )
+CHANGED_ITEMS = "it changed the items of the view; give drafts instead"
 DEFAULT = "priced"
 """The default strategy."""
 When: TypeAlias = Literal["pays", "full"] | float
@@ -210,9 +211,9 @@ def run_compact(
         steps = chosen.compact(view, pressure)
         decided: object = run(steps) if isinstance(steps, Generator) else steps
     finally:
-        is_changed, view.items[:] = view.items != items, items
+        is_changed = restore_items(view, items)
     if is_changed:
-        raise ValueError("it changed the items of the view; give drafts instead")
+        raise ValueError(CHANGED_ITEMS)
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
@@ -226,6 +227,12 @@ def run_compact(
             raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
         jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
+
+
+def restore_items(view: View, items: Sequence[Item]) -> bool:
+    """Restore the items that a view had before a strategy read it. Return whether they were changed."""
+    is_changed, view.items[:] = view.items != items, items
+    return is_changed
 
 
 def _check_storable(draft: object) -> None:

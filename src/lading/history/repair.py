@@ -16,6 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.history.open_calls import OpenCalls
 from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
@@ -102,8 +103,8 @@ class Sanitizer:
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
-        self._open: dict[str, list[ToolCall]] = {}
-        """Unanswered calls, as shown, by original id."""
+        self._open = OpenCalls()
+        """Unanswered calls, as shown, under their original ids."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
@@ -195,7 +196,7 @@ class Sanitizer:
             call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
-        self._open.setdefault(call.id, []).append(replace(call, id=shown))
+        self._open.add(call.id, replace(call, id=shown))
         if self._needs.may_stay_open(message):
             self._optional.add(shown)
         if shown == call.id:
@@ -221,21 +222,15 @@ class Sanitizer:
         return shown
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
-        asked = result.call_id
-        if not asked and asked not in self._open:
-            # A result in the old style names the function and no call: it answers the first open call of that name.
-            same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
-            asked = next(same, next(iter(self._open), asked))
-        waiting = self._open.get(asked)
-        if waiting is None:
+        # A result in the old style names the function and no call: it answers the first open call of that name.
+        is_old_style = not result.call_id and "" not in self._open
+        # Calls with equal ids, or none, are answered in order, unless the result names its function.
+        call = self._open.take(None if is_old_style else result.call_id, result.name)
+        if call is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_show_as_text(result, message))
             return None
-        # Calls with equal ids, or none, are answered in order, unless the result names its function.
-        named = (at for at, call in enumerate(waiting) if call.name == result.name) if result.name else iter(())
-        shown = waiting.pop(next(named, 0)).id
-        if not waiting:
-            del self._open[asked]
+        shown = call.id
         if shown == result.call_id:
             return result
         rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
@@ -254,7 +249,7 @@ class Sanitizer:
         return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
 
     def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [call.id for calls in self._open.values() for call in calls if call.id not in self._optional]
+        waiting = [call.id for call in self._open if call.id not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 
