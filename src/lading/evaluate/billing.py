@@ -10,12 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import economics
-from lading.evaluate.prices import find_price
+from lading.evaluate.prices import Price, find_price
 from lading.evaluate.replay import ReplayPlan
 from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.sources import RecordedRequest, RecordedUsage, Recording
 
+HOUR_S = 3600
 MISSED_SHARE = 0.1
 """A call misses the cache when it did not read more than this share of the previous input from the cache."""
 
@@ -224,7 +225,7 @@ def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage
     changed_index = _find_first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
-    price = find_price(card)
+    price = _find_price(bill, card)
     return Miss(
         session=recording.id,
         message_index=bill.message_index,
@@ -234,7 +235,7 @@ def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage
         extra_usd=price.rewrite(max(rewritten, 0)) if price else None,
         idle_s=idle_s,
         cause=_find_cause(
-            before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s, is_changed=changed_index is not None
+            before, bill, idle_s=idle_s, ttl_s=_find_ttl(before, card), is_changed=changed_index is not None
         ),
         changed_index=changed_index,
     )
@@ -263,8 +264,22 @@ def _find_cause(
 def _find_cost(bill: RecordedUsage, card: Card) -> float | None:
     if bill.cost_usd is not None:
         return bill.cost_usd
-    price = find_price(card)
+    price = _find_price(bill, card)
     return None if price is None else price.input(read_input(bill)) + price.output(bill.output_tokens)
+
+
+def _find_price(bill: RecordedUsage, card: Card) -> Price | None:
+    """Return the prices of a call; that of a cache write is the mean over the lifetimes of its writes."""
+    prices, share = card.prices, bill.hour_write_tokens / max(bill.cache_write_tokens, 1)
+    short, hour = (
+        economics.rates_for(prices.read, prices.write, ttl_s=ttl_s) for ttl_s in (card.cache.ttl_s, HOUR_S)
+    )
+    return find_price(card, replace(short, write=(1 - share) * short.write + share * hour.write))
+
+
+def _find_ttl(before: RecordedUsage, card: Card) -> float:
+    """Return for how long the cache keeps what a call wrote, in seconds."""
+    return HOUR_S if 0 < before.cache_write_tokens == before.hour_write_tokens else card.cache.ttl_s
 
 
 def read_input(bill: RecordedUsage) -> economics.Usage:
