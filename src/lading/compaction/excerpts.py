@@ -27,7 +27,9 @@ KeyPath = tuple[str, ...]
 
 def collapse_spaces(text: str) -> str:
     """Replace each run of white space by one space."""
-    return " ".join(text.split())
+    collapsed = " ".join(text.split())
+    # Of equal texts, one is kept in memory.
+    return text if collapsed == text else collapsed
 
 
 def clip(text: str, most_chars: int) -> str:

@@ -76,8 +76,8 @@ class StrategyRun:
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
     def _admit(self, plan: Plan, position: int, *, pressure: Pressure) -> None:
-        """Apply the strategy's drafts for the messages from a position on. Items that it changes are restored before
-        a draft is applied and at the end: comparing all of them for each message would take long."""
+        """Apply the strategy's drafts for the messages from a position on. Items of the view that it changes are
+        restored before a draft is applied, and at the end: comparing them for each message would take long."""
         items = plan.view.items.copy()
         try:
             while position < len(items):
