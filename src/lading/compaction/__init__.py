@@ -8,7 +8,8 @@ drafts break a rule or do not fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -60,7 +61,6 @@ _NO_STRATEGY = (
     "a strategy is a name, module:NAME or a Strategy. Options are not a strategy: convert them with "
     "strategy_for(config), configured(options) or strategy(options) of their package"
 )
-CHANGED_ITEMS = "it changed the items of the view; give drafts instead"
 DEFAULT = "priced"
 """The default strategy."""
 When: TypeAlias = Literal["pays", "full"] | float
@@ -206,14 +206,9 @@ def run_compact(
     """Run the strategy's ``compact`` and check its decision; ``run`` answers its requests for summaries. Raises
     TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts, and the
     view is unchanged."""
-    items = view.items.copy()
-    try:
+    with unchanged(view):
         steps = chosen.compact(view, pressure)
         decided: object = run(steps) if isinstance(steps, Generator) else steps
-    finally:
-        is_changed = restore_items(view, items)
-    if is_changed:
-        raise ValueError(CHANGED_ITEMS)
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
@@ -229,10 +224,16 @@ def run_compact(
     return decided
 
 
-def restore_items(view: View, items: Sequence[Item]) -> bool:
-    """Restore the items that a view had before a strategy read it. Return whether they were changed."""
-    is_changed, view.items[:] = view.items != items, items
-    return is_changed
+@contextmanager
+def unchanged(view: View) -> Iterator[None]:
+    """Restore the items of the view in the end. Raises ValueError if they were changed."""
+    items = view.items.copy()
+    try:
+        yield
+    finally:
+        is_changed, view.items[:] = view.items != items, items
+    if is_changed:
+        raise ValueError("it changed the items of the view; give drafts instead")
 
 
 def _check_storable(draft: object) -> None:

@@ -26,9 +26,8 @@ KeyPath = tuple[str, ...]
 
 
 def collapse_spaces(text: str) -> str:
-    """Replace each run of white space by one space."""
+    """Replace each run of white space by one space. Returns the same object where that changes nothing."""
     collapsed = " ".join(text.split())
-    # Of equal texts, one is kept in memory.
     return text if collapsed == text else collapsed
 
 

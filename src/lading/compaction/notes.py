@@ -136,8 +136,7 @@ class Notes:
             call, at = open_calls.calls[open_calls.answered]
             place = open_calls.place + at
             more = replace(open_calls, answered=open_calls.answered + 1)
-            is_answered = more.answered == len(more.calls)
-            self._set_open(entry, result.call_id, None if is_answered else more, place)
+            self._set_open(entry, result.call_id, more if more.answered < len(more.calls) else None, place)
             act = read_action(call, result, media=_describe_media(entry, result.parts))
             if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
@@ -150,8 +149,7 @@ class Notes:
         return [self._make_note(at) for at in span]
 
     def forget(self, entry: int) -> None:
-        """Undo the reading of this entry and of all later ones; of all entries, to be read again, where there is too
-        much to undo."""
+        """Undo the reading of this entry and all later ones; of all, to be read again, where that is too much."""
         if len(self._before) == self._before.maxlen and self._before[0][0] >= entry:
             entry = 0
             self._before.clear()
@@ -173,9 +171,8 @@ class Notes:
         self._put_open(call_id, open_calls)
 
     def _put_open(self, call_id: str, open_calls: _OpenCalls | None) -> None:
-        if open_calls is None:
-            self._open.pop(call_id, None)
-        else:
+        self._open.pop(call_id, None)
+        if open_calls is not None:
             self._open[call_id] = open_calls
 
     def _read_text(self, entry: int, message: Message, count: Callable[[str], int]) -> None:

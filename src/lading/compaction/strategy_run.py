@@ -6,23 +6,13 @@ an event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.compaction import (
-    CHANGED_ITEMS,
-    Arrival,
-    Compaction,
-    Pressure,
-    Strategy,
-    find_fault,
-    restore_items,
-    run_admit,
-    run_compact,
-)
+from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact, unchanged
 from lading.compaction.cutting import draft_emergency_cut
 from lading.effects import Steps, attempt
 from lading.errors import PackError
@@ -30,7 +20,7 @@ from lading.events import Event, StrategyOverruled
 from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
-from lading.history.view import Item
+from lading.history.view import View
 
 Decided = TypeVar("Decided")
 
@@ -61,7 +51,12 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        self._admit(plan, position, pressure=pressure)
+        while position < len(plan.view):
+            items, find = len(plan.view), partial(self._find_draft, plan.view, position, pressure=pressure)
+            draft, position = self._guard(find, (None, items))
+            if draft is not None:
+                self.apply(draft, plan, pressure=pressure)
+            position += 1 + len(plan.view) - items
         pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
@@ -75,28 +70,15 @@ class StrategyRun:
                 self.apply(rescue, plan, pressure=pressure)
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
-    def _admit(self, plan: Plan, position: int, *, pressure: Pressure) -> None:
-        """Apply the strategy's drafts for the messages from a position on. Items of the view that it changes are
-        restored before a draft is applied, and at the end: comparing them for each message would take long."""
-        items = plan.view.items.copy()
-        try:
-            while position < len(items):
-                arrival = Arrival(items[position], plan.view)
-                draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
-                if draft is not None:
-                    self._restore(plan, items)
-                    self.apply(draft, plan, pressure=pressure)
-                    position, items = position + len(plan.view) - len(items), plan.view.items.copy()
-                position += 1
-            self._restore(plan, items)
-        finally:
-            restore_items(plan.view, items)
-
-    def _restore(self, plan: Plan, items: Sequence[Item]) -> None:
-        if restore_items(plan.view, items):
-            if self._strict:
-                raise ValueError(CHANGED_ITEMS)
-            self.overrule(CHANGED_ITEMS)
+    def _find_draft(self, view: View, start: int, *, pressure: Pressure) -> tuple[Draft | None, int]:
+        """Return the first draft for a message from ``start`` on, with its position. Raises ValueError if the view
+        was changed, which is checked here because it costs the length of the view."""
+        with unchanged(view):
+            for position, item in enumerate(view.items[start:], start):
+                admit = partial(run_admit, self._strategy, Arrival(item, view), pressure=pressure)
+                if (draft := self._guard(admit, None)) is not None:
+                    return draft, position
+        return None, len(view)
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
         """Add a draft to the plan if it breaks no rule. Raises PackError for a faulty one if strict."""

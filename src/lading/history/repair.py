@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.history.open_calls import OpenCalls
+from lading.history.unanswered import UnansweredCalls
 from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
@@ -103,7 +103,7 @@ class Sanitizer:
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
-        self._open = OpenCalls()
+        self._open = UnansweredCalls()
         """Unanswered calls, as shown, under their original ids."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
@@ -118,19 +118,19 @@ class Sanitizer:
         """Return how the next message is shown. ``pointer``: address for notes in place of removed parts."""
         repairs: list[Repair] = []
         # A message that is no result is shown after the synthetic results of open calls.
-        placement = Placement(Message("tool") if self._open else self.last, pointer)
+        placement = Placement(Message("tool") if self._open.calls else self.last, pointer)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
-        answers = [part for part in message.results if part.call_id in self._open]
-        continues_results = bool(answers) or (bool(message.results) and bool(self._open))
+        continues_results = bool(message.results) and bool(self._open.calls)
         before = () if continues_results else self._close_calls(repairs)
         shown = self._repair_parts(message, repairs)
         messages = [*before, *shown]
-        if continues_results and self._open and _has_more_than_results(message):
+        if continues_results and self._open.calls and _has_more_than_results(message):
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
-            self._open.clear()
-        if not self._open:
+            self._open.calls.clear()
+        if not self._open.calls:
+            self._open = UnansweredCalls()  # Without the ids of calls with results.
             messages += self._late
             self._late = []
         self._report_runs(messages, repairs)
@@ -156,7 +156,7 @@ class Sanitizer:
 
     def close(self, closing: Admitted) -> None:
         """Take the messages that ``find_closing`` returned as shown."""
-        self._open.clear()
+        self._open = UnansweredCalls()
         self._late = []
         if closing.messages:
             self.last = closing.messages[-1]
@@ -223,9 +223,9 @@ class Sanitizer:
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         # A result in the old style names the function and no call: it answers the first open call of that name.
-        is_old_style = not result.call_id and "" not in self._open
+        asked = result.call_id if result.call_id or "" in self._open else None
         # Calls with equal ids, or none, are answered in order, unless the result names its function.
-        call = self._open.take(None if is_old_style else result.call_id, result.name)
+        call = self._open.take(asked, result.name)
         if call is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_show_as_text(result, message))
@@ -239,7 +239,7 @@ class Sanitizer:
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
         messages = self._closing_messages(repairs)
-        self._open.clear()
+        self._open = UnansweredCalls()
         self._late = []
         return messages
 
@@ -249,7 +249,7 @@ class Sanitizer:
         return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
 
     def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [call.id for call in self._open if call.id not in self._optional]
+        waiting = [call.id for call in self._open.calls.values() if call.id not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 

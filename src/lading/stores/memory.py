@@ -21,26 +21,8 @@ class _MemorySession:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.edits: list[Edit] = []
+        self.manifests: list[bytes] = []
         self.blobs: dict[str, bytes] = {}
-        self._first_manifest = b""
-        self._manifests: list[bytes] = []
-        """Compressed against the first one, since most of each is the same."""
-
-    @property
-    def calls(self) -> int:
-        """Number of manifests."""
-        return len(self._manifests)
-
-    def add_manifest(self, data: bytes) -> None:
-        """Add the manifest of the next call."""
-        self._first_manifest = self._first_manifest or data
-        packing = zlib.compressobj(1, zdict=self._first_manifest)
-        self._manifests.append(packing.compress(data) + packing.flush())
-
-    def iterate_manifests(self, start: int) -> Iterator[bytes]:
-        """Iterate over the manifests from an index on."""
-        known = self._first_manifest
-        return (zlib.decompressobj(zdict=known).decompress(packed) for packed in self._manifests[start:])
 
 
 class MemoryStore(SessionStore):
@@ -75,11 +57,10 @@ class MemoryStore(SessionStore):
             stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
             stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:
-                stores.check_continues([call], stored=target.calls, what="Manifest")
+                stores.check_continues([call], stored=len(target.manifests), what="Manifest")
             target.entries.extend(entries)
             target.edits.extend(edits)
-            if manifest is not None:
-                target.add_manifest(manifest)
+            target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
             if (tenant, session) not in sessions:
                 insort(self._names, (tenant, session, len(sessions)))
@@ -89,8 +70,8 @@ class MemoryStore(SessionStore):
         """Load the current state of the session; see SessionStore."""
         with self._lock:
             found = self._find_session(tenant, session)
-            last = next(found.iterate_manifests(found.calls - 1), None) if found.calls else None
-            stored = Stored(tuple(found.entries), tuple(found.edits), found.calls, last)
+            last = zlib.decompress(found.manifests[-1]) if found.manifests else None
+            stored = Stored(tuple(found.entries), tuple(found.edits), len(found.manifests), last)
         if verify:
             for entry in stored.entries:
                 stores.check_message(entry, tenant=tenant, session=session)
@@ -99,7 +80,7 @@ class MemoryStore(SessionStore):
     def manifests(self, tenant: str, session: str, *, start: int = 0) -> Iterator[bytes]:
         """Iterate over the manifests in call order; see SessionStore."""
         with self._lock:
-            return self._find_session(tenant, session).iterate_manifests(max(start, 0))
+            return map(zlib.decompress, self._find_session(tenant, session).manifests[max(start, 0) :])
 
     def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
         """Iterate over the entries in order; see SessionStore."""
@@ -129,7 +110,7 @@ class MemoryStore(SessionStore):
         """Count the stored items of a session; see SessionStore."""
         with self._lock:
             found = self._check_open().get((tenant, session)) or _MemorySession()
-            return len(found.entries), len(found.edits), found.calls
+            return len(found.entries), len(found.edits), len(found.manifests)
 
     def lease(self, tenant: str, session: str, *, wait_s: float | None = 0.0) -> Lease:
         """Acquire the exclusive right to write a session; see SessionStore."""
