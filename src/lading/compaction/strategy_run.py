@@ -51,12 +51,10 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        while position < len(plan.view):
-            items, find = len(plan.view), partial(self._find_draft, plan.view, position, pressure=pressure)
-            draft, position = self._guard(find, (None, items))
-            if draft is not None:
-                self.apply(draft, plan, pressure=pressure)
-            position += 1 + len(plan.view) - items
+        while found := self._guard(partial(self._find_draft, plan.view, position, pressure=pressure), None):
+            (draft, at), items = found, len(plan.view)
+            self.apply(draft, plan, pressure=pressure)
+            position = at + 1 + len(plan.view) - items
         pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
@@ -70,15 +68,15 @@ class StrategyRun:
                 self.apply(rescue, plan, pressure=pressure)
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
-    def _find_draft(self, view: View, start: int, *, pressure: Pressure) -> tuple[Draft | None, int]:
-        """Return the first draft for a message from ``start`` on, with its position. Raises ValueError if the view
-        was changed, which is checked here because it costs the length of the view."""
+    def _find_draft(self, view: View, start: int, *, pressure: Pressure) -> tuple[Draft, int] | None:
+        """Return the first draft for a message from ``start`` on, and the message's position. Raises ValueError if the
+        view was changed; checking that costs the length of the view, so it is not done for each message."""
         with unchanged(view):
             for position, item in enumerate(view.items[start:], start):
                 admit = partial(run_admit, self._strategy, Arrival(item, view), pressure=pressure)
                 if (draft := self._guard(admit, None)) is not None:
                     return draft, position
-        return None, len(view)
+        return None
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
         """Add a draft to the plan if it breaks no rule. Raises PackError for a faulty one if strict."""
