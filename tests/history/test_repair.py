@@ -267,19 +267,7 @@ def _count_comparisons(number: int, *, ids: Sequence[str], named: str) -> int:
     return Compared.times
 
 
-@pytest.mark.parametrize("named", ["read{}", "write{}"])
 @pytest.mark.parametrize("ids", [("c",), ("",), ("a", "b")])
-def test_results_that_name_a_function_are_matched_with_few_comparisons(ids: Sequence[str], named: str) -> None:
+def test_results_that_name_another_function_are_matched_with_few_comparisons(ids: Sequence[str]) -> None:
     for number in (200, 1_600):
-        assert _count_comparisons(number, ids=ids, named=named) <= 12 * number
-
-
-def test_results_in_the_old_style_are_matched_with_few_comparisons() -> None:
-    for number in (200, 1_600):
-        calls = tuple(ToolCall(f"c{at}", Compared(f"read{at}"), "{}") for at in range(number))
-        results = tuple(ToolResult("", name=Compared(f"read{number - 1 - at}")) for at in range(number))
-        Compared.times = 0
-        messages, rules = shown([Message("assistant", calls), Message("user", results)])
-        assert Compared.times <= 12 * number
-        assert "orphan_result" not in rules
-        assert [result.call_id for result in messages[1].results] == [call.id for call in reversed(calls)]
+        assert _count_comparisons(number, ids=ids, named="write{}") <= 12 * number

@@ -8,8 +8,7 @@ drafts break a rule or do not fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -206,9 +205,14 @@ def run_compact(
     """Run the strategy's ``compact`` and check its decision; ``run`` answers its requests for summaries. Raises
     TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts, and the
     view is unchanged."""
-    with unchanged(view):
+    items = view.items.copy()
+    try:
         steps = chosen.compact(view, pressure)
         decided: object = run(steps) if isinstance(steps, Generator) else steps
+    finally:
+        is_changed, view.items[:] = view.items != items, items
+    if is_changed:
+        raise ValueError("it changed the items of the view; give drafts instead")
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
@@ -222,18 +226,6 @@ def run_compact(
             raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
         jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
-
-
-@contextmanager
-def unchanged(view: View) -> Iterator[None]:
-    """Restore the items of the view in the end. Raises ValueError if they were changed."""
-    items = view.items.copy()
-    try:
-        yield
-    finally:
-        is_changed, view.items[:] = view.items != items, items
-    if is_changed:
-        raise ValueError("it changed the items of the view; give drafts instead")
 
 
 def _check_storable(draft: object) -> None:

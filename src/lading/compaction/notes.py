@@ -156,7 +156,9 @@ class Notes:
             self._open.clear()
         while self._before and self._before[-1][0] >= entry:
             _, call_id, open_calls, place = self._before.pop()
-            self._put_open(call_id, open_calls)
+            self._open.pop(call_id, None)
+            if open_calls is not None:
+                self._open[call_id] = open_calls
             if place >= 0 and open_calls is not None:
                 self._notes[place], _ = open_calls.calls[open_calls.answered]
         start = bisect_left(self._entries, entry)
@@ -168,9 +170,6 @@ class Notes:
     def _set_open(self, entry: int, call_id: str, open_calls: _OpenCalls | None, place: int = -1) -> None:
         """Set the calls under an id, None for no calls; ``place``: of the note that is about to change."""
         self._before.append((entry, call_id, self._open.get(call_id), place))
-        self._put_open(call_id, open_calls)
-
-    def _put_open(self, call_id: str, open_calls: _OpenCalls | None) -> None:
         self._open.pop(call_id, None)
         if open_calls is not None:
             self._open[call_id] = open_calls

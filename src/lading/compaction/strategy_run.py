@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact, unchanged
+from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact
 from lading.compaction.cutting import draft_emergency_cut
 from lading.effects import Steps, attempt
 from lading.errors import PackError
@@ -20,7 +20,6 @@ from lading.events import Event, StrategyOverruled
 from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
-from lading.history.view import View
 
 Decided = TypeVar("Decided")
 
@@ -51,10 +50,19 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        while found := self._guard(partial(self._find_draft, plan.view, position, pressure=pressure), None):
-            (draft, at), items = found, len(plan.view)
-            self.apply(draft, plan, pressure=pressure)
-            position = at + 1 + len(plan.view) - items
+        items = plan.view.items.copy()
+        while position < len(items):
+            arrival = Arrival(items[position], plan.view)
+            draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
+            if draft is not None:
+                plan.view.items[:] = items
+                self.apply(draft, plan, pressure=pressure)
+                position, items = position + len(plan.view) - len(items), plan.view.items.copy()
+            position += 1
+        # Compared once: for each message, comparing would take the length of the view.
+        if plan.view.items != items:
+            plan.view.items[:] = items
+            self.overrule("its admit changed the items of the view; give drafts instead")
         pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
@@ -67,16 +75,6 @@ class StrategyRun:
                 self.overrule("they did not fit the window")
                 self.apply(rescue, plan, pressure=pressure)
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
-
-    def _find_draft(self, view: View, start: int, *, pressure: Pressure) -> tuple[Draft, int] | None:
-        """Return the first draft for a message from ``start`` on, and the message's position. Raises ValueError if the
-        view was changed; checking that costs the length of the view, so it is not done for each message."""
-        with unchanged(view):
-            for position, item in enumerate(view.items[start:], start):
-                admit = partial(run_admit, self._strategy, Arrival(item, view), pressure=pressure)
-                if (draft := self._guard(admit, None)) is not None:
-                    return draft, position
-        return None
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
         """Add a draft to the plan if it breaks no rule. Raises PackError for a faulty one if strict."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import TypeAlias
@@ -16,7 +17,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.history.unanswered import UnansweredCalls
 from lading.messages import Image, Message, Part, Template, Text, ToolCall, ToolResult, user_text
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
@@ -103,8 +103,10 @@ class Sanitizer:
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
-        self._open = UnansweredCalls()
-        """Unanswered calls, as shown, under their original ids."""
+        self._open: dict[str, list[ToolCall]] = {}
+        """Unanswered calls, as shown, by original id."""
+        self._named: Counter[tuple[str, str]] = Counter()
+        """How many of them there are by original id and name."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
@@ -118,19 +120,20 @@ class Sanitizer:
         """Return how the next message is shown. ``pointer``: address for notes in place of removed parts."""
         repairs: list[Repair] = []
         # A message that is no result is shown after the synthetic results of open calls.
-        placement = Placement(Message("tool") if self._open.calls else self.last, pointer)
+        placement = Placement(Message("tool") if self._open else self.last, pointer)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
-        continues_results = bool(message.results) and bool(self._open.calls)
+        answers = [part for part in message.results if part.call_id in self._open]
+        continues_results = bool(answers) or (bool(message.results) and bool(self._open))
         before = () if continues_results else self._close_calls(repairs)
         shown = self._repair_parts(message, repairs)
         messages = [*before, *shown]
-        if continues_results and self._open.calls and _has_more_than_results(message):
+        if continues_results and self._open and _has_more_than_results(message):
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
-            self._open.calls.clear()
-        if not self._open.calls:
-            self._open = UnansweredCalls()  # Without the ids of calls with results.
+            self._open.clear()
+        if not self._open:
+            self._named.clear()
             messages += self._late
             self._late = []
         self._report_runs(messages, repairs)
@@ -156,7 +159,7 @@ class Sanitizer:
 
     def close(self, closing: Admitted) -> None:
         """Take the messages that ``find_closing`` returned as shown."""
-        self._open = UnansweredCalls()
+        self._open.clear()
         self._late = []
         if closing.messages:
             self.last = closing.messages[-1]
@@ -196,7 +199,8 @@ class Sanitizer:
             call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
-        self._open.add(call.id, replace(call, id=shown))
+        self._open.setdefault(call.id, []).append(replace(call, id=shown))
+        self._named[call.id, call.name] += 1
         if self._needs.may_stay_open(message):
             self._optional.add(shown)
         if shown == call.id:
@@ -222,15 +226,24 @@ class Sanitizer:
         return shown
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
-        # A result in the old style names the function and no call: it answers the first open call of that name.
-        asked = result.call_id if result.call_id or "" in self._open else None
-        # Calls with equal ids, or none, are answered in order, unless the result names its function.
-        call = self._open.take(asked, result.name)
-        if call is None:
+        asked = result.call_id
+        if not asked and asked not in self._open:
+            # A result in the old style names the function and no call: it answers the first open call of that name.
+            same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
+            asked = next(same, next(iter(self._open), asked))
+        waiting = self._open.get(asked)
+        if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_show_as_text(result, message))
             return None
-        shown = call.id
+        # Calls with equal ids, or none, are answered in order, unless the result names its function.
+        is_named = result.name and self._named[asked, result.name] > 0
+        named = (at for at, call in enumerate(waiting) if call.name == result.name) if is_named else iter(())
+        answered = waiting.pop(next(named, 0))
+        self._named[asked, answered.name] -= 1
+        shown = answered.id
+        if not waiting:
+            del self._open[asked]
         if shown == result.call_id:
             return result
         rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
@@ -239,7 +252,7 @@ class Sanitizer:
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
         messages = self._closing_messages(repairs)
-        self._open = UnansweredCalls()
+        self._open.clear()
         self._late = []
         return messages
 
@@ -249,7 +262,7 @@ class Sanitizer:
         return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
 
     def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [call.id for call in self._open.calls.values() if call.id not in self._optional]
+        waiting = [call.id for calls in self._open.values() for call in calls if call.id not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 
