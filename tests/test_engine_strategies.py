@@ -176,6 +176,43 @@ def test_a_strategy_that_changes_the_view_is_overruled(
     assert len(engine.pack().request["messages"]) == len(engine.history.entries)
 
 
+def _clear_on_arrival(arrival: Arrival, _pressure: Pressure) -> None:
+    arrival.view.items.clear()
+
+
+def _repeat_on_arrival(arrival: Arrival, _pressure: Pressure) -> None:
+    arrival.view.items.append(arrival.item)
+
+
+def _change_and_cut_on_arrival(arrival: Arrival, _pressure: Pressure) -> Draft | None:
+    arrival.view.items[0] = arrival.item
+    if not arrival.item.message.results:
+        return None
+    entry = arrival.item.entry
+    return Draft(
+        "cleared",
+        entry,
+        entry,
+        arrival.view.with_message(arrival.item, arrival.item.message),
+        "",
+        (f"{HERE}{entry}",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("admit", "is_reported"),
+    [(_clear_on_arrival, True), (_repeat_on_arrival, True), (_change_and_cut_on_arrival, False)],
+)
+def test_an_admission_that_changes_the_view_changes_nothing(
+    admit: Callable[[Arrival, Pressure], Draft | None], is_reported: bool
+) -> None:
+    engine = Engine(settings(strategy=Strategy("changes", lambda *_: Compaction(), admit), strict=False))
+    engine.append(tool_loop(2))
+    overruled = [event.why for event in engine.pack().events if isinstance(event, StrategyOverruled)]
+    assert any("changed the items" in why for why in overruled) or not is_reported
+    assert engine.history.view.messages == [entry.message for entry in engine.history.entries]
+
+
 def test_carrying_cost_that_no_manifest_can_hold_is_overruled() -> None:
     engine = Engine(
         settings(2_000, strategy=Strategy("dear", lambda _view, _pressure: Compaction(rent=1e308)), strict=False)

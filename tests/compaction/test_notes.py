@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.notes import CLOSING, DIAGNOSIS, FILLER, INTERIM, USER, Note, Notes, clip_middle
+from lading.compaction import notes
+from lading.compaction.notes import CLOSING, DIAGNOSIS, FILLER, INTERIM, MOST_UNDONE, USER, Note, Notes, clip_middle
 from lading.messages import (
     File,
     Image,
@@ -313,18 +315,23 @@ def test_a_message_is_counted_once_for_all_its_forms() -> None:
     assert sum(counted) < 2.5 * len(text)
 
 
-@given(histories(), histories(), st.data())
+@given(histories(), histories(), st.sampled_from([1, 3, MOST_UNDONE]), st.data())
 def test_notes_that_forget_are_those_of_what_is_left(
-    raw: list[Message], later: list[Message], data: st.DataObject
+    raw: list[Message], later: list[Message], most_undone: int, data: st.DataObject
 ) -> None:
     start = data.draw(st.integers(0, len(raw)))
-    forgetful, fresh = Notes(), Notes()
+    with patch.object(notes, "MOST_UNDONE", most_undone):
+        forgetful, fresh = Notes(), Notes()
     for entry, message in enumerate(raw):
         forgetful.add(entry, message, count=words)
         if entry < start:
             fresh.add(entry, message, count=words)
     forgetful.forget(start)
-    assert forgetful.upto == start - 1
+    if most_undone == MOST_UNDONE:
+        assert forgetful.upto == start - 1
+    # What is forgotten beyond what can be undone is read again.
+    for entry in range(forgetful.upto + 1, start):
+        forgetful.add(entry, raw[entry], count=words)
     for entry, message in enumerate(later, len(raw)):
         forgetful.add(entry, message, count=words)
         fresh.add(entry, message, count=words)

@@ -170,6 +170,27 @@ def test_what_a_miss_costs() -> None:
     assert unpriced.extra_usd is None
 
 
+def hourly(written: int, *, hour: int, at_s: float = 0) -> RecordedUsage:
+    return replace(warm(0, written, at_s=at_s), hour_write_tokens=hour)
+
+
+def test_writes_that_are_kept_for_an_hour_have_a_price_of_their_own() -> None:
+    base_usd = card_prices()[0] / MILLION
+    assert bills(hourly(50_000, hour=50_000)).cost_usd == pytest.approx(50_000 * 2 * base_usd)
+    assert bills(hourly(50_000, hour=20_000)).cost_usd == pytest.approx((30_000 * 1.25 + 20_000 * 2) * base_usd)
+    (miss,) = bills(hourly(50_000, hour=50_000), hourly(51_000, hour=51_000)).misses
+    assert miss.extra_usd == pytest.approx(50_000 * (2 - 0.1) * base_usd)
+
+
+@pytest.mark.parametrize(
+    ("hour", "idle_s", "cause"),
+    [(50_000, 301, "unexplained"), (50_000, 3_601, "idle"), (20_000, 301, "idle"), (0, 301, "idle")],
+)
+def test_what_was_written_for_an_hour_is_cold_after_it(hour: int, idle_s: float, cause: str) -> None:
+    (miss,) = bills(hourly(50_000, hour=hour), hourly(51_000, hour=hour, at_s=idle_s)).misses
+    assert miss.cause == cause
+
+
 @pytest.mark.parametrize(
     "after",
     [

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from lading.history.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Needs, Sanitizer
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
@@ -240,3 +243,31 @@ def _parallel(number: int) -> list[Message]:
 
 def test_parallel_calls_of_one_id_are_answered_in_linear_time() -> None:
     assert_linear(shown, *map(_parallel, (500, 4_500)))
+
+
+class Compared(str):
+    """A name that counts how often it is compared, and how often names were."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def _count_comparisons(number: int, *, ids: Sequence[str], named: str) -> int:
+    """Comparisons of names while so many parallel calls get results that name a function."""
+    calls = tuple(ToolCall(ids[at % len(ids)], Compared(f"read{at}"), "{}") for at in range(number))
+    results = tuple(ToolResult("", name=Compared(named.format(number - 1 - at))) for at in range(number))
+    if ids[0]:
+        results = tuple(replace(result, call_id=ids[at % len(ids)]) for at, result in enumerate(results))
+    Compared.times = 0
+    shown([user_text("Go."), Message("assistant", calls), Message("user", results)])
+    return Compared.times
+
+
+@pytest.mark.parametrize("ids", [("c",), ("",), ("a", "b")])
+def test_results_that_name_another_function_are_matched_with_few_comparisons(ids: Sequence[str]) -> None:
+    for number in (200, 1_600):
+        assert _count_comparisons(number, ids=ids, named="write{}") <= 12 * number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from lading import AsyncSession, LoopDetection, Session, SessionOptions, verify
-from lading.errors import LoopStopped
+from lading.errors import InputError, LoopStopped
 from lading.events import LoopDetected
 from lading.messages import Message, Reasoning, ToolCall, is_own, own_words, user_text
 from lading.request.pack import Pack
@@ -79,6 +80,21 @@ def test_a_warning_stands_behind_the_results_and_the_next_repetition_is_stopped(
             [],
             [("calls", 3, "inject")],
         ]
+
+
+def test_a_warning_whose_request_fails_is_part_of_the_next_one_and_stored_with_it() -> None:
+    with session() as line:
+        played(line, [user_text("go")], again(), again())
+        line.add(again())
+        stored = line.store.counts(*line.settings.owner)
+        for _ in range(2):
+            with pytest.raises(InputError, match="at_s"):
+                line.pack(at_s=math.nan)
+            assert line.store.counts(*line.settings.owner) == stored
+        pack = line.pack()
+        assert detected(pack) == [("calls", 3, "inject")]
+        assert sum(str(message.get("content")).startswith(WARNED) for message in pack.request["messages"]) == 1
+        assert line.store.counts(*line.settings.owner) == (stored[0] + 1, stored[1], stored[2] + 1)
 
 
 @WIRES

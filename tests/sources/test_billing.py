@@ -22,6 +22,24 @@ def test_anthropic() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("creation", "hour"),
+    [
+        ({"ephemeral_5m_input_tokens": 40, "ephemeral_1h_input_tokens": 60}, 60),
+        ({"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 0}, 0),
+        ({"ephemeral_1h_input_tokens": 900}, 100),
+        ({"ephemeral_1h_input_tokens": "60"}, 0),
+        (60, 0),
+        (None, 0),
+    ],
+)
+def test_anthropic_tells_which_writes_are_kept_for_an_hour(creation: object, hour: int) -> None:
+    bill = {"input_tokens": 3, "cache_creation_input_tokens": 100, "cache_creation": creation}
+    assert read_usage(bill, message_index=0) == RecordedUsage(
+        0, input_tokens=3, cache_write_tokens=100, hour_write_tokens=hour
+    )
+
+
 def test_openai_counts_the_cached_into_the_prompt() -> None:
     bill = {
         "prompt_tokens": 120,

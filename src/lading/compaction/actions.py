@@ -53,7 +53,7 @@ _LAUNCHERS = frozenset(["python", "python3", "cd", "npx", "npm", "uv", "poetry",
 _VERB = re.compile(r"[A-Za-z_]{1,20}")
 
 
-class Action(Struct, frozen=True):
+class Action(Struct, frozen=True, gc=False):
     """A tool call and its outcome, as text for a record."""
 
     tool: str

@@ -26,8 +26,9 @@ KeyPath = tuple[str, ...]
 
 
 def collapse_spaces(text: str) -> str:
-    """Replace each run of white space by one space."""
-    return " ".join(text.split())
+    """Replace each run of white space by one space. Returns the same object where that changes nothing."""
+    collapsed = " ".join(text.split())
+    return text if collapsed == text else collapsed
 
 
 def clip(text: str, most_chars: int) -> str:

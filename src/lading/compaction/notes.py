@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
@@ -40,12 +40,14 @@ MEDIA_CHARS = 240
 HEAD_SHARE = 2 / 3
 """Share of the start in a text whose middle is left out."""
 MOST_OPEN = 4
+MOST_UNDONE = 1_000
+"""Changes of open calls that can be undone without reading the whole log again."""
 _OPEN_LINE = re.compile(
     r"^\s*(?:[-*]\s*\[ \]\s|(?:TODO|Next steps?|Remaining|Still (?:to do|open))\b)", re.IGNORECASE
 )
 
 
-class NoteForm(Struct, frozen=True):
+class NoteForm(Struct, frozen=True, gc=False):
     """One of the texts that can show a note."""
 
     text: str
@@ -54,7 +56,7 @@ class NoteForm(Struct, frozen=True):
     """Per token beyond the next shorter form."""
 
 
-class Note(Struct, frozen=True):
+class Note(Struct, frozen=True, gc=False):
     """The forms of one message or one call in a record."""
 
     entry: int
@@ -83,7 +85,7 @@ class Note(Struct, frozen=True):
         return replace(self, forms=tuple(forms))
 
 
-class _OpenCalls(Struct, frozen=True):
+class _OpenCalls(Struct, frozen=True, gc=False):
     """Calls of one message that share an id."""
 
     calls: tuple[tuple[ToolCall, int], ...]
@@ -106,8 +108,8 @@ class Notes:
         self._failing: list[tuple[int, tuple[str, ...]]] = [(-1, ())]
         """From each entry on, the subjects that failed since the user spoke and did not succeed again."""
         self._open: dict[str, _OpenCalls] = {}
-        """Calls, by their ids, with how many have results."""
-        self._before: list[tuple[int, str, _OpenCalls | None, int]] = []
+        """Calls without all their results, by their ids."""
+        self._before: deque[tuple[int, str, _OpenCalls | None, int]] = deque(maxlen=MOST_UNDONE)
         """To undo changes of ``_open``: entry, id, former value, and position of the changed note."""
         self._count: Callable[[str], int] = len
 
@@ -129,11 +131,12 @@ class Notes:
             self._push(entry, call)
         for result in message.results:
             open_calls = self._open.get(result.call_id)
-            if open_calls is None or open_calls.answered == len(open_calls.calls):
+            if open_calls is None:
                 continue
             call, at = open_calls.calls[open_calls.answered]
             place = open_calls.place + at
-            self._set_open(entry, result.call_id, replace(open_calls, answered=open_calls.answered + 1), place)
+            more = replace(open_calls, answered=open_calls.answered + 1)
+            self._set_open(entry, result.call_id, more if more.answered < len(more.calls) else None, place)
             act = read_action(call, result, media=_describe_media(entry, result.parts))
             if act.ended.ran:
                 failing = [subject for subject in self._failing[-1][1] if subject != act.subject]
@@ -146,12 +149,15 @@ class Notes:
         return [self._make_note(at) for at in span]
 
     def forget(self, entry: int) -> None:
-        """Undo the reading of this entry and of all later ones."""
+        """Undo the reading of this entry and all later ones; of all, to be read again, where that is too much."""
+        if len(self._before) == self._before.maxlen and self._before[0][0] >= entry:
+            entry = 0
+            self._before.clear()
+            self._open.clear()
         while self._before and self._before[-1][0] >= entry:
             _, call_id, open_calls, place = self._before.pop()
-            if open_calls is None:
-                del self._open[call_id]
-            else:
+            self._open.pop(call_id, None)
+            if open_calls is not None:
                 self._open[call_id] = open_calls
             if place >= 0 and open_calls is not None:
                 self._notes[place], _ = open_calls.calls[open_calls.answered]
@@ -161,10 +167,12 @@ class Notes:
             self._failing.pop()
         self.upto = min(self.upto, entry - 1)
 
-    def _set_open(self, entry: int, call_id: str, open_calls: _OpenCalls, place: int = -1) -> None:
-        """Set the calls under an id; ``place``: of the note that is about to change."""
+    def _set_open(self, entry: int, call_id: str, open_calls: _OpenCalls | None, place: int = -1) -> None:
+        """Set the calls under an id, None for no calls; ``place``: of the note that is about to change."""
         self._before.append((entry, call_id, self._open.get(call_id), place))
-        self._open[call_id] = open_calls
+        self._open.pop(call_id, None)
+        if open_calls is not None:
+            self._open[call_id] = open_calls
 
     def _read_text(self, entry: int, message: Message, count: Callable[[str], int]) -> None:
         text, count = message.text.strip(), cache(count)

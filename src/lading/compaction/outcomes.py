@@ -103,7 +103,7 @@ _DEMAND = re.compile(r"\b(?:MUST|NEVER|ALWAYS|Always|Never|DO NOT|IMPORTANT|REQU
 _PROSE = re.compile(r"\W{0,6}[^\W\d_][\w'`/.,-]*(?: [\w'`\"(/.,*-]+){4}")
 
 
-class CallOutcome(Struct, frozen=True):
+class CallOutcome(Struct, frozen=True, gc=False):
     """The outcome of a tool call."""
 
     text: str

@@ -50,12 +50,19 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        while position < len(plan.view):
-            arrival, items = Arrival(plan.view.items[position], plan.view), len(plan.view)
+        items = plan.view.items.copy()
+        while position < len(items):
+            arrival = Arrival(items[position], plan.view)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
+                plan.view.items[:] = items
                 self.apply(draft, plan, pressure=pressure)
-            position += 1 + len(plan.view) - items
+                position, items = position + len(plan.view) - len(items), plan.view.items.copy()
+            position += 1
+        # Compared once: for each message, comparing would take the length of the view.
+        if plan.view.items != items:
+            plan.view.items[:] = items
+            self.overrule("its admit changed the items of the view; give drafts instead")
         pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())

@@ -10,12 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading import economics
-from lading.evaluate.prices import find_price
+from lading.evaluate.prices import Price, find_price
 from lading.evaluate.replay import ReplayPlan
 from lading.evaluate.simulated import bill_request
 from lading.models.card import Card
 from lading.sources import RecordedRequest, RecordedUsage, Recording
 
+HOUR_S = 3600
 MISSED_SHARE = 0.1
 """A call misses the cache when it did not read more than this share of the previous input from the cache."""
 
@@ -171,7 +172,9 @@ def sum_bills(recording: Recording, plan: ReplayPlan, *, card_of: CardOf) -> Rec
 
 
 def _bill_call(bill: RecordedUsage, card: Card) -> RecordedBill:
-    cost = _find_cost(bill, card)
+    price, cost = _find_price(bill, card), bill.cost_usd
+    if cost is None and price is not None:
+        cost = price.input(read_input(bill)) + price.output(bill.output_tokens)
     return RecordedBill(
         calls=1,
         input_tokens=bill.input_tokens,
@@ -207,16 +210,10 @@ def _measure_requests(
 
 
 def _find_misses(recording: Recording, cards: Sequence[Card]) -> Iterator[Miss]:
-    before: RecordedUsage | None = None
-    for bill, card in zip(recording.usage, cards, strict=True):
-        if before is not None and _is_missed(before, bill, card):
+    for before, bill, card in zip(recording.usage, recording.usage[1:], cards[1:], strict=False):
+        prefix = read_input(before).tokens
+        if prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens):
             yield _build_miss(recording, before, bill, card)
-        before = bill
-
-
-def _is_missed(before: RecordedUsage, bill: RecordedUsage, card: Card) -> bool:
-    prefix = read_input(before).tokens
-    return prefix - bill.cache_read_tokens > max(MISSED_SHARE * prefix, card.cache.min_prefix_tokens)
 
 
 def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage, card: Card) -> Miss:
@@ -224,7 +221,8 @@ def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage
     changed_index = _find_first_change(recording.requests, before, bill)
     idle_s = None if bill.at_s is None or before.at_s is None else bill.at_s - before.at_s
     rewritten = min(prefix, size) - bill.cache_read_tokens
-    price = find_price(card)
+    ttl_s = HOUR_S if 0 < before.cache_write_tokens == before.hour_write_tokens else card.cache.ttl_s
+    price = _find_price(bill, card)
     return Miss(
         session=recording.id,
         message_index=bill.message_index,
@@ -233,9 +231,7 @@ def _build_miss(recording: Recording, before: RecordedUsage, bill: RecordedUsage
         rewritten_tokens=max(rewritten, 0),
         extra_usd=price.rewrite(max(rewritten, 0)) if price else None,
         idle_s=idle_s,
-        cause=_find_cause(
-            before, bill, idle_s=idle_s, ttl_s=card.cache.ttl_s, is_changed=changed_index is not None
-        ),
+        cause=_find_cause(before, bill, idle_s=idle_s, ttl_s=ttl_s, is_changed=changed_index is not None),
         changed_index=changed_index,
     )
 
@@ -260,11 +256,11 @@ def _find_cause(
     return "history shortened" if read_input(bill).tokens < read_input(before).tokens else "unexplained"
 
 
-def _find_cost(bill: RecordedUsage, card: Card) -> float | None:
-    if bill.cost_usd is not None:
-        return bill.cost_usd
-    price = find_price(card)
-    return None if price is None else price.input(read_input(bill)) + price.output(bill.output_tokens)
+def _find_price(bill: RecordedUsage, card: Card) -> Price | None:
+    """Return the prices of a call; that of a cache write is the mean over the lifetimes of its writes."""
+    prices, share = card.prices, bill.hour_write_tokens / max(bill.cache_write_tokens, 1)
+    short, hour = (economics.rates_for(prices.read, prices.write, ttl_s=s) for s in (card.cache.ttl_s, HOUR_S))
+    return find_price(card, replace(short, write=(1 - share) * short.write + share * hour.write))
 
 
 def read_input(bill: RecordedUsage) -> economics.Usage:

@@ -54,10 +54,8 @@ class EarlierBody(NamedTuple):
         known = bisect_left(self.ends, True, low, high, key=lambda end: not data.startswith(block[: end - at], at))
         if known == len(self.ends):
             return self
-        marked = [at for at in self.marked if at < known]
-        return EarlierBody(
-            self.blocks, self.start, self.ends[:known], self.digests[: known * DIGEST_BYTES], marked, self.layout
-        )
+        marked, digests = [at for at in self.marked if at < known], self.digests[: known * DIGEST_BYTES]
+        return self._replace(ends=self.ends[:known], digests=digests, marked=marked)
 
 
 NONE = EarlierBody()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import TypeAlias
@@ -104,6 +105,8 @@ class Sanitizer:
         self._seen: set[str] = set()
         self._open: dict[str, list[ToolCall]] = {}
         """Unanswered calls, as shown, by original id."""
+        self._named: Counter[tuple[str, str]] = Counter()
+        """How many of them there are by original id and name."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
@@ -130,6 +133,7 @@ class Sanitizer:
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
             self._open.clear()
         if not self._open:
+            self._named.clear()
             messages += self._late
             self._late = []
         self._report_runs(messages, repairs)
@@ -196,6 +200,7 @@ class Sanitizer:
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
         self._open.setdefault(call.id, []).append(replace(call, id=shown))
+        self._named[call.id, call.name] += 1
         if self._needs.may_stay_open(message):
             self._optional.add(shown)
         if shown == call.id:
@@ -232,8 +237,11 @@ class Sanitizer:
             self._late.append(_show_as_text(result, message))
             return None
         # Calls with equal ids, or none, are answered in order, unless the result names its function.
-        named = (at for at, call in enumerate(waiting) if call.name == result.name) if result.name else iter(())
-        shown = waiting.pop(next(named, 0)).id
+        is_named = result.name and self._named[asked, result.name] > 0
+        named = (at for at, call in enumerate(waiting) if call.name == result.name) if is_named else iter(())
+        answered = waiting.pop(next(named, 0))
+        self._named[asked, answered.name] -= 1
+        shown = answered.id
         if not waiting:
             del self._open[asked]
         if shown == result.call_id:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, count, islice, takewhile
+from itertools import compress, count, takewhile
 from operator import eq, ne
 from typing import Any, Literal, TypeAlias
 
@@ -60,7 +60,7 @@ def match(
 
 def count_shared(known: Sequence[Any], given: Sequence[Any], *, start: int = 0) -> int:
     """Count the messages at the start that both share; ``given`` has those after the first ``start``."""
-    differs = map(ne, islice(known, start, None), given)
+    differs = map(ne, known[start:], given)
     return start + next(compress(count(), differs), min(len(known) - start, len(given)))
 
 

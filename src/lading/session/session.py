@@ -303,7 +303,8 @@ class Session:
                 self._looped, warnings = detect(
                     self._engine, options=options, judged=self._looped, stops=self.events
                 )
-                self.extend(warnings, known_as=[""] * len(warnings))
+                # Stored with the request. If this one fails, the warning is part of the next one, with its event.
+                self.extend(warnings, known_as=[""] * len(warnings), stored=False)
             self._last = self._engine.pack(
                 tools=tools,
                 template=self._fields,

@@ -12,6 +12,7 @@ _INPUT = ("input_tokens", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
 _CACHE_READ = ("cache_read_input_tokens", "cacheRead", "cached_input_tokens")
 _CACHE_WRITE = ("cache_creation_input_tokens", "cacheWrite", "cache_write_input_tokens")
+_HOUR_WRITE = ("ephemeral_1h_input_tokens",)
 _MAX_FIGURE = 1 << 53
 """Larger figures are ignored as damaged."""
 _COST = ("cost_total", "cost_usd", "costUSD")
@@ -26,8 +27,7 @@ def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | N
         return None
     read, written = _read_tokens(raw, _CACHE_READ), _read_tokens(raw, _CACHE_WRITE)
     if "prompt_tokens" in raw:
-        details = raw.get("prompt_tokens_details")
-        read = _read_tokens(details, ("cached_tokens",)) if isinstance(details, Mapping) else 0
+        read = _read_tokens(raw.get("prompt_tokens_details"), ("cached_tokens",))
         # OpenAI includes cache reads in prompt_tokens.
         uncached = max(_read_tokens(raw, ("prompt_tokens",)) - read, 0)
     else:
@@ -48,11 +48,12 @@ def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | N
         cache_write_tokens=written,
         cost_usd=_read_cost(raw),
         at_s=parse_time(raw.get("timestamp")) or at_s,
+        hour_write_tokens=min(_read_tokens(raw.get("cache_creation"), _HOUR_WRITE), written),
     )
 
 
-def _read_tokens(raw: Mapping[str, Any], names: tuple[str, ...]) -> int:
-    found = next((raw[name] for name in names if name in raw), 0)
+def _read_tokens(raw: Any, names: tuple[str, ...]) -> int:
+    found = next((raw[name] for name in names if name in raw), 0) if isinstance(raw, Mapping) else 0
     counts = isinstance(found, int) and not isinstance(found, bool) and 0 < found < _MAX_FIGURE
     return found if counts else 0
 

@@ -37,6 +37,8 @@ class RecordedUsage(Struct, frozen=True):
     cost_usd: float | None = None
     at_s: float | None = None
     """Seconds since 1970."""
+    hour_write_tokens: int = 0
+    """Of the cache writes, those that the cache keeps for an hour, at a price of their own."""
 
 
 class RecordedRequest(Struct, frozen=True):
