@@ -35,7 +35,7 @@ class SummaryRequest(Struct, frozen=True):
     reason: str = ""
     """Why the messages are removed, as recorded in the edit."""
     most_tokens: int = 0
-    """Limit in tokens, by the session's counter; a longer answer is rejected."""
+    """Limit in tokens, by the session's counter; a longer answer is cut."""
     model: str = ""
     """The model to ask, if the strategy names one; empty: your choice."""
     provider: str = ""

@@ -14,20 +14,19 @@ def test_the_part_is_named_by_how_its_ends_begin() -> None:
     text = write_instruction_for_self(items, 1, end=5, keep="", most_tokens=300)
     assert 'from the message of the assistant that begins with "I read."' in text
     assert 'up to and including the result that begins with "one two";' in text
-    assert "leave out what follows it (2 more)" in text
+    assert "leave out anything after it" in text
     assert "call no tool" in text
     assert "At most 150\nwords" in text
     last = write_instruction_for_self(items, 3, end=7, keep="a.py", most_tokens=300)
     assert 'from the call of read that begins with "{\\"path\\": \\"a.py\\"}"' in last
-    assert "nothing follows it" in last
     assert last.endswith("a.py")
 
 
 def test_messages_that_begin_alike_are_numbered() -> None:
     items = admitted([user_text("Go."), *(said("Again.") for _ in range(3)), user_text("And?")]).view.items
     text = write_instruction_for_self(items, 1, end=3, keep="", most_tokens=300)
-    assert '"Again." (number 1 of 3 that begin so)' in text
-    assert '"Again." (number 2 of 3 that begin so)' in text
+    assert '"Again." (number 1 of those that begin so)' in text
+    assert '"Again." (number 2 of those that begin so)' in text
 
 
 def test_secrets_are_not_quoted() -> None:

@@ -7,7 +7,7 @@ little is left. Nothing is rephrased; what the summary must name and does not is
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -26,7 +26,6 @@ MOST_LOST_SHARE = 0.5
 _HELD_SHARE = 0.5
 """An open task counts as named if this share of its words is."""
 _MOST_CHARS_A_TOKEN = 40
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _SHOWN_CHARS = 120
 
 
@@ -67,6 +66,8 @@ def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str]
         raise SummaryFailed("it is empty")
     if is_refusal(next(line for line in lines if not is_heading(line))):
         raise SummaryFailed("it refuses")
+    if count("\n".join(lines)) * (1 - MOST_LOST_SHARE) > request.most_tokens:
+        raise SummaryFailed(f"it has more than twice the {request.most_tokens:,} tokens that are allowed")
     found = [*_check_lines(lines, criteria)]
     removed = [(fault, line) for line, fault in found if fault]
     if len(removed) > MOST_LOST_SHARE * sum(not is_heading(line) for line in lines):
@@ -107,17 +108,10 @@ def _drop_empty_headings(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _cut(lines: Sequence[str], most_tokens: int, *, count: Callable[[str], int]) -> list[str]:
-    """Return as many of the lines as fit, the last one cut at the end of a sentence."""
-    kept = [*lines]
-    while kept and count("\n".join(kept)) > most_tokens:
-        shorter = kept[-1][: _find_sentence_start(kept[-1])].rstrip()
-        kept[-1:] = [shorter] if shorter else []
-    return [*_drop_empty_headings(kept)]
-
-
-def _find_sentence_start(line: str) -> int:
-    """Return the start of the last sentence of a line; 0 if it is the only one."""
-    return max((found.end() for found in _SENTENCE_END.finditer(line) if found.end() < len(line)), default=0)
+    """Return as many of the lines as fit; long paragraphs are read sentence by sentence."""
+    ends = range(len(lines))
+    whole = bisect_left(ends, True, key=lambda end: count("\n".join(lines[: end + 1])) > most_tokens)
+    return [*_drop_empty_headings(lines[:whole])]
 
 
 def _list_missing(shown: str, criteria: SummaryCriteria) -> Iterator[str]:

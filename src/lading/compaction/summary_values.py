@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from lading.compaction.identifiers import find_tokens, weigh
+from lading.compaction.identifiers import NEAR_CHARS, find_tokens, weigh
 
 HYPHENATED = 0.5
 """The weight of words joined by hyphens (``identifiers``): language, not a value."""
@@ -74,6 +74,7 @@ class KnownValues:
 
     def __init__(self, text: str) -> None:
         self.text = text.casefold()
+        self._looked_up: dict[str, bool] = {}
 
     def find_unknown(self, line: str, *, shown: str = "") -> str:
         """Return the first value of a line that neither occurs in the source nor follows from it; else empty.
@@ -97,8 +98,10 @@ class KnownValues:
             if date := _DATE.fullmatch(value):
                 is_known = not self._dates.isdisjoint(_read_date(date))
             else:
-                is_known = self._follows(value, lowered[:start], lowered[start + len(value) :], beside)
-            if not is_known and not (_AMOUNT.fullmatch(value) and _adds_up(float(value), shown)):
+                end = start + len(value)
+                before = lowered[max(start - NEAR_CHARS, 0) : start]
+                is_known = self._follows(value, before, lowered[end : end + NEAR_CHARS], beside)
+            if not is_known and not (_AMOUNT.fullmatch(value) and round(100 * float(value)) in _add_runs(shown)):
                 return token
         return ""
 
@@ -128,7 +131,9 @@ class KnownValues:
 
     def has(self, value: str) -> bool:
         """Return whether the source has a casefolded value as a whole word."""
-        return contains(value, self.text)
+        if value not in self._looked_up:
+            self._looked_up[value] = contains(value, self.text)
+        return self._looked_up[value]
 
     def _is_folder(self, word: str) -> bool:
         return re.search(rf"/{re.escape(word)}(?!\w)|(?<!\w){re.escape(word)}/", self.text) is not None
@@ -239,12 +244,13 @@ def _share(numbers: Sequence[float]) -> set[float]:
     return shares | {100 * share for share in shares} | {abs(100 - 100 * share) for share in shares}
 
 
-def _adds_up(amount: float, text: str) -> bool:
-    """Return whether some of the amounts of a text, one after the other, add up to another one."""
-    others = [float(found[0]) for found in _AMOUNT.finditer(_THOUSANDS.sub("", text)) if float(found[0]) != amount]
-    others = others[:MOST_ADDED]
-    ends = ((start, end) for start in range(len(others)) for end in range(start + 2, len(others) + 1))
-    return any(abs(sum(others[start:end]) - amount) < 0.005 for start, end in ends)
+@lru_cache(maxsize=1)
+def _add_runs(text: str) -> frozenset[int]:
+    """Return what the amounts of a text, one after the other, add up to, in cents."""
+    found = (round(100 * float(one[0])) for one in _AMOUNT.finditer(_THOUSANDS.sub("", text)))
+    amounts = [amount for amount in found if amount][:MOST_ADDED]
+    ends = ((start, end) for start in range(len(amounts)) for end in range(start + 2, len(amounts) + 1))
+    return frozenset(sum(amounts[start:end]) for start, end in ends)
 
 
 def _is_near(value: float, known: list[float], spread: float) -> bool:

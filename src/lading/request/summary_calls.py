@@ -53,9 +53,8 @@ class LastRequest(Struct, frozen=True):
         layout, view, given = self.request.wire.layout, self.history.view, self.request.envelope
         most = 2 * asked.most_tokens  # An answer above the limit is better than one that was cut.
         fields = layout.ask_text(given, most, thinking_tokens=THINKING_TOKENS)
-        if fields is None or asked.span is None or not asked.instruction_for_self or pressure.cache_cold:
-            return None
-        if not layout.is_cached(self.request.body()):
+        is_cached = not pressure.cache_cold and layout.is_cached(self.request.body())
+        if fields is None or asked.span is None or not asked.instruction_for_self or not is_cached:
             return None
         runs, question = list(self.request.runs()), user_text(asked.instruction_for_self)
         room = pressure.room_tokens - pressure.count(question)
