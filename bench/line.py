@@ -1,8 +1,8 @@
 """What a warm request passes: the files, functions and calls of Lading that one call of a long agent runs through,
 and the mutable objects that a session holds.
 
-``python -m bench line`` prints them for a session and for a wrapped client. ``tests/test_line.py`` holds the
-figures below the limits of ``scripts/check_limits.py``.
+``python -m bench line`` prints them for a session and for a wrapped client, against their limits and, for a
+session, the aim. ``tests/test_line.py`` holds the figures below the limits of ``scripts/check_limits.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from lading import Session, jsonbytes, wrap
 from scripts.check_limits import LINE_CALLS, LINE_FILES, LINE_FUNCTIONS, LINE_LINES, LINE_STATE
 
 SOURCE = Path(lading.__file__).parent
+AIMS = {"files": 30, "lines in them": 8_000, "functions": 130, "calls": 350}
+"""What a reader of the session's line should meet, for comparison; the limits are what it may not exceed."""
 ROUNDS = 20
 """Before the one that is measured."""
 TOOL: dict[str, Any] = {
@@ -62,10 +64,15 @@ def run() -> list[Figure]:
 
 
 def _figures(name: str, line: Line) -> Iterator[Figure]:
-    yield below(f"{name}: files", len(line.files), LINE_FILES[name], unit="", digits=0)
-    yield below(f"{name}: lines in them", line.lines, LINE_LINES[name], unit="", digits=0)
-    yield below(f"{name}: functions", len(line.calls), LINE_FUNCTIONS[name], unit="", digits=0)
-    yield below(f"{name}: calls", line.calls.total(), LINE_CALLS[name], unit="", digits=0)
+    for what, figure, limits in (
+        ("files", len(line.files), LINE_FILES),
+        ("lines in them", line.lines, LINE_LINES),
+        ("functions", len(line.calls), LINE_FUNCTIONS),
+        ("calls", line.calls.total(), LINE_CALLS),
+    ):
+        yield below(f"{name}: {what}", figure, limits[name], unit="", digits=0)
+        if name == "session":
+            yield below("  against the aim", figure, AIMS[what], unit="", digits=0)
 
 
 def grown() -> Session:

@@ -47,7 +47,7 @@ LINE_STATE = 9
 LINE_LINES = {"session": 8_500, "client": 10_600}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 27_400
-SOURCE_LINES = 42_160
+SOURCE_LINES = 43_540
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

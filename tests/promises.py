@@ -244,8 +244,8 @@ def told(edit: Edit) -> str:
 
 
 def _stands(entry: Entry, edits: Sequence[Edit], last: Pack) -> bool:
-    """Whether all that an entry says, as it was repaired by the sanitizer, stands in the request, but for blank texts:
-    Anthropic refuses them, so they are not sent there."""
+    """Whether all that an entry says, as it was repaired by the sanitizer, stands in the request, but for blank
+    texts: Anthropic refuses them, so they are not sent there."""
     repaired = [edit for edit in edits if edit.first == edit.last == entry.index and edit.kind == "repaired"]
     messages = repaired[-1].replacement if repaired else (entry.message,)
     said = (text for message in messages for text in texts(message) if text.strip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from lading.cli import COMMANDS, terminal
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
-from tests.cli.test_rights import RUNS, arguments
+from tests.cli.test_rights import KEYS, RUNS, arguments
 
 LOCALES = {
     "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"},
@@ -26,6 +27,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
     messages = [user("Grüße – „Zürich“ 你好 👋 Hello"), *used_tool(1, "ö " * 3_000, name="rün"), reply("Schön ✓")]
     written(folder / "in" / "session.json", [*messages, user("Weiter."), reply("Fertig.")], model="gpt-4ö")
+    question = {"question": "Wer grüßt „Zürich“? 👋", "answer": "你好", "at": 2}
+    (folder / "in" / "probes.jsonl").write_text(json.dumps(question, ensure_ascii=False), encoding="utf-8")
     assert lading("replay", folder / "in" / "session.json", "--store", folder / "store").code == 0
     return folder
 
@@ -37,7 +40,7 @@ def test_every_command_without_unicode(folder: Path, command: str, locale: str) 
     asked = arguments(command, folder)
     if command == "replay":
         asked[3] += f"-{locale}"
-    ended = elsewhere(*asked, environment=LOCALES[locale])
+    ended = elsewhere(*asked, environment=KEYS | LOCALES[locale])
     assert ended.code in (0, 1)
     assert "error: " not in ended.err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,14 @@ RUNS: dict[str, tuple[str, ...]] = {
     "inspect": ("in/session.json",),
     "replay": ("in/session.json", "--store", "out/new", "--emit", "out/o.jsonl", "--report", "out/page.html"),
     "compare": ("in/session.json", "--strategies", "priced", "--windows", "8k", "--report", "out/page.html"),
+    "probe": (
+        *("in/session.json", "--probes", "in/probes.jsonl", "--window", "8k", "--model", "gpt-5-mini"),
+        *("--judge", "claude-sonnet-5", "--most-usd", "0", "--out", "out/probe.json"),
+    ),
+    "resume": (
+        *("in/session.json", "--window", "2k", "--model", "gpt-5-mini", "--most-usd", "0"),
+        *("--out", "out/resume.json"),
+    ),
     "verify": ("store",),
     "report": ("store", "in/session.json", "-o", "out/page.html"),
     "top": ("store", "--once"),
@@ -27,7 +36,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "why": ("store", "Hello"),
     "diff": ("store@session:1", "store@session:last"),
 }
-"""A run of each command that reads or writes every kind of file it can."""
+"""A run of each command that reads or writes every kind of file it can. None asks a model: the cap is 0."""
+KEYS = {"OPENAI_API_KEY": "test", "ANTHROPIC_API_KEY": "test"}
 
 DENIES = """
 import os, sys
@@ -54,13 +64,15 @@ def arguments(command: str, folder: Path) -> list[str]:
 
 
 def prepared(folder: Path) -> None:
-    """What the runs read: a session, and a store of it with an artifact."""
+    """What the runs read: a session, a question, and a store of the session with an artifact."""
     for name in ("in", "out"):
         (folder / name).mkdir(mode=0o777)
     session = written(
         folder / "in" / "session.json",
         [user("Hello."), *used_tool(1, "word " * 20_000), reply("Hi."), user("Go on."), reply("Done.")],
     )
+    question = {"question": "Who was greeted?", "answer": "Nobody.", "at": 2}
+    (folder / "in" / "probes.jsonl").write_text(json.dumps(question))
     assert lading("replay", session, "--store", folder / "store").code == 0
 
 
@@ -84,7 +96,9 @@ def test_every_command_is_run() -> None:
 @pytest.fixture(scope="module")
 def open_folder() -> Iterator[Path]:
     """What the runs read and write, as somebody else's; the modules they need are loaded."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        for variable, key in KEYS.items():
+            patch.setenv(variable, key)
         folder = Path(name)
         folder.chmod(0o777)
         umask = os.umask(0)
@@ -121,4 +135,4 @@ def test_a_file_of_the_package_that_may_not_be_read(command: str, number: int) -
     with tempfile.TemporaryDirectory() as name:
         prepared(Path(name))
         before = DENIES.format(root=str(ROOT / "src" / "lading") + os.sep, number=number)
-        is_clear(elsewhere(*arguments(command, Path(name)), before=before))
+        is_clear(elsewhere(*arguments(command, Path(name)), environment=KEYS, before=before))

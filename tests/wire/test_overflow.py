@@ -44,7 +44,19 @@ TEXTS = [
     (
         "This endpoint's maximum context length is 200000 tokens. However, you requested about 250000 tokens"
         " (240000 of text input, 10000 in the output). Please reduce the length of either one.",
-        250_000,
+        240_000,
+        200_000,
+    ),
+    (
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about 250000 tokens"
+        " (230000 of text input, 10000 of tool input, 10000 in the output). Please reduce the length of either.",
+        240_000,
+        200_000,
+    ),
+    (
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about 250000 tokens"
+        " (240000 text, 10000 output).",
+        240_000,
         200_000,
     ),
     (

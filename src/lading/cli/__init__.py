@@ -17,6 +17,8 @@ COMMANDS = {
     "inspect": "where the tokens and the money of recorded sessions went",
     "replay": "build the request of every call of recorded sessions, and price it",
     "compare": "compare strategies: what they cost, and what they keep",
+    "probe": "ask a model questions about sessions, from packed requests and from everything sent",
+    "resume": "let a model continue sessions from packed requests, and count what it repeats",
     "verify": "build every recorded request again and compare",
     "report": "write one page that shows every request of sessions, what was removed, and its cost",
     "top": "watch the sessions of a store while they run",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -28,21 +27,20 @@ from lading.cli.options import (
     wire_option,
 )
 from lading.cli.output_file import open_output
-from lading.cli.recordings import ReplayWarnings, plan_all, read_all
+from lading.cli.recordings import prepare_all, read_all, select_probes
 from lading.cli.tables import Column, format_count, print_table, say
 from lading.compaction import STRATEGIES, Strategy, When
-from lading.errors import IllegalRequest, InputError
+from lading.errors import InputError
 from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import Contestant, Grid, NamedRates, compare, find_contestant
 from lading.evaluate.plan import PlanOptions
-from lading.evaluate.probes import Probe, SessionProbes, read_probes
+from lading.evaluate.probes import Probe, read_probes
 from lading.evaluate.recorded_summaries import RecordedSummaries, read_answers
 from lading.evaluate.scores import ContestantScore
-from lading.evaluate.session_runs import RecordedSession, prepare_session
+from lading.evaluate.session_runs import RecordedSession
 from lading.report import comparison_tables
 from lading.report.comparison import render_comparison
 from lading.report.comparison_tables import make_evidence_tables, make_window_tables
-from lading.sources import Recording
 
 _NAMES = Column("strategy", left=True)
 _SHOWN_VALUES = 6
@@ -135,8 +133,11 @@ def command(
             page_file = open_output(report_path, used=files, option="--report", example="compare.html")
             write_page = stack.enter_context(page_file)
         recordings, problems = read_all(files)
-        sessions = _prepare_sessions(recordings, PlanOptions(model=model, wire=wire, counter=counter))
-        probes, unknown = _select_probes(sessions, probes_path)
+        sessions = prepare_all(recordings, PlanOptions(model=model, wire=wire, counter=counter))
+        probes: list[Probe] = []
+        unknown: dict[str, int] = {}
+        if probes_path is not None:
+            probes, unknown = select_probes(sessions, probes_path, probes=list(read_probes(probes_path)))
         grid = Grid(contestants, windows, prices)
         calls = sum(len(session.calls) for session in sessions)
         with terminal.show_progress("comparing", calls * grid.runs) as advance:
@@ -189,38 +190,6 @@ def _summarize_from(
                 write(jsonbytes.dump(to_builtins(request)) + b"\n")
         many = format_count(len(recorded.unanswered), "request")
         terminal.warn(f"{path}: {many} without a recorded answer used rules. They were written to {beside}.")
-
-
-def _prepare_sessions(recordings: Iterable[Recording], options: PlanOptions) -> list[RecordedSession]:
-    """Prepare each recording for the comparison; warn of those that cannot be read and leave them out."""
-    notes = ReplayWarnings("Give --model and --counter for better figures.")
-    sessions: list[RecordedSession] = []
-    for name, (recording, plan) in plan_all(recordings, options, notes=notes).items():
-        try:
-            sessions.append(prepare_session(recording, plan, name=name))
-        except IllegalRequest as error:
-            terminal.warn(f"session {name}: {error} The session is left out.")
-    return sessions
-
-
-def _select_probes(sessions: Sequence[RecordedSession], path: str | None) -> tuple[list[Probe], dict[str, int]]:
-    """Read the probes of a file; count those of sessions that were not read, by session. InputError if all are."""
-    if path is None:
-        return [], {}
-    probes = list(read_probes(path))
-    for session in sessions:
-        SessionProbes(session, probes).check(path)
-    names = {session.name for session in sessions}
-    left_out = Counter(probe.session for probe in probes if probe.name not in names)
-    for name, count in left_out.items():
-        line = next(probe.line for probe in probes if probe.session == name)
-        many = format_count(count, "probe")
-        terminal.warn(f"{path}:{line}: No file holds session {name!r}: {many} left out.")
-    if left_out.total() == len(probes):
-        raise InputError(
-            f"{path}: No probe belongs to a session that was read. Name the session files of the probes."
-        )
-    return probes, left_out
 
 
 def collect_settings(sessions: Iterable[RecordedSession]) -> dict[str, str]:

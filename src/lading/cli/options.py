@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from lading.compaction import DEFAULT
 from lading.economics import Rates
 
 MOST_TOKENS = 10**9
@@ -97,3 +98,24 @@ def parse_rates(text: str) -> Rates:
             "give two numbers such as .10/1.25, the read price not negative and not above the write price"
         )
     return Rates(read_price, write_price)
+
+
+strategy_option = click.option(
+    "--strategy", default=DEFAULT, show_default=True, metavar="NAME", help="Compaction strategy, or module:NAME."
+)
+window_option = click.option(
+    "--window", callback=parse_with(partial(parse_tokens, least=1)), metavar="N",
+    help="Window in tokens; 16k is 16,000; default: the card's.",
+)  # fmt: skip
+when_option = click.option(
+    "--when", callback=parse_with(parse_when), metavar="WHEN",
+    help="When priced compacts: pays (default), full, or above a share of the window such as 0.8.",
+)  # fmt: skip
+verbatim_option = click.option(
+    "--verbatim", callback=parse_with(parse_share), metavar="SHARE",
+    help="The share that priced leaves verbatim, such as 0.3 or 30%.",
+)  # fmt: skip
+prices_option = click.option(
+    "--prices", callback=parse_with(parse_rates), metavar="R/W",
+    help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
+)  # fmt: skip

@@ -1,7 +1,8 @@
-"""Read session files, warn of their problems on stderr, and replay them with a progress bar."""
+"""Read session files and probes, warn of their problems on stderr, and replay sessions with a progress bar."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -10,9 +11,12 @@ from msgspec.structs import replace
 
 from lading.addresses import make_name
 from lading.cli import terminal
-from lading.errors import IllegalRequest
+from lading.cli.tables import format_count
+from lading.errors import IllegalRequest, InputError
 from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.probes import Probe, SessionProbes
 from lading.evaluate.replay import ReplayedCall, ReplayPlan, replay
+from lading.evaluate.session_runs import RecordedSession, prepare_session
 from lading.events import Event, UnknownModel
 from lading.report.data import SessionData
 from lading.report.replayed import read_replay
@@ -98,6 +102,37 @@ def plan_all(recordings: Iterable[Recording], options: PlanOptions, *, notes: Re
         planned[session] = (recording, plan)
         notes.warn_of_prompts(session, restated(recording).left_out)
     return planned
+
+
+def prepare_all(recordings: Iterable[Recording], options: PlanOptions) -> list[RecordedSession]:
+    """Prepare each recording for runs; warn of those that cannot be read and leave them out."""
+    notes = ReplayWarnings("Give --model and --counter for better figures.")
+    sessions: list[RecordedSession] = []
+    for name, (recording, plan) in plan_all(recordings, options, notes=notes).items():
+        try:
+            sessions.append(prepare_session(recording, plan, name=name))
+        except IllegalRequest as error:
+            terminal.warn(f"session {name}: {error} The session is left out.")
+    return sessions
+
+
+def select_probes(
+    sessions: Sequence[RecordedSession], path: str, *, probes: list[Probe]
+) -> tuple[list[Probe], dict[str, int]]:
+    """Check the probes of a file; count those of sessions that were not read, by session. InputError if all are."""
+    for session in sessions:
+        SessionProbes(session, probes).check(path)
+    names = {session.name for session in sessions}
+    left_out = Counter(probe.session for probe in probes if probe.name not in names)
+    for name, count in left_out.items():
+        line = next(probe.line for probe in probes if probe.session == name)
+        many = format_count(count, "probe")
+        terminal.warn(f"{path}:{line}: No file holds session {name!r}: {many} left out.")
+    if left_out.total() == len(probes):
+        raise InputError(
+            f"{path}: No probe belongs to a session that was read. Name the session files of the probes."
+        )
+    return probes, left_out
 
 
 class ReplayedSession(Struct, frozen=True):

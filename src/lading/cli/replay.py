@@ -24,11 +24,12 @@ from lading.cli.options import (
     files_argument,
     json_option,
     model_option,
-    parse_rates,
-    parse_share,
     parse_tokens,
-    parse_when,
     parse_with,
+    prices_option,
+    verbatim_option,
+    when_option,
+    window_option,
     wire_option,
 )
 from lading.cli.output_file import Write, open_output
@@ -77,10 +78,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @click.command("replay")
 @files_argument
 @model_option
-@click.option(
-    "--window", callback=parse_with(partial(parse_tokens, least=1)), metavar="N",
-    help="Window in tokens; 16k is 16,000; default: the card's.",
-)  # fmt: skip
+@window_option
 @click.option(
     "--output-reserve", callback=parse_with(partial(parse_tokens, least=0)), default="0",
     show_default=True, metavar="N",
@@ -90,18 +88,11 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
     "--strategy", "strategies", multiple=True, default=(DEFAULT,), show_default=True, metavar="NAME",
     help="Compaction strategy; give it several times to compare side by side.",
 )  # fmt: skip
-@click.option("--when", callback=parse_with(parse_when), metavar="WHEN",
-    help="When priced compacts: pays (default), full, or above a share of the window such as 0.8.",
-)  # fmt: skip
-@click.option("--verbatim", callback=parse_with(parse_share), metavar="SHARE",
-    help="The share that priced leaves verbatim, such as 0.3 or 30%.",
-)  # fmt: skip
+@when_option
+@verbatim_option
 @wire_option
 @counter_option
-@click.option(
-    "--prices", callback=parse_with(parse_rates), metavar="R/W",
-    help="Cached read / cache write relative to base input, e.g. .10/1.25, or none; default: the card's.",
-)  # fmt: skip
+@prices_option
 @click.option(
     "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The prompt cache expires after S idle seconds."
 )

@@ -96,7 +96,12 @@ def warn(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print the value as indented JSON on stdout."""
-    click.echo(json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True))
+    click.echo(encode_json(value))
+
+
+def encode_json(value: Any) -> str:
+    """Write the value as indented JSON."""
+    return json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True)
 
 
 def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], object]) -> None:

@@ -85,7 +85,11 @@ def read_request(body: bytes) -> SearchText:
     request = jsonbytes.load(body)
     layouts = [wire.layout for wire in list_wires()]
     fields = dict.fromkeys([*(one.system for one in layouts), *(one.items.field for one in layouts), "input"])
-    text = "\n".join(find_texts([request[name] for name in fields if name in request]))
+    return read_text("\n".join(find_texts([request[name] for name in fields if name in request])))
+
+
+def read_text(text: str) -> SearchText:
+    """Read a text for the search of quotes."""
     places: dict[str, list[int]] = {}
     for at, word in enumerate(split_words(text)):
         places.setdefault(word, []).append(at)

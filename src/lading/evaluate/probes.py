@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,6 +16,8 @@ from lading.audit.text_search import iter_message_strings
 from lading.errors import InputError
 from lading.evaluate.evidence import ProbeScore, collapse_spaces, measure_evidence, read_request, split_words
 from lading.evaluate.session_runs import RecordedSession, RunCall
+
+P = TypeVar("P", bound=Struct)
 
 
 class Quote(Struct, frozen=True):
@@ -46,6 +48,18 @@ class Probe(Struct, frozen=True):
     def name(self) -> str:
         """Name of the session in results."""
         return make_name(self.session)
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    """A probe in its short form, without evidence."""
+
+    question: Annotated[str, Meta(min_length=1)]
+    answer: Annotated[str, Meta(min_length=1)]
+    at: Annotated[int, Meta(ge=1)]
+    """The call, as in ``Probe``."""
+    kind: str = "question"
+    session: str = ""
+    """Empty: the only session."""
 
 
 class SessionProbes:
@@ -90,14 +104,47 @@ class SessionProbes:
 
 def read_probes(path: str) -> Iterator[Probe]:
     """Read the probes of a file. Raises InputError for an invalid line."""
-    for number, line in enumerate(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        if not line.strip():
+    for number, value in _read_lines(path):
+        yield _convert(value, Probe, where=f"{path}:{number}", line=number)
+
+
+def read_questions(path: str, sessions: Sequence[str]) -> Iterator[Probe]:
+    """Read probes and questions in short form, as probes; ``sessions``: the names of those that were read. Raises
+    InputError for an invalid line and for one that is no question."""
+    for number, value in _read_lines(path):
+        where = f"{path}:{number}"
+        if not isinstance(value, dict) or "at" not in value:
+            probe = _convert(value, Probe, where=where, line=number)
+            if not probe.question.strip():
+                raise InputError(f"{where}: The probe has no question. Write what the model is asked.")
+            yield probe
             continue
-        try:
-            yield replace(msgspec.convert(jsonbytes.load(line), Probe), line=number)
-        except (ValueError, msgspec.ValidationError) as error:
-            advice = "Write one probe a line, as docs/reference/compare.md shows."
-            raise InputError(f"{path}:{number}: This is no probe: {error}. {advice}") from error
+        item = _convert(value, Question, where=where)
+        if not item.session and len(sessions) != 1:
+            raise InputError(f"{where}: Several sessions were read. Name the question's one in the field session.")
+        yield Probe(item.session or sessions[0], item.at, item.kind, (), item.question, item.answer, line=number)
+
+
+def _read_lines(path: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        if line.strip():
+            try:
+                value = jsonbytes.load(line)
+            except ValueError as error:
+                raise _make_error(f"{path}:{number}", error) from error
+            yield number, value
+
+
+def _convert(value: Any, kind: type[P], *, where: str, **fields: int) -> P:
+    try:
+        return replace(msgspec.convert(value, kind), **fields)
+    except msgspec.ValidationError as error:
+        raise _make_error(where, error) from error
+
+
+def _make_error(where: str, error: Exception) -> InputError:
+    advice = "Write one probe a line, as docs/reference/compare.md shows."
+    return InputError(f"{where}: This is no probe: {error}. {advice}")
 
 
 def _find_fault(item: Quote, texts: Mapping[int, str], *, reply: int) -> str:

@@ -116,8 +116,11 @@ _TEXTS = (
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )
 
-_PARTS = re.compile(rf"(?i)\(({_NUMBER}) in (?:the|your) (?:messages|prompt)[,;](?: ({_NUMBER}) in the func)?")
-"""The split of a request's tokens into messages and functions by OpenAI and compatible servers."""
+_PARTS = re.compile(
+    rf"(?i)\(({_NUMBER}) (?:in (?:the|your) (?:messages|prompt)|(?:of )?text(?: input)?)[,;]"
+    rf"(?: ({_NUMBER}) (?:in the func|(?:of )?tool))?"
+)
+"""The split of a request's tokens into messages and functions, and output, by OpenAI, OpenRouter and others."""
 _RATE = re.compile(r"\b(?:tokens|requests) per (?:second|min|hour|day)|\bTP[MD]\b|rate.limit", re.IGNORECASE)
 _OTHERS = re.compile(r"""["`“«]|(?<!\w)'|'(?!\w)|max_(?:\w{1,20}_)?tokens""")
 """Before a known text: what follows is a quotation, or about the output."""
