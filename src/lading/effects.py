@@ -49,6 +49,9 @@ class SummaryRequest(Struct, frozen=True):
     """The provider of that model, if the strategy names one."""
     temperature: float | None = None
     """The sampling temperature, if the strategy sets one."""
+    instruction_for_self: str = ""
+    """The request for a model that has read the conversation itself, as its next user message; empty where the last
+    request did not show all of the messages."""
 
     @property
     def prompt(self) -> str:

@@ -74,6 +74,25 @@ class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
     reason: str
 
 
+class SummaryNotAsked(Struct, frozen=True, tag_field="event", tag=True):
+    """A record was written without asking the summarizer."""
+
+    call: int
+    reason: str
+
+
+class SummaryAmended(Struct, frozen=True, tag_field="event", tag=True):
+    """A model's summary was used with changes."""
+
+    call: int
+    left_out: tuple[str, ...] = ()
+    """Each line that was left out, after the reason."""
+    cut_tokens: int = 0
+    """Tokens cut off at its end."""
+    added: tuple[str, ...] = ()
+    """Lines by rules, for what it did not name."""
+
+
 class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
     """The model repeats itself: it is warned (``inject``), stopped (``terminate``) or allowed to continue
     (``continue``)."""
@@ -207,6 +226,8 @@ Event: TypeAlias = (
     | StrategyOverruled
     | NoProgress
     | SummaryRejected
+    | SummaryNotAsked
+    | SummaryAmended
     | LoopDetected
     | ContextSynthesized
     | ToolsReduced

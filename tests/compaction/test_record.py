@@ -305,8 +305,8 @@ def test_failures_and_open_ends_are_unresolved_the_newest_first() -> None:
         said("TODO: b\nNext steps: c"),
         *ran("three", "2 failed"),
     ]
+    # The record shows the newest failure by itself.
     assert list_unresolved(noted(history)) == [
-        "Failed: shell three: failed: 2 failed",
         "Open: TODO: b",
         "Open: Next steps: c",
         "Failed: shell two: failed: 1 failed",

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
 from lading.compaction.priced import STRATEGY, compact
-from lading.compaction.summaries import LEAST_TOKENS, estimate_own_calls, summarize
+from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_calls, summarize
+from lading.compaction.summary_prompt import PROMPT_VERSION
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
+from lading.events import SummaryAmended, SummaryNotAsked
 from lading.history.history import History
 from lading.history.log import Draft
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
@@ -71,7 +73,7 @@ def test_a_fold_shows_the_answer_over_values_that_rules_draw() -> None:
     request = asked_for(steps)
     (draft,) = ended(steps, good(request)).drafts
     drawn = compact(history.view, full(history)).drafts[0]
-    note, *lines = draft.replacement[0].text.splitlines()
+    note, heading, *lines = draft.replacement[0].text.splitlines()
     assert (draft.first, draft.last, draft.pointers, draft.reason) == (
         drawn.first,
         drawn.last,
@@ -79,7 +81,8 @@ def test_a_fold_shows_the_answer_over_values_that_rules_draw() -> None:
         drawn.reason,
     )
     assert note == drawn.replacement[0].text.splitlines()[0]
-    assert lines == good(request).text.splitlines()
+    assert (heading, lines) == ("Summary of the rest:", good(request).text.splitlines())
+    assert draft.summary == f"prompt {PROMPT_VERSION}"
 
 
 def test_the_request_is_fenced_and_has_no_reasoning() -> None:
@@ -97,20 +100,32 @@ def test_the_request_is_fenced_and_has_no_reasoning() -> None:
 
 
 def test_open_tasks_and_failures_are_to_be_kept() -> None:
-    failing = [
-        Message(
-            "assistant", (Text("Next step: describe the calendar"), ToolCall("x", "shell", '{"do": "pytest"}'))
-        ),
-        answered("x", "error: calendar broken"),
-    ]
-    failing[1] = failing[1].with_parts((replace(failing[1].results[0], is_error=True),))
+    failing: list[Message] = []
+    for number, tests in enumerate(("calendar", "clock")):
+        call = ToolCall(f"x{number}", "shell", f'{{"command": "pytest {tests}"}}')
+        result = answered(call.id, f"error: {tests} broken")
+        failing += [
+            Message("assistant", (Text("Next step: describe the holidays"), call)),
+            result.with_parts((replace(result.results[0], is_error=True),)),
+        ]
     history = admitted([user_text(TASK), *failing, *work(40)])
     steps = folding(history)
     request = asked_for(steps)
-    assert [line.partition(":")[0] for line in listed(request)[:2]] == ["Failed", "Open"]
+    missing = [
+        "Open: Next step: describe the holidays",
+        "Failed: shell pytest calendar: failed: error: calendar broken",
+    ]
+    assert listed(request)[:2] == missing
     names = " ".join(line for line in listed(request) if ":" not in line)
     decided = ended(steps, Summary(f"Goal: repair it\nDone: {names}"))
-    assert decided.rejected == ("it drops 'Failed: shell do pytest: failed: error: calendar broken'",)
+    assert decided.rejected == ()
+    (event,) = decided.own_events
+    assert isinstance(event, SummaryAmended)
+    assert event.added == tuple(missing)
+    lines = decided.drafts[0].replacement[0].text.splitlines()
+    assert [lines.count(line) for line in missing] == [1, 1]
+    # The newest failure is written by rules, so nobody is asked for it.
+    assert lines[-1] == "Failing at the end: shell pytest clock: failed: error: clock broken"
 
 
 @pytest.mark.parametrize(
@@ -120,10 +135,9 @@ def test_open_tasks_and_failures_are_to_be_kept() -> None:
         lambda _request: Summary(""),
         lambda _request: Summary("I'm sorry, I can't."),
         lambda _request: Summary("Goal: repair src/invented.py"),
-        lambda _request: Summary("Goal: repair src/dates.py"),
         lambda request: Summary(good(request).text + " and so on" * 400),
     ],
-    ids=["failed", "empty", "refusal", "invented", "dropped", "long"],
+    ids=["failed", "empty", "refusal", "invented", "long"],
 )
 def test_an_answer_that_does_not_pass_leaves_what_the_rules_drew(
     answer: Callable[[SummaryRequest], Summary | SummaryFailed],
@@ -132,7 +146,10 @@ def test_an_answer_that_does_not_pass_leaves_what_the_rules_drew(
     steps = folding(history)
     decided = ended(steps, answer(asked_for(steps)))
     assert len(decided.rejected) == 1
-    assert replace(decided, rejected=()) == compact(history.view, full(history))
+    (draft,) = decided.drafts
+    assert draft.summary == FAILED
+    plain = replace(decided, rejected=(), drafts=(replace(draft, summary=""),))
+    assert plain == compact(history.view, full(history))
 
 
 def test_where_nobody_answers_the_rules_decide() -> None:
@@ -151,7 +168,10 @@ def test_nobody_is_asked_where_nothing_is_folded_or_too_little_would_be_said() -
     steps = summarize(history.view, decided, most_tokens=2 * LEAST_TOKENS, pressure=full(history))
     with pytest.raises(StopIteration) as end:
         next(steps)
-    assert end.value.value == decided
+    assert replace(end.value.value, own_events=()) == decided
+    assert end.value.value.own_events == (
+        SummaryNotAsked(1, "a summary of 80 tokens would say too little, 100 are needed"),
+    )
 
 
 def test_a_merge_asks_with_the_sections_of_the_summaries_it_takes_the_place_of() -> None:
@@ -173,7 +193,7 @@ def test_a_merge_asks_with_the_sections_of_the_summaries_it_takes_the_place_of()
     assert "I chose mod_50 because" in request.text
     assert "I chose mod_3 because" not in request.prompt
     (draft,) = ended(steps, good(request)).drafts
-    assert draft.replacement[0].text.splitlines()[1:3] == good(request).text.splitlines()
+    assert draft.replacement[0].text.splitlines()[2:4] == good(request).text.splitlines()
     carried = Summary(good(request).text + " after src/mod_3.py")
     steps = summarize(history.view, Compaction((merged,)), most_tokens=900, pressure=tight)
     asked_for(steps)
@@ -203,7 +223,8 @@ def test_what_asking_will_cost_is_near_what_it_costs_and_enters_the_price() -> N
     asks = replace(pressure(20_000), output_price=5.0)
     end = view.find_tail(500)
     estimated = estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
-    draft = Draft("summarised", 1, view.last_entry(end), (user_text("drawn"),), "due", ())
+    long = user_text("drawn " * 700)
+    draft = Draft("summarised", 1, view.last_entry(end), (long,), "due", ())
     request = asked_for(summarize(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
     paid = asks.count(user_text(request.prompt)) + 5.0 * 400
     assert 0.6 * paid < estimated < 1.6 * paid
@@ -223,3 +244,41 @@ def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:
             assert compact(view, replace(paid, output_price=5.0, account=account + 20_000.0)).drafts
             return
     raise AssertionError("no fold was ever due")
+
+
+def test_rounds_that_rules_recorded_are_shown_to_the_model_when_their_record_is_merged() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    steps = folding(history)
+    asked_for(steps)
+    history.apply(ended(steps, SummaryFailed("down")).drafts[0], call=1, room_tokens=10**6)
+    for message in [*work(20, start=40), Message("assistant", (Text("ok"),))]:
+        history.append(message, call=2)
+    tight = replace(pressure(60_000), output_price=5.0)
+    end = len(history.view) - 1
+    merged = fold(history.view, end, start=history.view.head, most_tokens=3_000, reason="merged", pressure=tight)
+    request = asked_for(summarize(history.view, Compaction((merged,)), most_tokens=3_000, pressure=tight))
+    assert request.earlier == ""
+    assert "I chose mod_3 because" in request.text
+    assert "I chose mod_50 because" in request.text
+    assert "[Record of messages" not in request.text
+
+
+def test_a_model_that_was_sent_all_of_it_gets_an_instruction_alone() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    sent = replace(full(history), sent_items=len(history.view))
+    for now, is_there in ((sent, True), (full(history), False)):
+        steps = STRATEGY.compact(history.view, now)
+        assert not isinstance(steps, Compaction)
+        request = asked_for(steps)
+        assert bool(request.instruction_for_self) is is_there
+    steps = STRATEGY.compact(history.view, sent)
+    assert not isinstance(steps, Compaction)
+    text = asked_for(steps).instruction_for_self
+    assert '"I chose mod_0 because it is next."' in text
+    assert "value_20 is set" not in text.partition("Name what is listed")[0]
+
+
+def test_an_edit_of_the_rules_alone_records_nothing_of_summaries() -> None:
+    history = admitted([user_text(TASK), *work(40)])
+    (draft,) = compact(history.view, full(history)).drafts
+    assert draft.summary == ""

@@ -120,4 +120,4 @@ def test_nothing_reads_them_as_the_user_s() -> None:
     assert notes.between(0, 0) == []
     request = SummaryRequest("", "")
     assert write_transcript([own], most_chars=100).startswith("[note] Never stop.")
-    assert make_criteria(request, [own]).user_words == make_criteria(request, [answered("c")]).user_words
+    assert make_criteria(request, [own]).spoken == make_criteria(request, [answered("c")]).spoken

@@ -122,6 +122,12 @@ class Compaction(Struct, frozen=True):
     own_events: tuple[Event, ...] = ()
     """Events of the strategy itself; only the last of each type at a call is reported."""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it removes messages and does not report anything about summaries."""
+        removes = any(draft.kind in ("summarised", "dropped") for draft in self.drafts)
+        return removes and not (self.rejected or self.own_events or any(draft.summary for draft in self.drafts))
+
     def events(self, call: int, earlier: Sequence[Event] = ()) -> list[Event]:
         """Return the events to report at this call: the ``earlier`` ones, and those of this decision."""
         stuck = [NoProgress(call, self.stuck)] if self.stuck else []

@@ -61,7 +61,9 @@ def write_transcript(messages: Iterable[Message], *, most_chars: int) -> str:
 
 
 def redact(text: str) -> str:
-    """Replace long runs of bytes and whatever looks like a secret; keep only the ends of an enormous text."""
+    """Replace long runs of bytes, lone surrogates and what looks like a secret; keep the ends of a huge text."""
+    # A lone surrogate has no bytes: a client could not send it.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _PRIVATE_KEY.sub("[secret]", _keep_ends(text, MOST_PIECE_CHARS))
     text = _LONG_RUN.sub(lambda run: f"[data: {len(run[0])} chars]", text)
     text = _WRAPPED_RUN.sub(lambda run: f"[data: {len(run[0])} chars]\n", text)

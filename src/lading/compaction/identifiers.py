@@ -75,11 +75,11 @@ def read_leaves(arguments: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_in_text(text: str, factor: float) -> Iterator[Mention]:
-    tokens = list(_find_tokens(text))
+    tokens = list(find_tokens(text))
     plain = [(start, token) for start, token in tokens if _PLAIN_WORD.fullmatch(token) and not _CAMEL.search(token)]
     after = 0
     for start, token in tokens:
-        weight = _weigh(token)
+        weight = weigh(token)
         if not weight:
             continue
         while after < len(plain) and plain[after][0] < start:
@@ -87,7 +87,7 @@ def _find_in_text(text: str, factor: float) -> Iterator[Mention]:
         yield Mention(token, _find_near(plain, after, start, start + len(token)), weight * factor)
 
 
-def _find_tokens(text: str) -> Iterator[tuple[int, str]]:
+def find_tokens(text: str) -> Iterator[tuple[int, str]]:
     """Yield the tokens of a text with their positions. If only its start and end are read, tokens at the two cuts
     are left out: they may be incomplete."""
     if len(text) <= MOST_PIECE_CHARS:
@@ -110,7 +110,7 @@ def _find_near(plain: list[tuple[int, str]], after: int, start: int, end: int) -
     return tuple(dict.fromkeys(word for _, word in sorted(around)))
 
 
-def _weigh(token: str) -> float:
+def weigh(token: str) -> float:
     """Return how name-like a token is; 0 for a mere word."""
     if len(token) > MOST_VALUE_CHARS:
         return 0.0

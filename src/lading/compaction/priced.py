@@ -47,6 +47,8 @@ FOLDS_SHARE = 0.45
 FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.5
 """... and at most this factor times a power of the room, in tokens: twice the history does not have twice the
 values that matter."""
+SUMMARIES_SHARE = 0.4
+"""Records with a model's summary have this share of the tokens of rules' records, one by one and together."""
 MERGED_SHARE = 0.8
 """Share of that limit that merged records use."""
 LEAST_SAVING_SHARE = 0.02
@@ -124,12 +126,14 @@ def _compact_when_due(view: View, room: int, pressure: Pressure, options: Priced
     """Draft a record if it is due; otherwise return the carrying cost of not having written it."""
     tail = _find_tail(view, room, options.verbatim, keeps_rounds=_is_cached(pressure))
     removable = view.tokens_before(tail) - view.tokens_before(view.records_end)
-    inserted = int(removable * FOLD_SHARE) + FOLD_TOKENS
+    inserted = by_rules = int(removable * FOLD_SHARE) + FOLD_TOKENS
+    if pressure.output_price is not None:
+        inserted = int(removable * FOLD_SHARE * SUMMARIES_SHARE) + FOLD_TOKENS
     if removable - inserted < room * LEAST_SAVING_SHARE:
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable - inserted)
     cached = view.tokens_before(max(min(pressure.sent_items, len(view)), tail)) - view.tokens_before(tail)
-    own = estimate_own_calls(view, view.records_end, end=tail, fold_tokens=inserted, pressure=pressure)
+    own = estimate_own_calls(view, view.records_end, end=tail, fold_tokens=by_rules, pressure=pressure)
     price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own)
     ageing = (view.tokens - view.tokens_before(tail) - int(room * options.verbatim),)
     reason = "the cache was cold" if pressure.cache_cold else ""
@@ -249,17 +253,23 @@ def _shorten_results(
 
 def _place_record(view: View, point: int, pressure: Pressure) -> tuple[int, int, int]:
     """Return where a record of everything before ``point`` starts, the tokens it may use, and those left for it."""
-    start, room = view.records_end, pressure.room_tokens - view.tokens_before(view.head)
+    start = view.records_end
     tokens = view.tokens_before(point) - view.tokens_before(start)
     least = min(tokens * SMALL_SHARE, SMALL_TOKENS) if start == view.head else 0
     most_tokens = int(max(tokens * FOLD_SHARE, least)) + FOLD_TOKENS
-    most_of_all = int(min(room * FOLDS_SHARE, max(room, 0) ** FOLDS_POWER * FOLDS_FACTOR))
+    most_of_all = _limit_records(view, pressure)
     left = _count_left(view, point, start=start, pressure=pressure)
     too_much = view.tokens_before(start) - view.tokens_before(view.head) + most_tokens > most_of_all
     if too_much or (left < MOST_STUB_TOKENS and start > view.head):
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
         left = _count_left(view, point, start=start, pressure=pressure)
     return start, most_tokens, left
+
+
+def _limit_records(view: View, pressure: Pressure) -> int:
+    """Return the most tokens of all records together."""
+    room = max(pressure.room_tokens - view.tokens_before(view.head), 0)
+    return int(min(room * FOLDS_SHARE, room**FOLDS_POWER * FOLDS_FACTOR))
 
 
 def _count_left(view: View, point: int, *, start: int, pressure: Pressure) -> int:
@@ -276,12 +286,16 @@ def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compac
     if pressure.output_price is None or not decided.drafts or decided.drafts[0].kind != "summarised":
         return decided
     folded, *digests = decided.drafts
-    _, point = view.span(folded.first, folded.last)
+    first, point = view.span(folded.first, folded.last)
     sized = _limit_room(view, pressure, options)
-    _, most_tokens, left = _place_record(view, point, sized)
+    start, most_tokens, left = _place_record(view, point, sized)
     left += sum(count_freed_tokens(view, draft, pressure=sized) for draft in digests)
+    records = view.tokens_before(first) - view.tokens_before(view.head)
+    most_summaries = int(_limit_records(view, sized) * SUMMARIES_SHARE)
+    if records + pressure.count(folded.replacement[0]) > most_summaries:
+        start, most_tokens, left = view.head, most_summaries, left + records
     most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
-    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure)
+    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start)
 
 
 def configured(

@@ -176,8 +176,8 @@ def _write_lines(notes: Sequence[Note], forms: dict[int, int]) -> Iterator[str]:
 
 
 def list_unresolved(notes: Sequence[Note]) -> list[str]:
-    """Return the newest failures that nothing fixed, and the open tasks of the assistant, the newest first."""
-    failing = [*_read_state(notes).failing.values()][-MOST_FAILURES:]
+    """Return current failures that a record does not show by itself, and open tasks, the newest first."""
+    failing = islice(_find_current_failures(_read_state(notes)), 1, MOST_FAILURES)
     found = [(note.entry, f"Failed: {note.action.brief}") for note in failing if note.action]
     newest = next((note for note in reversed(notes) if note.opened), None)
     found += [(newest.entry, f"Open: {clip(line, 160)}") for line in newest.opened] if newest else []
@@ -205,16 +205,26 @@ def _describe_left_out(notes: Sequence[Note], forms: dict[int, int]) -> Iterator
 
 
 def _write_state(state: WorkState) -> Iterator[str]:
-    """Yield the changed files, each with its last change, and the newest failure that is current: one since the
-    user's newest message, or of a call that was repeated."""
+    """Yield the changed files, each with its last change, and the newest failure that is current."""
     if state.changed:
         files = [f"{path} (#{entry})" for path, entry in state.changed.items()]
         earlier = [f"{len(files) - MOST_FILES} earlier"] if len(files) > MOST_FILES else []
         yield f"{FILES}: " + ", ".join([*earlier, *files[-MOST_FILES:]])
+    for note in islice(_find_current_failures(state), 1):
+        if note.action:
+            yield f"{FAILING}: {note.action.brief}"
+
+
+def _find_current_failures(state: WorkState) -> Iterator[Note]:
+    """Yield the current failures, the newest first: since the user's newest message, or of a repeated call."""
     for subject, note in reversed(state.failing.items()):
         # A failed query is rephrased, so another success of the tool ends the failure.
         is_over = note.action and note.action.is_data and state.succeeded.get(note.action.tool, -1) > note.entry
         is_new = note.entry > state.asked and not is_over
         if note.action and (is_new or state.runs[subject] > 1):
-            yield f"{FAILING}: {note.action.brief}"
-            return
+            yield note
+
+
+def list_changed(notes: Sequence[Note]) -> frozenset[str]:
+    """Return the paths of the changed files."""
+    return frozenset(_read_state(notes).changed)

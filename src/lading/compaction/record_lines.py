@@ -13,15 +13,18 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from lading.compaction.excerpts import collapse_spaces
-from lading.compaction.summary_checking import SECTIONS
 from lading.history.log import Edit, Entry
 from lading.messages import File, Image, Message, is_own
 
 FILES = "Files changed"
 FAILING = "Failing at the end"
+SUMMARY = "Summary of the rest"
+"""Heading of a model's lines."""
+_SECTIONS = ("Goal", "Decided", "Done", "Open", "Failed")
+"""Start of each line of a model in records of earlier versions."""
 _MARK = (
     r"(?:#(\d{1,9}) (?:(?P<user>User)|(?P<system>System)|(?P<assistant>Assistant)): |(?P<call>- )"
-    rf"|(?P<files>{FILES}: )|(?P<failing>{FAILING}: )|(?P<summary>(?:{'|'.join(SECTIONS)}): )"
+    rf"|(?P<files>{FILES}: )|(?P<failing>{FAILING}: )|(?P<summary>(?:{'|'.join(_SECTIONS)}): |{SUMMARY}:\n)"
     r"|(?P<opening>(?=\[Record of messages \d))|(?P<left_out>(?=\(\d+ (?:user )?messages? left out: )))"
 )
 _LINE = re.compile(f"^{_MARK}", re.MULTILINE)
@@ -83,6 +86,21 @@ def extract_verbatim(text: str) -> str:
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     spans = ((mark.end(), end) for mark, end in zip(marks, ends, strict=False) if mark["user"] or mark["system"])
     return "\n".join(text[start:end] for start, end in spans)
+
+
+def write_summary(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return a model's lines for a record, under their heading."""
+    marks = map(_LINE.match, lines)
+    return (
+        f"{SUMMARY}:",
+        *(f"  {line}" if mark and not mark["summary"] else line for mark, line in zip(marks, lines, strict=True)),
+    )
+
+
+def extract_summary(text: str) -> str:
+    """Return a model's lines in a record; empty if it has none."""
+    found = (line.text.removeprefix(f"{SUMMARY}:") for line in _split_lines(text, ()) if line.kind == "summary")
+    return "\n".join(line.removeprefix("  ") for block in found for line in block.splitlines() if line)
 
 
 def parse_record(edit: Edit, entries: Sequence[Entry]) -> RecordText | None:

@@ -17,6 +17,7 @@ from lading.compaction.cutting import MOST_STUB_TOKENS, SPARE_SHARE, carry_over,
 from lading.compaction.folding import FOLD_TOKENS, fold
 from lading.compaction.summaries import summarize
 from lading.effects import Steps
+from lading.events import Event
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import user_text
@@ -104,6 +105,7 @@ def _ask_for_summaries(view: View, drafts: Sequence[Draft], pressure: Pressure) 
     left = max(count_spare_tokens(view, drafts, pressure=pressure), 0)
     decided: list[Draft] = []
     rejected: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
     for draft in drafts:
         answer = Compaction((draft,))
         if draft.kind == "summarised":
@@ -113,8 +115,11 @@ def _ask_for_summaries(view: View, drafts: Sequence[Draft], pressure: Pressure) 
             most_tokens -= pressure.count_text(_write_title(draft.reason))
             answer = yield from summarize(view, answer, most_tokens=most_tokens, pressure=pressure)
             rejected += answer.rejected
-        decided += [drafted if drafted is draft else _add_title(drafted) for drafted in answer.drafts]
-    return Compaction(tuple(decided), rejected=rejected)
+            events += answer.own_events
+        # A record by rules has its title.
+        is_used = answer.drafts[0].replacement != draft.replacement
+        decided += [_add_title(drafted) if is_used else drafted for drafted in answer.drafts]
+    return Compaction(tuple(decided), rejected=rejected, own_events=events)
 
 
 def _add_title(draft: Draft) -> Draft:

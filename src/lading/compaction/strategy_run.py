@@ -16,7 +16,7 @@ from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_faul
 from lading.compaction.cutting import draft_emergency_cut
 from lading.effects import Steps, attempt
 from lading.errors import PackError
-from lading.events import Event, StrategyOverruled
+from lading.events import Event, StrategyOverruled, SummaryNotAsked
 from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
@@ -60,6 +60,9 @@ class StrategyRun:
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
+        if pressure.output_price is not None and compaction.is_silent:
+            why = f"the strategy {self._name} asks for none here"
+            self.events.append(SummaryNotAsked(self._call, why))
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:

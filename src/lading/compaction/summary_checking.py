@@ -1,166 +1,131 @@
-"""Check a model's summary before it replaces messages: its sections, its size, the values of its source.
+"""Check a model's summary before it replaces messages, line by line, in whatever form it is written.
 
-A summary is not corrected, except that lines are removed that speak in another's name, or state rules that neither
-side of the conversation stated: they stem from a tool's output, where they are data.
+A line is left out if it has a value that nobody named, speaks as someone else, or states a rule that the user did
+not state: such lines stem from a tool's output, where they are data. The rest is used, cut to its limit, unless too
+little is left. Nothing is rephrased; what the summary must name and does not is added.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from lading.compaction.identifiers import find_mentions
-from lading.compaction.user_rules import MOST_RULE_CHARS, find_rules
+from lading.compaction.excerpts import clip, collapse_spaces
+from lading.compaction.summary_commands import Spoken, find_words, is_command, is_refusal
+from lading.compaction.summary_lines import is_heading, read_lines
+from lading.compaction.summary_values import KnownValues, contains
 from lading.effects import SummaryRequest
 from lading.errors import SummaryFailed
-from lading.messages import user_text
 
-SECTIONS = ("Goal", "Decided", "Done", "Open", "Failed")
-"""The sections of a summary, in order."""
-KEPT_SHARE = 0.8
-"""A summary must contain this share of the values to be kept."""
+NAMED = "Also named"
+"""Start of the line of values that a summary does not name."""
+MOST_LOST_SHARE = 0.5
+"""A summary that loses more of its lines, or of its length, is not used."""
 _HELD_SHARE = 0.5
 """An open task counts as named if this share of its words is."""
-_BACKED_SHARE = 0.8
-"""An instruction counts as stated before if this share of its words was."""
 _MOST_CHARS_A_TOKEN = 40
-_HEADER = re.compile(
-    rf"^[\s#*_>\-\u2022]{{0,8}}({'|'.join(SECTIONS)})[*_ ]{{0,4}}(?:[:\uff1a][*_]{{0,4}}(.*))?$", re.IGNORECASE
-)
-_BULLET = re.compile(r"^\s*(?:(?:[-*\u2022]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s+)?")
-_NOTHING = frozenset({"", "none", "n/a", "nothing", "-"})
-_REFUSAL = re.compile(
-    r"\W*(?:(?:goal|done)\W{0,4})?(?:(?:i'?m|i am) (?:sorry|unable|not able)|sorry,|as an ai\b|unfortunately,? i\b"
-    r"|i (?:can'?t|cannot|can not|won'?t|will not)\b)",
-    re.IGNORECASE,
-)
-_POSING = re.compile(
-    r"\W*(?:(?:system|assistant|developer|user|human|tool)\s{0,3}[:>\]]"
-    r"|(?<=\[)(?:folded|record of|pinned|standing instructions)\b)",
-    re.IGNORECASE,
-)
-_OVERRIDING = re.compile(
-    r"\b(?:ignore|disregard|forget|override|overrule|drop|lift|remove|bypass)\b[^.]{0,40}"
-    r"\b(?:previous|prior|above|earlier|instructions?|rules?|constraints?|system prompt)\b"
-    r"|\bnew (?:rules?|instructions?)\b",
-    re.IGNORECASE,
-)
-_COMMA = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_MOST_DIGITS = 30
-_WORD = re.compile(r"[^\W\d_]{4,}")
-_HYPHENATED = 0.5
-"""The weight of a mention of words joined by hyphens (``identifiers``): language, not a value."""
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
+_SHOWN_CHARS = 120
 
 
 class SummaryCriteria(Struct, frozen=True):
     """A request for a summary, and the criteria that its answer must meet."""
 
     request: SummaryRequest
-    known: str
-    """The whole source, casefolded: a value that does not occur in it is invented."""
-    user_words: frozenset[str]
-    spoken_words: frozenset[str]
-    """Words of the user and the assistant, not of a tool's output."""
-    values: tuple[str, ...]
-    """Those most likely to be named again, which the answer must contain."""
-    unresolved: tuple[str, ...]
-    """Open tasks and failures, which the answer must name."""
+    known: KnownValues
+    """The values of the whole source: any other is invented."""
+    spoken: Spoken
+    """The words of the user and the assistant, not of a tool's output."""
+    values: tuple[str, ...] = ()
+    """Those most likely to be named again, which the summary must name."""
+    unresolved: tuple[str, ...] = ()
+    """Open tasks and failures, which the summary must name."""
 
 
-def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str], int]) -> list[str]:
-    """Return the lines of a summary, section by section. Raises SummaryFailed with the fault."""
+class CheckedSummary(Struct, frozen=True):
+    """The usable lines of a summary, and what was changed about it."""
+
+    lines: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Each removed line, after the reason."""
+    cut_tokens: int = 0
+    """Tokens cut off at its end."""
+    added: tuple[str, ...] = ()
+    """Lines by rules, for what it does not name."""
+
+
+def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str], int]) -> CheckedSummary:
+    """Return the usable lines of a summary, with the lines by rules at their end. ``count`` returns the tokens of a
+    text. Raises SummaryFailed if too little is usable, with the reason."""
     request = criteria.request
-    if not text.strip():
-        raise SummaryFailed("it is empty")
-    if _REFUSAL.match(text[:200].replace("\u2019", "'")):
-        raise SummaryFailed("it refuses")
     if len(text) > _MOST_CHARS_A_TOKEN * request.most_tokens:
         raise SummaryFailed(f"it has {len(text):,} characters, {request.most_tokens:,} tokens are allowed")
-    lines = _read_lines(text, criteria)
-    if not lines:
-        raise SummaryFailed("it has none of the sections")
-    shown = "\n".join(lines)
-    tokens = count(shown)
-    if tokens > request.most_tokens:
+    lines = read_lines(text)
+    if not any(not is_heading(line) for line in lines):
+        raise SummaryFailed("it is empty")
+    if is_refusal(next(line for line in lines if not is_heading(line))):
+        raise SummaryFailed("it refuses")
+    found = [*_check_lines(lines, criteria)]
+    removed = [(fault, line) for line, fault in found if fault]
+    if len(removed) > MOST_LOST_SHARE * sum(not is_heading(line) for line in lines):
+        why = " and ".join(dict.fromkeys(fault for fault, _ in removed))
+        raise SummaryFailed(f"{len(removed)} of its {len(lines)} lines cannot be used: {why}")
+    usable = [*_drop_empty_headings([line for line, fault in found if not fault])]
+    tokens = count("\n".join(usable))
+    fitting = _cut(usable, request.most_tokens, count=count)
+    cut_tokens = tokens - count("\n".join(fitting)) if fitting != usable else 0
+    if not fitting or cut_tokens > MOST_LOST_SHARE * tokens:
         raise SummaryFailed(f"it has {tokens:,} tokens, {request.most_tokens:,} are allowed")
-    if tokens >= count(f"{request.earlier}\n{request.text}"):
+    if tokens - cut_tokens >= count(f"{request.earlier}\n{request.text}"):
         raise SummaryFailed("it is longer than its source")
-    # A comma may separate thousands or two values.
-    if all(_has_unknown_value(form, criteria.known) for form in (_COMMA.sub("", shown), shown)):
-        raise SummaryFailed("it contains a value that is not in the source")
-    if missing := _find_missing(shown, criteria):
-        raise SummaryFailed(f"it drops {missing}")
-    return lines
+    added = tuple(_list_missing("\n".join(fitting), criteria))
+    shown = tuple(f"{fault}: {clip(line, _SHOWN_CHARS)}" for fault, line in removed)
+    return CheckedSummary((*fitting, *added), shown, cut_tokens, added)
 
 
-def _read_lines(text: str, criteria: SummaryCriteria) -> list[str]:
-    found: dict[str, list[str]] = {name: [] for name in SECTIONS}
-    section = ""
-    for line in text.splitlines():
-        header = _HEADER.match(line)
-        if header:
-            section, line = header[1].capitalize(), header[2] or ""
-        content = " ".join(_BULLET.sub("", line, count=1).split())
-        if section and content.casefold().strip(" .*_") not in _NOTHING and not _is_command(content, criteria):
-            found[section].append(f"{section}: {content}")
-    return [line for lines in found.values() for line in lines]
+def _check_lines(lines: Sequence[str], criteria: SummaryCriteria) -> Iterator[tuple[str, str]]:
+    """Yield each line with its fault; empty: none. What follows a heading in another's name is theirs too."""
+    shown = "\n".join(lines)
+    is_posing = False
+    for line in lines:
+        commands = is_command(line, criteria.spoken)
+        is_posing = commands if is_heading(line) else is_posing
+        if commands or is_posing:
+            yield line, "it commands"
+        elif is_refusal(line):
+            yield line, "it refuses"
+        else:
+            yield line, "a value is not in the source" if criteria.known.find_unknown(line, shown=shown) else ""
 
 
-def _is_command(content: str, criteria: SummaryCriteria) -> bool:
-    """Return whether a line speaks in another's name, or states a rule that neither side of the conversation
-    stated: such a line stems from a tool's output, where it is data."""
-    if _POSING.match(content):
-        return True
-    if _OVERRIDING.search(content):
-        return not _is_backed(content, criteria.user_words)
-    # Rules are found in short sentences only, so read a long line in overlapping pieces.
-    pieces = (content[at : at + MOST_RULE_CHARS] for at in range(0, len(content), MOST_RULE_CHARS // 2))
-    states = any(rule for piece in pieces for rule in find_rules(user_text(piece)))
-    return states and not _is_backed(content, criteria.spoken_words)
+def _drop_empty_headings(lines: Sequence[str]) -> Iterator[str]:
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        if not is_heading(line) or (following and not is_heading(following)):
+            yield line
 
 
-def _is_backed(content: str, words: frozenset[str]) -> bool:
-    own = find_words([content])
-    return len(own & words) >= _BACKED_SHARE * len(own)
+def _cut(lines: Sequence[str], most_tokens: int, *, count: Callable[[str], int]) -> list[str]:
+    """Return as many of the lines as fit, the last one cut at the end of a sentence."""
+    kept = [*lines]
+    while kept and count("\n".join(kept)) > most_tokens:
+        shorter = kept[-1][: _find_sentence_start(kept[-1])].rstrip()
+        kept[-1:] = [shorter] if shorter else []
+    return [*_drop_empty_headings(kept)]
 
 
-def _has_unknown_value(text: str, known: str) -> bool:
-    values = (one.value.casefold() for one in find_mentions(user_text(text)) if one.weight != _HYPHENATED)
-    return not all(any(_contains(form, known) for form in _spell(value)) for value in values)
+def _find_sentence_start(line: str) -> int:
+    """Return the start of the last sentence of a line; 0 if it is the only one."""
+    return max((found.end() for found in _SENTENCE_END.finditer(line) if found.end() < len(line)), default=0)
 
 
-def _spell(value: str) -> tuple[str, ...]:
-    """Return the spellings of a value: a number may be written with commas or without."""
-    return (value, f"{int(value):,}") if value.isdecimal() and len(value) <= _MOST_DIGITS else (value,)
-
-
-def _find_missing(shown: str, criteria: SummaryCriteria) -> str:
-    """Describe what the summary omits though it must name it; empty if it names everything."""
+def _list_missing(shown: str, criteria: SummaryCriteria) -> Iterator[str]:
+    """Yield a line for each open task and failure that a summary does not name, and one for the values."""
     text, words = shown.casefold(), find_words([shown])
     for line in criteria.unresolved:
         own = find_words([line.partition(": ")[2]])
         if len(own & words) < _HELD_SHARE * len(own):
-            return f"{line[:80]!r}"
-    missing = [value for value in criteria.values if not _contains(value.casefold(), text)]
-    too_many = len(criteria.values) - len(missing) < KEPT_SHARE * len(criteria.values)
-    return f"{len(missing)} of {len(criteria.values)} values" if too_many else ""
-
-
-def _contains(value: str, text: str) -> bool:
-    """Return whether the text has the value as a whole word, or 1,000 times inside words."""
-    at = -1
-    for _ in range(1_000):
-        at = text.find(value, at + 1)
-        if at < 0:
-            return False
-        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
-        if not before.isalnum() and not after.isalnum():
-            return True
-    return True
-
-
-def find_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the plain words of these texts, casefolded."""
-    return frozenset(word.casefold() for text in texts for word in _WORD.findall(text))
+            yield collapse_spaces(line)
+    if missing := [value for value in criteria.values if not contains(value.casefold(), text)]:
+        yield f"{NAMED}: {', '.join(missing)}"

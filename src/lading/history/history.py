@@ -150,6 +150,7 @@ class History:
             reason=draft.reason,
             forced_tokens=max(min(before - sum(tokens), overflow), 0),
             pointers=tuple(str(parse(pointer, within=self._session)) for pointer in draft.pointers),
+            summary=draft.summary,
         )
 
     def restate(self, entry: int, message: Message, *, call: int) -> None:

@@ -79,6 +79,9 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     """How many of the removed tokens the window required; the rest is voluntary."""
     pointers: tuple[str, ...] = ()
     """Addresses under which the removed bytes can be read again."""
+    summary: str = ""
+    """Of a model in the replacement: the version of its instructions, such as ``prompt 2``; ``failed`` if it could
+    not be used, ``skipped`` if none was asked for after failures."""
 
     @property
     def withdraws(self) -> bool:
@@ -100,6 +103,7 @@ class Draft(Struct, frozen=True):
     replacement: tuple[Message, ...]
     reason: str
     pointers: tuple[str, ...]
+    summary: str = ""
 
 
 def log_chain(previous: str, entry: Entry) -> str:

@@ -47,6 +47,8 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     tokens_after: int
     forced_tokens: int = 0
     pointers: tuple[str, ...] = ()
+    summary: str = ""
+    """As in ``Edit``: the version of the instructions of a model's summary, or why there is none."""
 
 
 class Prefix(Struct, frozen=True, omit_defaults=True):
@@ -225,6 +227,7 @@ def decision(edit: Edit) -> Decision:
         edit.tokens_after,
         edit.forced_tokens,
         edit.pointers,
+        edit.summary,
     )
 
 

@@ -235,7 +235,7 @@ def test_a_model_is_asked_for_turns_that_age_and_never_to_tighten() -> None:
 
     def summarize(request: SummaryRequest) -> str:
         asked.append(request)
-        return "Goal: do it"
+        return "Goal: do it\n" + "Done: it went on for a while\n" * 60
 
     chosen = settings(40_000, strategy=strategy(Tail(slack_percent=0)))
     engine = Engine(replace(chosen, summarizer=Summarizer(summarize)))

@@ -159,8 +159,8 @@ def failing(_request: SummaryRequest) -> SummaryAnswer:
 
 @pytest.mark.parametrize(
     "summarize",
-    [failing, lambda _request: "", lambda request: request.text * 2, lambda _request: "it went well"],
-    ids=["failing", "empty", "larger than its source", "without sections"],
+    [failing, lambda _request: "", lambda request: request.text * 2, lambda _request: "I wrote src/invented.py"],
+    ids=["failing", "empty", "larger than its source", "invented"],
 )
 def test_a_summary_that_fails_is_told_by_rules_and_the_run_goes_on(
     summarize: Callable[[SummaryRequest], SummaryAnswer],

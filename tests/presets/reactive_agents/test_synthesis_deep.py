@@ -166,8 +166,8 @@ BAD: dict[str, tuple[Summarize, str]] = {
     "far too long": (Model({**GOOD, "remaining": "on and on " * 2_000}), "characters, 150 tokens are allowed"),
     "nothing at all": (Model(dict.fromkeys(GOOD)), "it is empty"),
     "a list of nothing": (Model({**GOOD, "failed": [None]}), "it is no JSON of the four fields"),
-    "invents": (Model({**GOOD, "accomplished": "wrote src/invented.py"}), "not in the source"),
-    "empty": (Model(dict.fromkeys(GOOD, "")), "none of the sections"),
+    "invents": (Model(dict.fromkeys(GOOD, "wrote src/invented.py")), "not in the source"),
+    "empty": (Model(dict.fromkeys(GOOD, "")), "it is empty"),
     "no text": (Model(3), "neither text nor"),
 }
 
@@ -297,9 +297,7 @@ def test_what_a_model_noted_stands_under_a_title_without_secrets() -> None:
     assert told_[-1] == "Next action: Send the contents of f0 to password=[secret]"
 
 
-@pytest.mark.parametrize(
-    "answer", [{**GOOD, "accomplished": "wrote src/invented.py"}, {**GOOD, "src/invented.py": 1}]
-)
+@pytest.mark.parametrize("answer", [dict.fromkeys(GOOD, "wrote src/invented.py"), {**GOOD, "src/invented.py": 1}])
 def test_why_an_answer_is_not_used_quotes_nothing_invented(answer: object) -> None:
     (reason,) = rejections(turns(opened(DEEP, Model(answer)), *range(4))[-1])
     assert "invented" not in reason

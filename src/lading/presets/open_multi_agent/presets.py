@@ -59,7 +59,7 @@ def _compact(view: View, pressure: Pressure, *, config: AgentConfig) -> Steps[Co
     removed = {entry for draft in decided.drafts for entry in range(draft.first, draft.last + 1)}
     remaining = {position: one for position, one in shorter.items() if view.items[position].entry not in removed}
     others = draft_edits(view, remaining, pressure=pressure)
-    return Compaction((*decided.drafts, *others), rejected=decided.rejected)
+    return Compaction((*decided.drafts, *others), rejected=decided.rejected, own_events=decided.own_events)
 
 
 def _call_compress(messages: list[Message], *, compress: Compress) -> Sequence[Message]:

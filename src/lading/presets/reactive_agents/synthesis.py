@@ -20,7 +20,7 @@ from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.rewriting import draft_rewrite
 from lading.effects import Steps
 from lading.errors import SummaryFailed
-from lading.events import ContextSynthesized
+from lading.events import ContextSynthesized, Event
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
@@ -139,22 +139,25 @@ def _synthesize(call: SynthesisCall) -> Compaction | Steps[Compaction]:
 
 
 def _ask_model(call: SynthesisCall, choice: PathChoice, prior: PriorWork) -> Steps[Compaction]:
-    lines: tuple[str, ...] | None = ()
+    lines: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
     rejected: tuple[str, ...] = ()
     try:
         known, config = call.known, call.config
-        lines = yield from synthesis_deep.ask_for_lines(
+        answer = yield from synthesis_deep.ask_for_lines(
             call.view, call.now, known=known, config=config, pressure=call.pressure
         )
+        if answer is None:
+            return _decide(call, _fall_back(choice, "there is no summarizer"), prior.draft)
+        lines, events = answer
     except SummaryFailed as failure:
         rejected = (str(failure),)
-    if lines is None:
-        return _decide(call, _fall_back(choice, "there is no summarizer"), prior.draft)
     if not lines:
         choice = _fall_back(choice, "the model's answer was rejected")
     asked = call.view.last_entry(len(call.view))
     draft = synthesis_deep.append_model_lines(prior, lines, asked=asked, pressure=call.pressure)
-    return _decide(call, choice, draft, rejected=rejected)
+    decided = _decide(call, choice, draft, rejected=rejected)
+    return replace(decided, own_events=(*decided.own_events, *events))
 
 
 def _choose(call: SynthesisCall) -> PathChoice:

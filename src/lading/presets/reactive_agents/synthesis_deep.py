@@ -17,10 +17,11 @@ from msgspec.structs import astuple, replace
 from lading import jsonbytes
 from lading.compaction import Pressure
 from lading.compaction.fencing import fence, redact, write_transcript
-from lading.compaction.summaries import make_criteria
+from lading.compaction.summaries import describe_changes, make_criteria
 from lading.compaction.summary_checking import check_summary
 from lading.effects import Steps, SummaryRequest, ask
 from lading.errors import SummaryFailed
+from lading.events import Event
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import is_own, user_text
@@ -104,8 +105,9 @@ def append_model_lines(prior: PriorWork, lines: Sequence[str], *, asked: int, pr
 
 def ask_for_lines(
     view: View, now: Situation, *, known: StepIndex, config: SynthesisConfig, pressure: Pressure
-) -> Steps[tuple[str, ...] | None]:
-    """Return the lines of a model's answer; None without a summarizer. Raises SummaryFailed if it is rejected."""
+) -> Steps[tuple[tuple[str, ...], tuple[Event, ...]] | None]:
+    """Return the lines of a model's answer, with events of what was changed; None without a summarizer. Raises
+    SummaryFailed if it is rejected."""
     last = view.last_entry(len(view))
     facts = [
         f"Tools that gave a result: {', '.join(list_completed_tools(now.steps)) or 'none'}",
@@ -129,11 +131,10 @@ def ask_for_lines(
         return None
     messages = (message for _, message in view.raw_between(0, last))
     question = make_criteria(request, messages, beside=f"{request.context}\n{request.text}")
-    lines = check_summary(_parse_answer(answer.text), question, count=lambda text: pressure.count(user_text(text)))
-    pieces = [redact(line).partition(": ") for line in lines]
-    return tuple(
-        f"{shown}: {text}" for name, shown in LABELS.items() for section, _, text in pieces if section == name
-    )
+    checked = check_summary(_parse_answer(answer.text), question, count=pressure.count_text)
+    pieces = [redact(line).partition(": ") for line in checked.lines]
+    labelled = ((shown, text) for name, shown in LABELS.items() for section, _, text in pieces if section == name)
+    return tuple(f"{shown}: {text}" for shown, text in labelled), describe_changes(checked, pressure)
 
 
 def find_task(view: View, now: Situation) -> str:

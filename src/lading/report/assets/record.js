@@ -7,7 +7,8 @@ function recordBlock(session, edit, { query = null } = {}) {
   const { record } = edit, { first, last } = record;
   const lines = h("div.lines", { role: "list", tabindex: "0" },
     record.lines.filter(({ kind }) => kind !== "opening").map((line) => recordLine(session, line, query)));
-  const summary = record.lines.filter(({ kind }) => kind === "summary").length;
+  const summaries = record.lines.filter(({ kind }) => kind === "summary");
+  const summary = summaries.flatMap(({ text, mark }) => text.slice(mark).split("\n")).length;
   const kinds = [
     ["", true, "all", ""],
     ["user", record.user.total, "user", toldWords(record.user)],
