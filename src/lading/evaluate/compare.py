@@ -16,6 +16,7 @@ from lading.budget import allocate
 from lading.compaction import OLD_NAMES, STRATEGIES, Strategy, When, name_of
 from lading.compaction.priced import WITHOUT
 from lading.economics import Rates, Usage
+from lading.effects import Summarizer
 from lading.errors import UnknownName
 from lading.evaluate.arms import Arm
 from lading.evaluate.baselines import ARMS, OTHER_NAMES
@@ -47,6 +48,8 @@ class Contestant(Struct, frozen=True):
     arm: Arm | None = None
     strategy: str | Strategy = ""
     """Strategy or its name, for the engine; empty for an arm."""
+    summarizer: Summarizer | None = None
+    """Answers the strategy's requests for summaries; None: its summaries are rule-based."""
 
 
 class NamedRates(Struct, frozen=True):
@@ -145,6 +148,8 @@ class _SessionScorer:
         if contestant.arm is not None:
             bodies = self._probes.calls
             return run_arm(session, contestant.arm.show, count=self._count, clock=self._clock, bodies=bodies)
+        settings = replace(session.plan.settings, summarizer=contestant.summarizer)
+        session = replace(session, plan=replace(session.plan, settings=settings))
         return run_strategy(session, contestant.strategy, rates=rates, clock=self._clock)
 
     def _score(self, steps: Iterable[RunCall], window: int) -> SessionScore:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Strategy
-from lading.economics import Rates, Usage
+from lading.economics import OwnCalls, Rates, Usage
 from lading.engine import Engine
 from lading.errors import InputError, PackError
 from lading.evaluate.arms import ArmInput, ArmRequest
@@ -140,11 +140,13 @@ def run_strategy(
             continue
         seconds = clock() - started
         edits = [edit for edit in engine.history.edits[edits_before:] if edit.kind not in NO_COMPACTIONS]
+        own = pack.manifest.sent.own or OwnCalls()
         forced = sum(edit.forced_tokens > 0 for edit in edits)
         yield RunCall(
             [firsts.get(id(message), message) for message in engine.history.view.messages],
             pack.tokens,
             cache.bill(pack.chain, pack.ends, at_s=at_s),
+            own=SummaryTokens(fresh_tokens=own.input_tokens, output_tokens=own.output_tokens),
             forced_edits=forced,
             voluntary_edits=len(edits) - forced,
             broken_rules=tuple(dict.fromkeys(item.rule for item in pack.violations)),

@@ -1,0 +1,83 @@
+"""Answer requests for summaries from recorded answers, so that a comparison with summaries is reproducible.
+
+Each line of the file is a JSON object: the digest of the request and the answer, with its usage where known. A
+request without an answer is collected, to be written to a file of the same form with its prompt and without a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from lading import jsonbytes
+from lading.effects import Summarizer, Summary, SummaryRequest
+from lading.errors import InputError, SummaryFailed
+
+_ADVICE = 'Write one answer a line: {"request": "<sha256>", "text": "..."}.'
+
+
+class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
+    """A request for a summary by its digest, and its answer."""
+
+    request: str
+    """``digest_request`` of the request."""
+    text: str = ""
+    """The answer; empty: not answered yet."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    most_tokens: int = 0
+    """Limit of the answer in tokens, for the reader of an unanswered request."""
+    prompt: str = ""
+    """The request, where it is not answered yet."""
+
+
+class RecordedSummaries:
+    """Recorded answers by request, and the requests without an answer that were asked so far."""
+
+    def __init__(self, answers: Mapping[str, RecordedAnswer]) -> None:
+        self._answers = answers
+        self.unanswered: dict[str, RecordedAnswer] = {}
+        """Requests without an answer, by digest, in the order in which they were asked."""
+
+    @property
+    def summarizer(self) -> Summarizer:
+        """A summarizer that gives the recorded answers."""
+        return Summarizer(self.answer)
+
+    def answer(self, request: SummaryRequest) -> Summary:
+        """Return the recorded answer. Raises SummaryFailed where there is none."""
+        digest = digest_request(request)
+        found = self._answers.get(digest)
+        if found is None:
+            self.unanswered[digest] = RecordedAnswer(digest, most_tokens=request.most_tokens, prompt=request.prompt)
+            raise SummaryFailed("no answer to it is recorded")
+        return Summary(found.text, found.input_tokens, found.output_tokens)
+
+
+def digest_request(request: SummaryRequest) -> str:
+    """Return the digest by which an answer is recorded: equal prompts have equal answers."""
+    return jsonbytes.digest(jsonbytes.dump(request.prompt))
+
+
+def read_answers(path: str) -> dict[str, RecordedAnswer]:
+    """Read the answers of a file by the digest of their request; lines without a text are skipped, and a later line
+    replaces an earlier one. Raises InputError for a file that cannot be read and for a line of another form."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        advice = "An empty file is a start: requests without an answer are written beside it."
+        raise InputError(f"{path} cannot be read: {error.strerror}. {advice}") from error
+    return {answer.request: answer for answer in _read_lines(path, data) if answer.text}
+
+
+def _read_lines(path: str, data: bytes) -> Iterator[RecordedAnswer]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield msgspec.convert(jsonbytes.load(line), RecordedAnswer)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise InputError(f"{path}:{number}: This is no recorded answer: {error}. {_ADVICE}") from error
