@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.engine import Engine
 from lading.errors import IllegalRequest, PackError, StoreError, WindowExceeded
 from lading.events import StrategyOverruled, ToolsReduced
-from lading.history.log import Draft
+from lading.history.log import Draft, Edit, EditKind
 from lading.history.view import View
-from lading.messages import Tool, user_text
+from lading.messages import Message, Tool, ToolCall, ToolResult, tool_result, user_text
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
+from lading.testing.legality import find_violations
+from lading.wire import WIRES
 from tests.engines import TOOLS, settings, template
 from tests.histories import said, tool_loop
 from tests.preset_cases import EXPLODING, SPLITTER, TIMID, drop
@@ -38,6 +43,58 @@ def test_at_run_time_a_bad_strategy_is_overruled_by_a_legal_cut(strategy: Strate
     assert (pack.violations, pack.tokens <= 2_000) == ((), True)
     assert any(isinstance(event, StrategyOverruled) for event in pack.events)
     assert [edit.kind for edit in engine.history.edits] == ["dropped"]
+
+
+@st.composite
+def drafts(draw: st.DrawFn, last: int) -> Draft:
+    """An edit that shows any messages in place of any entries, with calls and results that others may have."""
+    first = draw(st.integers(1, last))
+    end = min(first + draw(st.integers(0, 2)), last)
+    ids = st.sampled_from([f"call_{number}" for number in range(4)] + ["c0", "elsewhere"])
+    shown = st.one_of(
+        st.builds(lambda call_id: Message("assistant", (ToolCall(call_id, "read", "{}"),)), ids),
+        st.builds(lambda one, two: Message("tool", (ToolResult(one), ToolResult(two))), ids, ids),
+        st.builds(lambda call_id: tool_result(call_id, "short"), ids),
+        st.sampled_from([user_text("short"), said("short"), Message("tool")]),
+        st.just(tool_loop(4)[first]),
+    )
+    messages = tuple(draw(st.lists(shown, max_size=3)))
+    kinds: tuple[EditKind, ...] = ("cleared", "clipped", "digested", "summarised", "dropped")
+    kind = draw(st.sampled_from(kinds))
+    span = str(first) if first == end else f"{first}-{end}"
+    return Draft(kind, first, end, messages, "mine", (HERE + span,))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@given(drawn=st.lists(drafts(8), min_size=1, max_size=2))
+def test_no_edit_of_a_strategy_breaks_a_rule(wire: str, drawn: list[Draft]) -> None:
+    """Not even one that is not verified yet: another reading of the format's rules, that of the strict provider,
+    finds nothing in the request."""
+    once = Strategy("once", lambda _view, _pressure: Compaction(tuple(drawn)))
+    chosen = settings(100_000, strategy=once, strict=False, wire=wire)
+    engine = Engine(chosen)
+    engine.append(tool_loop(4))
+    pack = engine.pack(tools=TOOLS, template=template(wire))
+    assert find_violations(wire, json.loads(pack.body), card=chosen.card, issued=None) == []
+    assert pack.violations == ()
+    is_overruled = any(isinstance(event, StrategyOverruled) for event in pack.events)
+    assert is_overruled or len(engine.history.edits) == len(drawn)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("other", ["call_0", "elsewhere"])
+def test_an_edit_with_a_second_result_is_overruled(wire: str, other: str) -> None:
+    results = (tool_result("call_0", "a"), tool_result(other, "b"))
+    draft = Draft("cleared", 3, 3, results, "mine", (HERE + "3",))
+    engine = Engine(settings(100_000, strategy=Strategy("twice", _once(draft)), strict=False, wire=wire))
+    engine.append([*tool_loop(1), said("Done."), user_text("Go on.")])
+    pack = engine.pack(tools=TOOLS, template=template(wire))
+    assert [event.why for event in pack.events if isinstance(event, StrategyOverruled)] != []
+    assert engine.history.edits == []
+
+
+def _once(draft: Draft) -> Callable[[View, Pressure], Compaction]:
+    return lambda _view, _pressure: Compaction((draft,))
 
 
 def test_where_nothing_presses_the_edits_of_a_bad_strategy_leave_no_trace_in_the_request() -> None:
@@ -69,6 +126,43 @@ def test_a_strategy_that_failed_in_an_attempt_that_was_given_up_is_not_overruled
     pack = engine.pack(tools=(wordy,), template=template("openai_chat"))
     assert len(rooms) > 1
     assert [type(event) for event in pack.events] == [ToolsReduced]
+
+
+@pytest.mark.parametrize("change", ["pop", "clear", "append", "sort", "__setitem__", "__delitem__", "__iadd__"])
+def test_the_edits_that_a_strategy_sees_cannot_be_changed(change: str) -> None:
+    seen: list[Sequence[Edit]] = []
+
+    def look(view: View, pressure: Pressure) -> Compaction:
+        seen.append(pressure.past.edits)
+        assert not hasattr(pressure.past.edits, change)
+        return Compaction() if pressure.past.edits else drop(view, replace(pressure, room_tokens=0), upto=4)
+
+    engine = Engine(settings(100_000, strategy=Strategy("look", look)))
+    engine.append(tool_loop(3))
+    engine.pack(tools=TOOLS, template=template("openai_chat"))
+    engine.append([said("Done."), user_text("Go on.")])
+    engine.pack(tools=TOOLS, template=template("openai_chat"))
+    (edit,) = engine.history.edits
+    assert [*seen[-1]] == [*reversed(seen[-1])] == seen[-1][:] == [edit]
+    assert (seen[-1][0], len(seen[-1]), isinstance(seen[-1], list)) == (edit, 1, False)
+
+
+class Wordless(Exception):
+    """An error that cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_error_without_words_is_an_event_too() -> None:
+    def fail(_view: View, _pressure: Pressure) -> Compaction:
+        raise Wordless
+
+    engine = Engine(settings(2_000, strategy=Strategy("wordless", fail), strict=False))
+    engine.append([user_text("Hello.")])
+    assert [event.why for event in engine.pack().events if isinstance(event, StrategyOverruled)] == [
+        "it failed: Wordless"
+    ]
 
 
 class FullOnce(MemoryStore):

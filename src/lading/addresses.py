@@ -53,7 +53,7 @@ class Address(Struct, frozen=True):
         match = _LOG_ITEM.fullmatch(self.item)
         if self.kind != "log" or match is None:
             raise AddressError(
-                f"{self.relative} does not name log entries; expected .../log/N, log/N-M or log/N.P."
+                f"{self.relative} does not name log entries, and only these are shown: .../log/N, log/N-M, log/N.P."
             )
         first, last, part = match.groups()
         if last is not None and int(last) < int(first):
@@ -85,11 +85,11 @@ def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
     return Address(tenant, session, kind, item)
 
 
-def check_name(name: str, *, what: str) -> str:
+def check_name(name: object, *, what: str) -> str:
     """Return the name if it is legal in an address: letters, digits, ``_ . -``, no ``..``. Raises AddressError."""
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or ".." in name:
         raise AddressError(
-            f"{name[:140]!r} cannot be the name of a {what}: use 1 to 128 of A-Z a-z 0-9 _ . -, "
+            f"{str(name)[:140]!r} cannot be the name of a {what}: use 1 to 128 of A-Z a-z 0-9 _ . -, "
             "starting with a letter or digit, without '..'."
         )
     return name

@@ -115,6 +115,12 @@ AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
 None: there is no such loop."""
 
 
+def describe_error(error: Exception) -> str:
+    """Return an error's type and message; only the type if its ``__str__`` fails."""
+    text = attempt(lambda: str(error))
+    return f"{type(error).__name__}: {text}" if isinstance(text, str) else type(error).__name__
+
+
 def attempt(call: Callable[[], Result]) -> Result | Exception:
     """Call a user's function; return its result or the exception that it raises."""
     try:

@@ -6,7 +6,6 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from lading.addresses import relative
 from lading.compaction import Pressure, find_strategy
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
-from lading.errors import IllegalRequest, InputError, PackError, Violation, WindowExceeded
+from lading.errors import InputError, PackError, Violation, WindowExceeded
 from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
@@ -37,7 +36,10 @@ from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
+from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
+
+_LATEST_S = 2**53
 
 
 class Conditions(NamedTuple):
@@ -198,8 +200,9 @@ class Engine:
         long and counted this many tokens (0: unknown). Raises WindowExceeded, IllegalRequest for input that cannot
         be encoded, PackError, StoreError; after an error nothing has changed, and the call may be repeated.
         """
-        if at_s is not None and not math.isfinite(at_s):
-            raise InputError(f"at_s is {at_s}; give seconds since 1970, or leave it out.")
+        given: object = at_s
+        if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
+            raise InputError(f"at_s is {at_s!r}; give seconds since 1970, or leave it out.")
         self._asking.spent = None
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
@@ -323,22 +326,24 @@ class Engine:
         """Encode new messages and check them. Edits of a strategy that break a rule are dropped."""
         self._request.forget(fitted.plan.changed)
         violations = self._encode(self._request, fitted.plan.view, fitted.detail)
-        if not violations or len(fitted.plan.edits) == len(plan.edits):
+        is_edited = len(fitted.plan.edits) > len(plan.edits)
+        # What a strategy adds has no excuse, even where a rule is not verified yet.
+        if not is_edited or not (broken := self._request.violations(strict=True)):
             return fitted, violations
         plain = RequestBuilder(self._wire, self.settings.card, strict=self.settings.strict)
         unavoidable = len(self._encode(plain, plan.view, fitted.detail))
-        if len(violations) <= unavoidable:
+        if not (broken := find_added(broken, plain.violations(strict=True))):
             return fitted, violations
         if self.settings.strict:
             what = f"The strategy {self.settings.strategy_name} made an illegal request:"
-            raise _illegal(what, violations)
-        deciding.overrule(f"they broke rule {violations[0].rule}")
+            raise illegal(what, broken)
+        deciding.overrule(f"they broke rule {broken[0].rule}")
         fitted = fitted._replace(plan=plan.branch())
         self._cut_to_fit(fitted, deciding)
         self._request.forget(0)
         violations = self._encode(self._request, fitted.plan.view, fitted.detail)
         if len(violations) > unavoidable:
-            raise _illegal(
+            raise illegal(
                 "No cut leaves a request that is legal and fits. Use a model with a larger window:", violations
             )
         return fitted, violations
@@ -381,11 +386,6 @@ class Engine:
     def _counts(self, fitted: FittedPlan) -> dict[str, int]:
         tools_tokens = self._offer.levels[fitted.detail].tokens
         return layer_counts(fitted.plan.view, tools_tokens=tools_tokens, room_tokens=fitted.room_tokens)
-
-
-def _illegal(what: str, violations: list[Violation]) -> IllegalRequest:
-    first = violations[0]
-    return IllegalRequest(f"{what} {first.rule} at {first.path}: {first.detail}", violations=tuple(violations))
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

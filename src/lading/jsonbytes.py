@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from lading.errors import IllegalRequest, Violation
+from lading.errors import IllegalRequest, Violation, WireError
+from lading.jsontypes import check_json
 
 V = TypeVar("V")
 
 CANONICAL_FORM = "lading-canonical-1"
+
 
 _MOST_ITEMS = 100_000
 """A value with more, or one that holds itself, is left to json."""
@@ -43,15 +45,29 @@ def dump(value: Any, *, keeps: bool = True) -> bytes:
 
 
 def dump_at(path: str, value: Any) -> bytes:
-    """Encode a value as JSON. Raises IllegalRequest naming the path of a value with a NaN or infinite number."""
+    """Encode a value as JSON. Raises IllegalRequest naming the path of a value with a NaN or infinite number, and
+    WireError like ``check_json``."""
     try:
         return dump(value)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        check_json(path, value)
         violation = Violation("JSON", "E", path, f"a number is NaN or infinite ({error})")
         raise IllegalRequest(
             f"{path} holds a number that JSON cannot carry (NaN or infinite). Replace it before the call.",
             violations=(violation,),
         ) from error
+
+
+def as_stored(path: str, value: Any, *, type_: type[V]) -> V:
+    """Return the value as it is read again once stored. Raises IllegalRequest and WireError like ``dump_at``, and
+    WireError for a field that is not of its declared type."""
+    check_json(path, value)
+    built = msgspec.to_builtins(value)
+    dump_at(path, built)
+    try:
+        return msgspec.convert(built, type_)
+    except ValueError as error:
+        raise WireError(f"{path}: a field is of another type: {error}.") from error
 
 
 def canonical(value: Any) -> bytes:

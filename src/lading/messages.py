@@ -76,10 +76,12 @@ class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"
     template: Template | None = None
 
 
-class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind"):
+class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind", omit_defaults=True):
     """A part of a type this version does not know, kept unchanged."""
 
     value: Any
+    is_summary: bool = False
+    """Whether it is the provider's own summary of everything before it."""
 
 
 ResultPart: TypeAlias = Text | Image | File | Opaque

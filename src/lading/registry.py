@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TypeVar
 
-from lading.errors import UnknownName
+from lading.errors import InputError, UnknownName
 from lading.validation import did_you_mean
 
 Found = TypeVar("Found")
@@ -23,10 +23,12 @@ def lookup(
     """Find a value by its short name in the table, its entry point, or a dotted path ``module:NAME``.
 
     ``type_`` is what it must be an instance of, ``old`` has the current names by earlier ones. Raises UnknownName
-    with the list of choices.
+    with the list of choices, InputError for what is no text.
     """
     what = "provider format" if kind == "wire" else kind
     choices = f"Choose one of: {', '.join(sorted(table))}; or give module:NAME."
+    if not isinstance(name, str):
+        raise InputError(f"A {type(name).__name__} cannot name a {what}. {choices}")
     path = table.get(name) or _entry_point(name, kind) or name
     module_name, separator, attribute = path.partition(":")
     if not separator or not attribute.isidentifier() or module_name.startswith("."):

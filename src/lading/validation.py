@@ -12,11 +12,19 @@ from msgspec import Struct
 
 from lading.errors import InputError
 
+_MOST = 2**53
+
 
 def check(value: object, kind: type[Any] | tuple[type[Any], ...], *, advice: str) -> None:
     """Raise InputError with the advice for a value of another type."""
     if not isinstance(value, kind):
         raise InputError(f"A {type(value).__name__} cannot be used here: {advice}.")
+
+
+def check_count(value: object, *, name: str, least: int = 0) -> None:
+    """Raise InputError for a value that is no whole number from ``least`` on."""
+    if type(value) is not int or not least <= value < _MOST:
+        raise InputError(f"{name} is {value!r}; give a whole number from {least} on.")
 
 
 def check_fields(options: Struct) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from rich.console import Console
-
 from lading.cli import terminal
 
 WIDTHS = (60, 80, 100, 160)
@@ -19,7 +17,9 @@ def terminal_of(chars: int, *, colours: bool = False) -> Iterator[io.StringIO]:
     """Replace the console of all commands by one of this width; yields what is printed there."""
     file, before = io.StringIO(), terminal.out
     system: Literal["standard"] | None = "standard" if colours else None
-    terminal.out = Console(file=file, width=chars, highlight=False, force_terminal=colours, color_system=system)
+    terminal.out = terminal.CommandConsole(
+        file=file, width=chars, highlight=False, force_terminal=colours, color_system=system
+    )
     try:
         yield file
     finally:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.commands import ROOT, Ended, elsewhere, long_session
+from lading.cli import COMMANDS
+from tests.cli.commands import ROOT, Ended, elsewhere, lading, long_session
 from tests.examples import share_of_examples
 
 FULL = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); "
@@ -64,6 +65,35 @@ def test_a_closed_stdout(arguments: tuple[str, ...]) -> None:
 def test_a_reader_that_goes_away(tmp_path: Path, unbuffered: str) -> None:
     arguments = ("replay", str(long_session(tmp_path / "s.json")), "--json")
     ended = elsewhere(*arguments, before=GONE, environment={"PYTHONUNBUFFERED": unbuffered})
+    assert (ended.code, ended.out, ended.err) == (141, "", "")
+
+
+COMMAND_LINES = {
+    "inspect": ("SESSION",),
+    "replay": ("SESSION", "--window", "8000"),
+    "compare": ("SESSION", "--windows", "8000", "--strategies", "basic"),
+    "verify": ("STORE",),
+    "report": ("STORE", "-o", "PAGE"),
+    "top": ("STORE", "--once"),
+    "show": ("STORE",),
+    "why": ("STORE", "Look around."),
+    "diff": ("STORE@s:1", "STORE@s:2"),
+}
+
+
+def test_the_command_lines_are_of_all_commands() -> None:
+    assert COMMAND_LINES.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -> None:
+    session = long_session(tmp_path / "s.json")
+    assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
+    places = {"SESSION": session, "PAGE": tmp_path / "page.html"}
+    arguments = [
+        str(places.get(one, one.replace("STORE", str(tmp_path / "store")))) for one in COMMAND_LINES[command]
+    ]
+    ended = elsewhere(command, *arguments, before=GONE)
     assert (ended.code, ended.out, ended.err) == (141, "", "")
 
 

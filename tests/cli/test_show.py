@@ -53,7 +53,7 @@ BAD = {
     "a part past the end": ("artifact://default/s/log/3.1", "points past the entry, which has parts 0 to 0"),
     "another tenant": ("artifact://other/s/log/1", "no session 's' of tenant 'other'"),
     "unknown session": ("artifact://default/t/log/1", "It holds: default/s"),
-    "blob": (f"artifact://default/s/blob/{'0' * 64}", "does not name log entries"),
+    "blob": (f"artifact://default/s/blob/{'0' * 64}", "and only these are shown: .../log/N"),
 }
 
 

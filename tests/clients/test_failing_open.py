@@ -29,6 +29,7 @@ RIM = {
     "exchange/call.py": ("take", "retry", "lose", "guard", "release"),
     "exchange/streamed.py": ("feed", "end", "leave", "_read", "_pass", "_release", "_release_raw"),
     "exchange/conversations.py": ("drop", "tell"),
+    "exchange/endings.py": ("add", "finish", "_work"),
 }
 """The functions that guard the others."""
 FIRST = Use(RESTORE, {"address": "artifact://default/work/log/0"})

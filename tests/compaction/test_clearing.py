@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.addresses import parse
+from lading.addresses import RESTORE, parse
 from lading.compaction.clearing import MOST_NAME_CHARS, clear, find_consumed_end, is_worth_clearing
 from lading.history.view import View
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
@@ -118,6 +118,15 @@ def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     view = shown(*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS))
     cleared = clear(view, view.items[: find_consumed_end(view)], reason="test", pressure=pressure())
     assert [draft.first for draft in cleared] == [3, 5]
+
+
+def test_a_model_that_only_restores_has_not_answered_the_results() -> None:
+    unread = [*tool_loop(2), called("a"), answered("a", WORDS)]
+    restoring = [*unread, called("r", RESTORE), answered("r", WORDS, RESTORE)]
+    again = [*restoring, called("s", RESTORE), answered("s", WORDS, RESTORE)]
+    both = Message("assistant", (ToolCall("s", RESTORE, "{}"), ToolCall("b", "read", "{}")))
+    ends = [find_consumed_end(shown(*history)) for history in (unread, restoring, again, [*restoring, both])]
+    assert ends == [6, 6, 6, 10]
 
 
 @given(histories(), st.data())

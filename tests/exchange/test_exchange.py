@@ -34,9 +34,6 @@ from lading.stores.memory import MemoryStore
 from lading.wire import find_wire
 from tests.exchange.scripts import Answer, long_history, refused, request_body, streamed, whole
 
-LATE = streamed("pl", "um")._replace(is_cut=True)
-"""A stream that is cut once its reply was whole."""
-
 
 class Cut(Exception):
     """The connection broke."""
@@ -84,6 +81,7 @@ class Side:
 
     def is_free(self) -> bool:
         """Whether the next call of the conversation could begin."""
+        self.conversations.endings.finish()
         return not any(one.busy for one in self.conversations._open.values())
 
 
@@ -102,7 +100,7 @@ def effects_of(steps: ExchangeSteps, answers: Sequence[Answer]) -> Iterator[Effe
         elif isinstance(effect, Deliver):
             effect = next(steps, None)
         elif (piece := next(pieces, None)) is None and answer.is_cut:
-            steps.throw(Cut())
+            effect = steps.throw(Cut())
         else:
             effect = steps.send(piece)
     assert next(coming, None) is None
@@ -222,12 +220,32 @@ def test_the_edits_of_a_smaller_request_are_reported() -> None:
     assert any(isinstance(event, CompactionApplied) for event in side.events)
 
 
-@pytest.mark.parametrize("cut", [*(streamed(*texts, is_cut=True) for texts in ((), ("pl",), ("pl", "um"))), LATE])
+@pytest.mark.parametrize("cut", [streamed(*texts, is_cut=True) for texts in ((), ("pl",), ("pl", "um"))])
 def test_a_stream_that_is_cut_is_reported_and_not_recorded(cut: Answer) -> None:
     side = Side()
     with pytest.raises(Cut):
         play(side.begin(), [cut])
     assert (side.log, side.lost, side.is_free()) == (["user"], 1, True)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize("words", [("pl", "um"), ()])
+def test_all_bytes_before_a_cut_are_delivered(end: bytes, size: int, words: Sequence[str]) -> None:
+    side, answer = Side(), streamed(*words, size=size, is_cut=not words)
+    answer = answer._replace(pieces=tuple(piece.replace(b"\n", end) for piece in answer.pieces), is_cut=True)
+    effects: list[Effect] = []
+    with pytest.raises(Cut):
+        effects.extend(effects_of(side.begin(), [answer]))
+    assert delivered(effects) == answer.content
+    assert side.log == ["user", "assistant"][: 1 + bool(words)]
+
+
+def test_a_stream_that_is_cut_after_its_end_mark_is_recorded() -> None:
+    side = Side()
+    with pytest.raises(Cut):
+        play(side.begin(), [streamed("pl", "um")._replace(is_cut=True)])
+    assert (side.log, side.lost, side.is_free()) == (["user", "assistant"], 0, True)
 
 
 WHOLE = [refused(), whole(calls=[RESTORE]), whole("plum")]
@@ -252,7 +270,8 @@ def test_a_call_that_ends_at_any_effect_frees_its_conversation(
         steps = side.begin(long_history())
         passing = effects_of(steps, answers)
         assert type(list(islice(passing, at + 1))[-1]) is type(expected)
-        assert not side.is_free()
+        # The mark of the end is delivered after the reply was recorded.
+        assert side.is_free() == any(delivered([effect]).endswith(b"[DONE]\n\n") for effect in effects[: at + 1])
         end(steps)
         del steps, passing
         assert side.is_free()

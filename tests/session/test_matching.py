@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lading.errors import InputError
+from lading.errors import InputError, PastChanged
 from lading.messages import Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result, user_text
 from lading.session.matching import Matched, fingerprint, match
 from lading.session.session import Session
@@ -51,7 +51,16 @@ def test_reasoning_that_a_client_does_not_keep_makes_no_difference() -> None:
     assert fingerprint(thought) == fingerprint(Message("assistant", (Text("yes"),)))
 
 
-ROLES = {"s": "system", "u": "user", "v": "user", "a": "assistant", "b": "assistant", "t": "tool", "r": "tool"}
+ROLES = {
+    "s": "system",
+    "x": "system",
+    "u": "user",
+    "v": "user",
+    "a": "assistant",
+    "b": "assistant",
+    "t": "tool",
+    "r": "tool",
+}
 
 
 def matched(known: str, given_: str) -> Matched:
@@ -77,6 +86,10 @@ def matched(known: str, given_: str) -> Matched:
         ("suau", "u", 0),
         ("ua", "u", 0),
         ("su", "s", 1),
+        ("suau", "vu", 0),
+        ("uaua", "vabuv", 0),
+        ("suav", "x", 0),
+        ("suav", "xbu", 0),
     ],
 )
 def test_what_is_new_is_found(known: str, given_: str, start: int) -> None:
@@ -86,7 +99,16 @@ def test_what_is_new_is_found(known: str, given_: str, start: int) -> None:
 
 @pytest.mark.parametrize(
     ("known", "given_", "position"),
-    [("suat", "sva", 1), ("suat", "subt", 2), ("suat", "sua", 3), ("suatb", "suatar", 4), ("uat", "vatb", 0)],
+    [
+        ("suat", "sva", 1),
+        ("suat", "subt", 2),
+        ("suat", "sua", 3),
+        ("suatb", "suatar", 4),
+        ("uat", "vatb", 0),
+        ("ua", "vau", 0),
+        ("suat", "xuat", 0),
+        ("suat", "xv", 0),
+    ],
 )
 def test_a_changed_past_says_where(known: str, given_: str, position: int) -> None:
     assert matched(known, given_) == Matched("differs", position)
@@ -100,6 +122,34 @@ def test_any_history_told_again_adds_only_what_is_new(history: list[Message], da
     assert match(known[:cut], known, roles=roles) == match(known[:cut], known) == Matched("continues", cut)
     start = data.draw(st.integers(0, cut))
     assert match(known[:cut], known[start:], start=start) == Matched("continues", cut)
+
+
+def said(letters: str) -> list[Message]:
+    """A message for each letter; equal letters are equal messages."""
+    return [Message("user" if ROLES[letter] == "user" else "assistant", (Text(letter),)) for letter in letters]
+
+
+@given(st.text("uvab", min_size=1, max_size=8), st.text("uvab", min_size=1, max_size=6))
+def test_a_list_that_does_not_begin_like_the_history_is_new(known: str, given_: str) -> None:
+    equal = sum(one == other for one, other in zip(known, given_, strict=False))
+    assume(known[0] != given_[0] and 2 * equal < min(len(known), len(given_)))
+    session = Session("gpt-4o").add(said(known))
+    session.add(said(given_))
+    # Replies that were said last may be given again.
+    shown = "".join(entry.message.text for entry in session.entries)
+    assert (shown == known + given_) or (shown.startswith(known) and given_[0] in "ab")
+    assert shown.endswith(given_[-1])
+
+
+@given(st.text("uvab", min_size=3, max_size=8), st.text("uvab", max_size=4), st.integers(0, 7), st.data())
+def test_a_history_with_one_changed_message_is_a_changed_past(
+    known: str, later: str, place: int, data: st.DataObject
+) -> None:
+    place %= len(known)
+    other = data.draw(st.sampled_from("uvab").filter(lambda letter: letter != known[place]))
+    changed = known[:place] + other + known[place + 1 :] + later
+    with pytest.raises(PastChanged):
+        Session("gpt-4o").add(said(known)).add(said(changed))
 
 
 @given(st.text("suvabtr", max_size=8), st.text("suvabtr", max_size=8), st.integers(0, 8))
@@ -159,3 +209,23 @@ def test_new_results_and_a_text_said_before_are_no_history() -> None:
     session.add([Message("assistant", calls)])
     session.add([tool_result("call_7", "7"), tool_result("call_8", "8"), user_text("x"), user_text("Continue.")])
     assert len(session.entries) == 15
+
+
+def test_a_user_may_say_the_same_at_the_same_place() -> None:
+    session = Session("gpt-4o").add([user_text("Find the fault."), user_text("Go on.")])
+    session.add([user_text("And the other."), user_text("Go on.")])
+    assert [entry.message.text for entry in session.entries][2:] == ["And the other.", "Go on."]
+
+
+def test_a_system_message_in_the_middle_is_added_alone_in_its_own_form() -> None:
+    session = Session("claude-opus-5-5").add("Find the fault.")
+    added = {"type": "tool_addition", "tool": {"type": "tool_definition", "name": "deploy", "input_schema": {}}}
+    notice = {"role": "system", "content": [added]}
+    session.add(notice)
+    assert session.pack(fields={"max_tokens": 9}).request["messages"][1:] == [notice]
+    session.add([{"role": "assistant", "content": "ok"}, {"role": "user", "content": "on"}])
+    session.add({"role": "system", "content": "Be brief."})
+    assert session.pack(fields={"max_tokens": 9}).request["messages"][-1] == {
+        "role": "system",
+        "content": "Be brief.",
+    }

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import InputError, Session, WindowExceeded
-from lading.session.options import find_session_card
+from lading.session.options import find_named_card
 from tests.examples import share_of_examples
 from tests.replies import chat_reply, chat_result
 
@@ -104,7 +104,7 @@ def test_a_known_model_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_log_names_the_model_that_may_be_meant(
     caplog: pytest.LogCaptureFixture, model: str, meant: str
 ) -> None:
-    find_session_card.cache_clear()
+    find_named_card.cache_clear()
     Session(model).close()
     assert [record.getMessage().partition(" Assumed: ")[0] for record in caplog.records] == [
         f"No card names the model '{model}'.{meant}"

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading import Session
+from lading.addresses import RESTORE
 from lading.audit.replay import verify
+from lading.audit.restore import WITHDRAWN
 from lading.stores import open_store
 from tests.examples import share_of_examples
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
@@ -55,6 +57,37 @@ def test_what_is_withdrawn_leaves_the_request_and_stays_in_the_log(tmp_path: Pat
         assert session.pack(CHAT_TOOLS).body == expected
     with open_store("sqlite", str(tmp_path)) as store:
         assert not [item for item in verify(store, tenant="default", session="session") if item.problem]
+
+
+def test_restore_does_not_show_what_was_withdrawn_or_replaced() -> None:
+    with line() as session:
+        session.add([{"role": "system", "content": "the old rules"}, *HEAD[1:]])
+        steps(session, 0, 2)
+        session.add("my password is hunter2").pack(CHAT_TOOLS)
+        session.withdraw(len(session.known) - 1)
+        session.instruct("the new rules")
+        session.add("Go on.").pack(CHAT_TOOLS)
+        last = len(session.entries) - 1
+        for number, (address, expected) in enumerate(
+            [
+                (
+                    f"artifact://log/0-{last}",
+                    ["--- 0 system\nthe new rules", WITHDRAWN, "content-1"],
+                ),
+                ("artifact://log/0", ["the new rules"]),
+                (f"artifact://log/{last - 1}", [WITHDRAWN]),
+                (f"artifact://log/{last - 1}.0", [WITHDRAWN]),
+            ]
+        ):
+            reply = chat_reply(None, (f"r{number}", RESTORE, {"address": address}), number=100 + number)
+            (answer,) = session.handle(session.reply(reply))
+            text = answer.results[0].text
+            assert [words for words in expected if words not in text] == []
+            assert "hunter2" not in text
+            assert "old rules" not in text
+            session.add(answer).pack(CHAT_TOOLS)
+        assert session.why("hunter2").places[0].removal is not None
+        assert "hunter2" in session.entries[last - 1].message.text
 
 
 def turned(store: Any, turns: list[tuple[int, int]]) -> Session:

@@ -223,7 +223,7 @@ DOCUMENTS: Body = {
             ],
             "role": "user",
         },
-        {"role": "assistant", "content": [{"type": "text", "text": ""}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "x"}]},
     ],
     "model": "claude-haiku-4-5",
 }

@@ -1,4 +1,4 @@
-"""Bodies of both wires for property tests: any key order, unknown keys at every level, any text."""
+"""Bodies of both wires for property tests: any key order, unknown keys at every level, any text that is allowed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,17 @@ _text = objects({"type": _kind("text"), "text": words})
 _opaque = objects({"type": st.sampled_from(["server_tool_use", "web_search_tool_result", "brand_new"])})
 
 
-def _content(part: Draw) -> Draw:
-    return words | st.lists(part, max_size=3)
+def _content(part: Draw, text: Draw = words) -> Draw:
+    return text | st.lists(part, max_size=3)
+
+
+_filled = words.filter(lambda text: bool(text.strip()))
+_filled_text = objects({"type": _kind("text"), "text": _filled})
+"""Anthropic refuses blank texts, except for an empty content."""
+
+
+def _filled_content(part: Draw) -> Draw:
+    return _content(_filled_text | part, st.just("") | _filled)
 
 
 _source = st.one_of(
@@ -53,7 +62,7 @@ _document = objects({"type": _kind("document"), "source": _source}, {"title": st
 _result = objects(
     {"type": _kind("tool_result"), "tool_use_id": words},
     {
-        "content": st.none() | _content(_text | _image | _document | _opaque),
+        "content": st.none() | _filled_content(_image | _document | _opaque),
         "is_error": st.none() | st.booleans(),
     },
 )
@@ -67,11 +76,11 @@ _call = objects(
 )
 _thinking = objects({"type": _kind("thinking"), "thinking": words}, {"signature": st.none() | words})
 _redacted = objects({"type": _kind("redacted_thinking"), "data": words})
-_said = _text | _call | _thinking | _redacted | _opaque
+_said = _call | _thinking | _redacted | _opaque
 _anthropic_message = st.one_of(
-    objects({"role": _kind("user"), "content": _content(_text | _image | _document | _result | _opaque)}),
-    objects({"role": _kind("assistant"), "content": _content(_said)}),
-    objects({"role": _kind("system"), "content": _content(_text | _opaque)}),
+    objects({"role": _kind("user"), "content": _filled_content(_image | _document | _result | _opaque)}),
+    objects({"role": _kind("assistant"), "content": _filled_content(_said)}),
+    objects({"role": _kind("system"), "content": _filled_content(_opaque)}),
 )
 _anthropic_tool = st.one_of(
     objects(
@@ -83,7 +92,7 @@ _anthropic_tool = st.one_of(
 anthropic_bodies: Draw = objects(
     {"model": words, "max_tokens": st.integers(1), "messages": st.lists(_anthropic_message, max_size=4)},
     {
-        "system": _content(_text | _opaque),
+        "system": _filled_content(_opaque),
         "tools": st.none() | st.lists(_anthropic_tool, max_size=2),
         "metadata": json_values,
     },

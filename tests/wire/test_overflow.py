@@ -16,6 +16,7 @@ from lading.wire.overflow import HEAD_CHARS, MOST_CHARS, Overflow, read_overflow
 TEXTS = [
     ("prompt is too long: 213462 tokens > 200000 maximum", 213_462, 200_000),
     ("Prompt is too long", None, None),
+    ("context_length_exceeded", None, None),
     (
         "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or"
         " `max_tokens` and try again",

@@ -12,6 +12,7 @@ from lading.errors import AddressError
 from lading.history.log import Entry
 from lading.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
 from lading.stores import SessionStore
+from lading.validation import check
 
 _MOST_ENCODED_CHARS = 1_000
 """A longer string without a space, in an ``Opaque`` part, is treated as encoded data."""
@@ -28,6 +29,7 @@ def resolve(
     Raises AddressError for a malformed address or one that points past the log or the entry, StoreError when the
     store has no such session, TamperedError when an entry differs from what was written.
     """
+    check(address, (str, Address), advice="give an address, such as artifact://log/17")
     place = parse(address, within=within) if isinstance(address, str) else address
     first, last, part = place.log_span()
     entries = store.load(place.tenant, place.session, verify=True).entries

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import RESTORE, Address, parse, relative
 from lading.audit.pointers import render_text
 from lading.audit.text_search import choose_lines, number_lines, search_lines, split_lines
 from lading.errors import AddressError
+from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import File, Image, Message, Part, Text, Tool, ToolCall, ToolResult
 
@@ -48,6 +50,8 @@ _QUERY_CHARS = 400
 _AROUND_ADDRESS = " \t\n`'\"<>[](),."
 """Characters that models write around an address."""
 _ADDRESS_CHARS = 400
+WITHDRAWN = "[withdrawn by the user]"
+"""The text that a model reads in place of a message that the caller removed from the history."""
 _NO_PICTURES = "[Images and files here: {count}. This API accepts none in a tool result.]"
 
 
@@ -109,6 +113,18 @@ def answer(
         return ToolResult(call.id, (Text(fitting.note + page), *fitting.parts), name=RESTORE)
     except _Refusal as refused:
         return ToolResult(call.id, (Text(str(refused)),), is_error=True, name=RESTORE)
+
+
+def apply_changes(history: History) -> list[Entry]:
+    """Return the log as its caller left it: a note in place of what was withdrawn, the newest version of a message
+    that was replaced."""
+    entries = history.entries
+    current = [*entries]
+    for edit in history.edits:
+        for at in range(edit.first, edit.last + 1) if edit.kind == "restated" else ():
+            note = Message(entries[at].message.role, (Text(WITHDRAWN),))
+            current[at] = replace(entries[at], message=edit.replacement[0] if edit.replacement else note)
+    return current
 
 
 def answer_calls(

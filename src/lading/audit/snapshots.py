@@ -20,6 +20,7 @@ from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, unseal
 from lading.request.tools import reduce_tools
 from lading.stores import SessionStore
+from lading.validation import check_count
 from lading.wire.layout import Layout
 
 Layer: TypeAlias = Literal["system", "tools", "conversation", "fields"]
@@ -154,7 +155,9 @@ def _find_manifest(trail: AuditTrail, call: int | None) -> Manifest:
     calls = len(trail.manifests)
     if not calls:
         raise InputError(f"The session {trail.session!r} has no request yet; pack one first.")
-    if call is not None and not 1 <= call <= calls:
+    if call is not None:
+        check_count(call, name="call", least=1)
+    if call is not None and call > calls:
         raise InputError(f"The session {trail.session!r} has no call {call}; it has calls 1 to {calls}.")
     return trail.manifests[(call or calls) - 1]
 

@@ -25,6 +25,7 @@ from lading.request.manifest import Manifest
 from lading.request.tools import reduce_tools
 from lading.shrink.folding import count_shared
 from lading.stores import SessionStore
+from lading.validation import check
 from lading.wire import WIRES, find_wire
 
 MOST_PLACES = 12
@@ -47,6 +48,7 @@ def explain(trail: AuditTrail, text: str, *, call: int | None = None) -> Explana
 
     Raises InputError for a blank text or when there is no such call.
     """
+    check(text, str, advice="give the text to look for")
     finds: tuple[tuple[Match, Matcher], ...] = (
         ("exact", text_search.make_exact_matcher(text)),
         ("loose", text_search.make_loose_matcher(text)),

@@ -45,8 +45,17 @@ READER_GONE = 141
 _PIPED_WIDTH = 140
 _WIDE = 110
 
-out = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else _PIPED_WIDTH)
-err = Console(stderr=True, highlight=False)
+
+class CommandConsole(Console):
+    """Leaves a reader that went away to ``report_errors``."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again; rich would end the program with another exit code."""
+        raise
+
+
+out = CommandConsole(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else _PIPED_WIDTH)
+err = CommandConsole(stderr=True, highlight=False)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Transport:
         while isinstance(effect, Send | Read):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
-            steps.close()
+            next(steps, None)
             return flight.answer(content=effect.data)
         pieces = self._relay(flight, effect)
         methods = {"__iter__": lambda _: pieces, "close": lambda _: flight.close()}
@@ -62,9 +62,8 @@ class Transport:
             if effect is None:
                 return next(steps, None)
             return steps.send(flight.response.read() if isinstance(effect, Read) else next(flight.chunks, None))
-        except BaseException as error:
-            steps.throw(error)
-            raise
+        except BaseException as error:  # noqa: BLE001 - raised again by the exchange
+            return steps.throw(error)
         finally:
             CALLER.set(None)
 
@@ -111,7 +110,7 @@ class AsyncTransport:
         while isinstance(effect, Send | Read):
             effect = await self._advance(flight, effect)
         if isinstance(effect, Deliver):
-            steps.close()
+            next(steps, None)
             return flight.answer(content=effect.data)
         pieces = self._relay(flight, effect)
 
@@ -135,9 +134,8 @@ class AsyncTransport:
             if effect and (chunk := await anext(flight.chunks, None)) is not None:
                 return steps.send(chunk)
             return await in_thread(partial(next, steps, None))
-        except BaseException as error:
-            steps.throw(error)
-            raise
+        except BaseException as error:  # noqa: BLE001 - raised again by the exchange
+            return steps.throw(error)
         finally:
             CALLER.set(None)
 

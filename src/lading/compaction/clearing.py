@@ -35,11 +35,13 @@ def is_worth_clearing(item: Item) -> bool:
 
 
 def find_consumed_end(view: View, rounds: int = 1) -> int:
-    """Return the position before which at least ``rounds`` assistant messages follow every result."""
+    """Return the position before which at least ``rounds`` assistant messages follow every result. One that only
+    calls ``restore`` is no answer to a result yet."""
     position = len(view)
     while position and rounds:
         position -= 1
-        rounds -= view.items[position].message.role == "assistant"
+        item = view.items[position]
+        rounds -= item.message.role == "assistant" and item.entry not in view.only_restoring
     return position
 
 

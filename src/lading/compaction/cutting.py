@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from lading.compaction import Pressure
 from lading.compaction.clearing import label_tool
+from lading.compaction.provider_summaries import find_summary, keep_summary
 from lading.compaction.user_rules import read_statements, restate
 from lading.history.log import Draft
 from lading.history.validity import legal_cuts
@@ -45,7 +46,7 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
     if pressure.count(stub) >= MOST_STUB_TOKENS:
         stub = user_text(_write_stub(first, last, tokens, "", pointer))
     stays = carry_over(view, position, pressure=pressure)
-    return Draft("dropped", first, last, (stub, *stays), reason, (pointer,))
+    return keep_summary(Draft("dropped", first, last, (stub, *stays), reason, (pointer,)), view)
 
 
 def draft_emergency_cut(view: View, pressure: Pressure) -> Draft | None:
@@ -68,8 +69,9 @@ def carry_over(
     view: View, position: int, *, pressure: Pressure, start: int | None = None, shown: str = ""
 ) -> tuple[Message, ...]:
     """Return the messages that must stay verbatim when those from ``start`` (the end of the opening messages) to
-    ``position`` are removed: the user's rules, the caller's pins, and the user's newest request. The rules and the
-    request use at most a quarter of the room each. Rules that occur in ``shown`` are not repeated."""
+    ``position`` are removed: the provider's summary, the user's rules, the caller's pins, and the user's newest
+    request. The rules and the request use at most a quarter of the room each. Rules that occur in ``shown`` are not
+    repeated."""
     start = view.head if start is None else start
     if position <= start:
         return ()
@@ -80,7 +82,8 @@ def carry_over(
     stated = read_statements(view, last).between(first, last)
     rules = restate(stated, most_tokens=most_tokens, count=pressure.count, without=without)
     pinned = tuple(map(make_plain, view.pinned_between(first, last)))
-    return (*((rules,) if rules else ()), *pinned, *(message for message in request if message not in pinned))
+    summary = find_summary(view, first, last=last)
+    return (*filter(None, (summary, rules)), *pinned, *(message for message in request if message not in pinned))
 
 
 def carry_request(view: View, first: int, *, last: int, pressure: Pressure) -> tuple[Message, ...]:

@@ -240,12 +240,14 @@ def _describe_media(entry: int, parts: Iterable[Part]) -> str:
 
 
 def _find_kind(part: Part) -> str:
-    """Return the type of an image, a file or an unknown part; empty for other parts."""
+    """Return the type of an image, a file or an unknown part; empty for other parts and a provider's summary."""
     if isinstance(part, Image):
         return f"image {part.media_type}"
     if isinstance(part, File):
         return f"file {part.name} {part.media_type}"
-    kind = part.value.get("type") if isinstance(part, Opaque) and isinstance(part.value, dict) else None
+    if not isinstance(part, Opaque) or not isinstance(part.value, dict) or part.is_summary:
+        return ""
+    kind = part.value.get("type")
     return kind if isinstance(kind, str) else ""
 
 

@@ -13,15 +13,19 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact
+from lading.compaction.clearing import clear, find_consumed_end
 from lading.compaction.cutting import draft_emergency_cut
-from lading.effects import Steps, attempt
+from lading.compaction.provider_summaries import keep_summary
+from lading.effects import Steps, attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryNotAsked
-from lading.history.log import Draft
+from lading.history.log import Draft, Edits
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
 
 Decided = TypeVar("Decided")
+
+NO_CUT = "the strategy's own edits did not fit, and no cut is legal"
 
 
 class StrategyRun:
@@ -63,7 +67,7 @@ class StrategyRun:
         if plan.view.items != items:
             plan.view.items[:] = items
             self.overrule("its admit changed the items of the view; give drafts instead")
-        pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
+        pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
@@ -73,10 +77,15 @@ class StrategyRun:
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
-            pressure = replace(pressure, past=replace(pressure.past, edits=plan.edits))
-            if rescue := draft_emergency_cut(plan.view, pressure):
+            pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+            # Where no cut is legal, used results can still go.
+            used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
+            rescue = draft_emergency_cut(plan.view, pressure)
+            drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)
+            if drafts:
                 self.overrule("they did not fit the window")
-                self.apply(rescue, plan, pressure=pressure)
+            for draft in drafts:
+                self.apply(draft, plan, pressure=pressure)
         return compaction.rent if compaction.drafts else pressure.account + compaction.rent
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
@@ -84,7 +93,7 @@ class StrategyRun:
         entries = plan.view.last_entry(len(plan.view)) + 1
         fault = find_fault(draft, plan.view, entries=entries, session=self._session)
         if not fault:
-            plan.apply(draft, room_tokens=pressure.room_tokens)
+            plan.apply(keep_summary(draft, plan.view), room_tokens=pressure.room_tokens)
         elif self._strict:
             raise PackError(f"The strategy {self._name} drafted an edit that {fault}.")
         else:
@@ -100,5 +109,5 @@ class StrategyRun:
             return result
         if self._strict:
             raise result
-        self.overrule(f"it failed: {type(result).__name__}: {result}")
+        self.overrule(f"it failed: {describe_error(result)}")
         return otherwise

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.audit.restore import read_requested_address
+from lading.effects import describe_error
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored, Unpacked
 from lading.exchange.bodies import GivenMessages
 from lading.exchange.conversations import ClientConversation, Conversations
-from lading.exchange.wrapping import T, attempt, describe_error
+from lading.exchange.wrapping import T, attempt
 from lading.messages import Message, Text, ToolResult
 from lading.request.pack import Pack
 from lading.session.matching import fingerprint
@@ -47,7 +48,7 @@ class PackedCall:
         self, conversations: Conversations, conversation: ClientConversation, *, body: bytes, lease: Lease
     ) -> None:
         self.conversations, self.conversation, self.session = conversations, conversation, conversation.session
-        self.body, self._lease = body, lease
+        self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
         self.is_broken = False
@@ -84,7 +85,7 @@ class PackedCall:
                 self.conversations.report(ReplyLost(self.session.name, describe_error(error)))
             return otherwise()
 
-        return attempt(step, failed, fail_open=self.conversations.wrapping.fail_open)
+        return attempt(step, failed, fail_open=self.fail_open)
 
     def count_restores(self, reply: Reply) -> tuple[int, int]:
         """Count the reply's ``restore`` calls, which the session answers, and the other calls."""

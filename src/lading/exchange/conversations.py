@@ -1,8 +1,7 @@
 """Find the conversation that a request belongs to, and the session that stores it.
 
-A request contains its whole history. It continues the conversation whose messages are all at its start; if there is
-none, it starts a new one. The messages of the last request are recognised by digests of their bytes, so that they
-are not decoded again.
+A request contains its whole history. It continues the conversation whose messages are all at its start, else it
+starts a new one. Messages of the last request are recognised by digests of their bytes and not decoded again.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ from typing import Any, TypeAlias
 from weakref import WeakMethod, WeakValueDictionary
 
 from lading.addresses import fork_prefix, free_names, is_fork_name
+from lading.effects import describe_error
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import DIGEST_BYTES, Bodies
+from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest, Opening, RequestHistory
 from lading.exchange.marks import arrange
-from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, describe_error, log_safely
+from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.messages import Tool
 from lading.models.card import is_same_model
 from lading.models.catalog import find_card
@@ -44,8 +45,7 @@ class ClientConversation:
         self.session, self.head = session, head
         self.opening: Opening | None = None  # Of the last request.
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
-        self.busy = self.is_closed = False
-        """``is_closed``: the session was closed; the next request opens it again from the store."""
+        self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
@@ -53,9 +53,10 @@ class ClientConversation:
         self._tools: tuple[Tool, ...] = ()
 
     def lease(self) -> Lease:
-        """Return a lease for one call; it is released at the latest when it is garbage-collected."""
-        self.busy, self.leave = True, None
-        return Lease(self._free)
+        """Return a lease for one call, which has to release it."""
+        # Kept: a lease that is collected with the answer would end before the reply is recorded.
+        self.busy, self.leave, self._lease = True, None, Lease(self._free)
+        return self._lease
 
     def _free(self) -> None:
         try:
@@ -64,8 +65,7 @@ class ClientConversation:
             self.busy = False
 
     def end_abandoned_call(self, history: RequestHistory) -> bool:
-        """End a streaming call whose caller is gone, because the history continues it. Return whether it is
-        free."""
+        """End a streaming call that the history continues: its caller is gone. Return whether it is free."""
         if self.leave and (end := self.leave()) and self.find_continuation(history) not in (None, len(history)):
             end()
         return not self.busy
@@ -88,16 +88,13 @@ class ClientConversation:
         if named or history.has_reply_before(matched.position):
             return matched.position
         # Before the first reply, another conversation may have the same start; unless the caller named this one.
-        is_same = self._is_instructed(history) and matched.position < len(history)
-        return matched.position if is_same else None
+        return matched.position if self._is_instructed(history) and matched.position < len(history) else None
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
-        """Remove the messages from a position that ``find_divergence`` returned. False if one edit of the view
-        covers messages before and after it."""
-        if not self.session.withdraw(position):
-            return False
-        self._settled, self._given = len(history), b""
-        return True
+        """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
+        if is_withdrawn := self.session.withdraw(position):
+            self._settled, self._given = len(history), b""
+        return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
@@ -124,8 +121,7 @@ class ClientConversation:
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))
 
     def _match(self, history: RequestHistory) -> Matched | None:
-        """Match a history with the session's messages, ignoring the text of opening system messages; None if their
-        number differs."""
+        """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""
         leading, known = len(history.opening.leading), self._given
         if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
             return None
@@ -155,10 +151,9 @@ class Conversations:
     ) -> None:
         self._store = resolve_store(store)
         self._owns_store = self._store is not store
-        wait_s = wrapping.options.wait_s
-        self._wait_s = None if wait_s is None else max(wait_s, _MOMENT_S)
+        self._wait_s = None if (wait_s := wrapping.options.wait_s) is None else max(wait_s, _MOMENT_S)
         self.wrapping, self.clock = wrapping, clock
-        self._on_event, self.bodies = on_event, Bodies()
+        self._on_event, self.bodies, self.endings = on_event, Bodies(), Endings()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -172,6 +167,7 @@ class Conversations:
     @property
     def sessions(self) -> tuple[SharedSession, ...]:
         """The open sessions; the most recently used one is last."""
+        self.endings.finish()
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
 
@@ -181,13 +177,14 @@ class Conversations:
         with self._lock:
             openings = [one.opening for one in self._open.values() if one.opening and one.session.wire == wire]
         request = ConversationRequest(body, wire, name, openings=openings)
-        found: ClaimedConversation | None = None
-        while found is None:
-            # Opening a stored session is slow: only requests for the same conversation wait for it.
+        while True:
+            if self.endings.due:
+                self.endings.finish()
             with self._lock:
                 group = self._groups.setdefault(request.wanted, Lock())
-            with group:
-                found = self._find(request)
+            with group:  # Opening is slow: only requests for the same conversation wait for it.
+                if found := self._find(request):
+                    break
         conversation, position, lease = found
         with ExitStack() as undo:
             undo.callback(lease.release)
@@ -264,10 +261,11 @@ class Conversations:
 
     def close(self) -> None:
         """Close all sessions, and the store if it was opened here."""
+        self.endings.finish()
         with self._lock:
-            sessions, self._open = [one.session for one in self._open.values()], {}
-        for session in sessions:
-            session.close()
+            conversations, self._open = self._open, {}
+        for conversation in conversations.values():
+            conversation.session.close()
         if self._owns_store:
             self._store.close()
 
@@ -293,7 +291,9 @@ class Conversations:
             behind = [one.session for one in tried if request.may_be_stored and one.session.is_behind]
             for session in behind:
                 self.drop(session)
-            if behind or any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True)):
+            ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
+            freed = any(one not in tried for one in self._find_open(request, busy=False))
+            if behind or ended or freed or self.endings.due:
                 return None
         finally:
             for conversation in tried:

@@ -2,12 +2,14 @@
 
 Pack and send; send a smaller request if the provider finds this one too long; deliver the answer, whole or as a
 stream; answer ``restore`` and send again. A driver performs each effect and sends its result into the generator, or
-throws its error, and closes the generator when the caller leaves. The conversation is released in every case.
+throws its error, and closes or drops the generator when the caller leaves: ``Endings`` then ends the call. The
+conversation is released in every case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -64,17 +66,24 @@ def exchange(
     call = begin(conversations, body, wire=wire, name=name, path=path)
     if call is None:
         return
+    end = call.release
     try:
         packed: bytes | None = call.body
         while packed is not None:
             response, content = yield from _send(call, packed)
             if response.is_success and response.is_stream:
-                yield from _forward(call)
+                stream = call.guard(lambda: StreamedAnswer(call), lambda: None)
+                end = stream.leave if stream else end
+                yield from _forward(call, stream)
                 return
             content, packed = call.take((yield Read())) if response.is_success else (content, None)
         yield Deliver(content)
+    except GeneratorExit:
+        # The caller left, or the garbage collector closes what it dropped; nobody receives an error.
+        call.fail_open, end = True, partial(conversations.endings.add, end)
+        raise
     finally:
-        call.release()
+        end()
 
 
 def _send(call: PackedCall, body: bytes) -> Generator[Effect, Any, tuple[Response, bytes]]:
@@ -88,9 +97,8 @@ def _send(call: PackedCall, body: bytes) -> Generator[Effect, Any, tuple[Respons
     return response, content
 
 
-def _forward(call: PackedCall) -> ExchangeSteps:
+def _forward(call: PackedCall, stream: StreamedAnswer | None) -> ExchangeSteps:
     """Forward a streamed answer, which may consist of several responses."""
-    stream = call.guard(lambda: StreamedAnswer(call), lambda: None)
     try:
         again: bytes | None = call.body
         while again is not None:
@@ -105,9 +113,6 @@ def _forward(call: PackedCall) -> ExchangeSteps:
                     yield Deliver(call.session.wire.replies.error_event(content))
                     return
     except Exception:
-        if stream:
-            stream.lose()
+        if stream and (rest := stream.lose()):
+            yield Deliver(rest)
         raise
-    finally:
-        if stream:
-            stream.leave()

@@ -15,6 +15,7 @@ from lading.events import ReplyLost
 from lading.exchange.call import MOST_RESTORES, AnswerStep, PackedCall
 from lading.session.matching import fingerprint
 from lading.wire.replies import Reply, SseEvent, SseReader
+from lading.wire.streams import DONE
 
 
 class StreamedAnswer:
@@ -30,29 +31,48 @@ class StreamedAnswer:
         """Whether bytes are split into events."""
         self._is_open = True
         """Whether the answer has not ended yet."""
+        self._is_done = False
+        """Whether the provider's mark of the end was read."""
         call.conversation.leave = WeakMethod(self.leave)
 
     def feed(self, chunk: bytes) -> bytes:
         """Read the next bytes; return the bytes for the caller."""
         self._unread += chunk
-        return self._read(partial(self._parser.feed, chunk))
+        out = self._read(partial(self._parser.feed, chunk))
+        self._finish_at_mark()
+        return out
+
+    def _finish_at_mark(self) -> None:
+        if self._is_done and self._is_open and not self._stream.held and not self._call.is_broken:
+            # Callers stop reading here.
+            self._is_open = False
+            self._call.guard(self._finish, lambda: None)
+            self._call.release()
 
     def end(self) -> AnswerStep:
         """End a response. Return the last bytes for the caller, and the next body to send if its stream continues
         the answer."""
-        call, self._is_open = self._call, False
+        call, is_open, self._is_open = self._call, self._is_open, False
         out = self._read(self._parser.end)
-        again = None if call.is_broken else call.guard(self._ask_again, lambda: None)
+        again = call.guard(self._ask_again, lambda: None) if is_open and not call.is_broken else None
         if again is None:
             out += self._release()
-            if not call.is_broken:
+            if is_open and not call.is_broken:
                 call.guard(self._finish, lambda: None)
         self._is_open = again is not None
         return out, again
 
-    def lose(self) -> None:
-        """Report that the stream broke before the reply was complete."""
-        self._is_open = False
+    def lose(self) -> bytes:
+        """Report that the stream broke, unless the reply was recorded. Return the last bytes for the caller: they
+        waited for the end of their event."""
+        rest = self._read(self._parser.end)
+        self._finish_at_mark()
+        if self._is_open:
+            self._is_open = False
+            self._report_lost()
+        return rest
+
+    def _report_lost(self) -> None:
         self._call.conversations.report(ReplyLost(self._call.session.name, "the stream ended before the reply did"))
 
     def leave(self) -> None:
@@ -70,6 +90,7 @@ class StreamedAnswer:
         if found is None:
             self._splits, found = False, [SseEvent(bytes(self._unread), "", "")]
         out = b"".join(map(self._pass, found))
+        self._is_done = self._is_done or any(event.data.strip() == DONE for event in found)
         del self._unread[: sum(len(event.raw) for event in found)]
         return out
 
@@ -89,12 +110,12 @@ class StreamedAnswer:
             return None
         stream, parser = self._stream.continue_answer(), SseReader()
         body = self._call.restore(reply)
-        self._stream, self._parser = stream, parser
+        self._stream, self._parser, self._is_done = stream, parser, False
         return body
 
     def _leave(self) -> None:
         if self._call.count_restores(self._stream.reply())[0]:
-            self.lose()
+            self._report_lost()
         else:
             self._finish()
 
@@ -104,7 +125,7 @@ class StreamedAnswer:
         if reply.choices > 1:
             return
         if not reply.complete:
-            self.lose()
+            self._report_lost()
             return
         self._call.record(reply, fingerprint(self._stream.shown_message()))
         if self._call.count_restores(reply)[0]:

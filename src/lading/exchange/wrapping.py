@@ -46,14 +46,6 @@ def attempt(step: Callable[[], T], failed: Callable[[Exception], T], *, fail_ope
         return failed(error)
 
 
-def describe_error(error: Exception) -> str:
-    """Return an error's type and message; only the type if its ``__str__`` fails."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - not ours to judge
-        return type(error).__name__
-
-
 def log_safely(level: int, what: object) -> None:
     """Log a value; errors of log handlers are ignored."""
     attempt(lambda: _log.log(level, "%s", what), lambda _: None, fail_open=True)

@@ -74,6 +74,8 @@ class View:
         self._pinned: dict[int, tuple[Message, ...]] = {}
         self._restoring: set[str] = set()
         """Ids of calls of the tool ``restore``; an id means the newest call that has it."""
+        self.only_restoring: set[int] = set()
+        """Entries of the assistant whose calls are all of that tool."""
         self._restored: set[int] = set()
         """Entries with the results of such calls."""
 
@@ -201,8 +203,11 @@ class View:
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():
             self._newest_request = entry, message
-        for call in message.calls:
+        calls = message.calls
+        for call in calls:
             (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
+        if {call.name for call in calls} == {RESTORE}:
+            self.only_restoring.add(entry)
         if any(result.call_id in self._restoring for result in message.results):
             self._restored.add(entry)
 

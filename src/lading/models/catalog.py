@@ -19,6 +19,7 @@ from lading.errors import ModelError
 from lading.events import Event, UnknownModel
 from lading.models.card import Card, Limits, Prices, TokenFacts
 from lading.models.rows import ProviderCards, read_cards
+from lading.validation import check
 
 _VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai"
 _BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
@@ -31,10 +32,12 @@ _NAME_CHARS = 120
 def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Event, ...]]:
     """Find the card of a model by any usual spelling of its name, routes and dates included.
 
-    Returns the card and the events about the match; never fails. ``own`` cards are used unchanged and take
-    precedence unless a shipped pattern is longer. An unknown name gives a conservative mid-tier card and an
-    UnknownModel event. A Bedrock route sets the Bedrock dialect; a local server's route removes the prices.
+    Returns the card and the events about the match. Raises InputError for what is no text. ``own`` cards are used
+    unchanged and take precedence unless a shipped pattern is longer. An unknown name gives a conservative mid-tier
+    card and an UnknownModel event. A Bedrock route sets the Bedrock dialect; a local server's route removes the
+    prices.
     """
+    check(model, str, advice="give the name of a model")
     segment = _extract_last_segment(model)
     shelf = _find_provider(segment)
     card = _find_longest_match(segment, (*own, *(shelf.cards if shelf is not None else ())))

@@ -41,8 +41,8 @@ class RequestBuilder:
         self._starts: list[int] = []
         self._kept: dict[tuple[int, ...], _EncodedRun] = {}
         """Units removed since the last ``show``, by the identity of their messages, for reuse."""
-        self._checker: Checker | None = None
-        self._checked = 0
+        self._checkers: dict[bool, tuple[Checker, int]] = {}
+        """Whether it is strict: the checker, and the number of units that it has read."""
         self.chain: list[str] = []
         """One link for the envelope, then one for each unit."""
         self.prompt: list[str] = []
@@ -87,8 +87,9 @@ class RequestBuilder:
             self._kept[_identity(self._units[keep].messages)] = self._units[keep]
         del self._units[keep:], self._starts[keep:]
         del self.chain[keep + 1 :], self.prompt[keep + 1 :], self.ends[keep + 1 :]
-        if keep < self._checked or not keep:
-            self._checker = None
+        for strict, (_, checked) in [*self._checkers.items()]:
+            if keep < checked or not keep:
+                del self._checkers[strict]
 
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
@@ -137,17 +138,19 @@ class RequestBuilder:
         items = b",".join([unit.data for unit in self._units if unit.data])
         return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
 
-    def violations(self) -> list[Violation]:
-        """List the violations of the wire's rules. Only new units are checked."""
-        if self._checker is None:
+    def violations(self, *, strict: bool = False) -> list[Violation]:
+        """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units
+        that are new to this check are read."""
+        strict = strict or self._strict
+        checker, checked = self._checkers.get(strict) or (None, 0)
+        if checker is None:
             walk = self.wire.start_check(self._envelope, self.card)
-            self._checker = Checker(self.wire.rules, walk, self.card, strict=self._strict)
-            self._checked = 0
-        for unit in self._units[self._checked :]:
+            checker = Checker(self.wire.rules, walk, self.card, strict=strict)
+        for unit in self._units[checked:]:
             for message in unit.wire_messages:
-                self._checker.feed(message)
-        self._checked = len(self._units)
-        return self._checker.violations()
+                checker.feed(message)
+        self._checkers[strict] = checker, len(self._units)
+        return checker.violations()
 
 
 def _identity(messages: list[Message]) -> tuple[int, ...]:

@@ -35,8 +35,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("tools", "Offer fewer tools", 1.0),
     Layer(
         "conversation",
-        "The first messages, the newest call and its results, and what must stay with them cannot be shortened. "
-        "Shorten the newest message or the task",
+        "The first messages, the newest call and its results, what must stay with them, and messages since a "
+        "change of the tools cannot be removed. Shorten the newest message or the task",
         0.0,
         lambda view, _start: len(view),
     ),

@@ -16,7 +16,16 @@ from typing import TypeGuard, TypeVar
 
 from lading.compaction import Pressure
 from lading.economics import OwnCalls, Usage
-from lading.effects import AWAIT, Steps, Summarizer, Summary, SummaryAnswer, SummaryRequest, attempt
+from lading.effects import (
+    AWAIT,
+    Steps,
+    Summarizer,
+    Summary,
+    SummaryAnswer,
+    SummaryRequest,
+    attempt,
+    describe_error,
+)
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.history.history import History
 from lading.request.builder import RequestBuilder
@@ -107,7 +116,7 @@ class SummaryRunner:
         if isinstance(summary, SummaryFailed):
             raise summary
         if isinstance(summary, Exception):
-            raise SummaryFailed(f"{type(summary).__name__}: {summary}"[:_REASON_CHARS]) from summary
+            raise SummaryFailed(describe_error(summary)[:_REASON_CHARS]) from summary
         raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a valid Summary")
 
     def _work(self, call: Callable[[], SummaryAnswer], answers: SimpleQueue[object]) -> None:

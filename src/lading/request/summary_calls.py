@@ -157,10 +157,10 @@ def find_summarizer(given: object, *, client: object = None) -> Summarizer | Non
     if given is None:
         return None
     found = given if isinstance(given, Summarizer) else Summarizer(given)  # type: ignore[arg-type]
-    name = found.summarize
+    name: object = found.summarize
     if callable(name):
         return found
-    if name != SELF and not all(str(name).partition(":")):
+    if not isinstance(name, str) or (name != SELF and not all(name.partition(":"))):
         raise InputError(f'The summarizer is {name!r}; give "self" (to lading.wrap), {_OTHERS}.')
     provider = name.partition(":")[0]
     asked = found.client or (client if provider in (SELF, find_sdk(client)) else None)

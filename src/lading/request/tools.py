@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.errors import InputError
+from lading.jsontypes import check_json
 from lading.messages import Template, Tool
 from lading.models.profiles import Detail
 from lading.tokens.meter import Meter
@@ -84,11 +85,14 @@ def make_offer(
 ) -> Offer:
     """Reduce, count and digest the tools and fields of a call; return ``last`` where it has equal ones.
 
-    Raises IllegalRequest when a number in them is NaN or infinite, InputError for a value that is no Tool.
+    Raises IllegalRequest when a number in them is NaN or infinite, WireError for other values that JSON cannot
+    carry, InputError for a value that is no Tool.
     """
     _check_tools(tools)
     if last is not None and (last.tools, last.template) == (tools, template):
         return last
+    tools = jsonbytes.as_stored("tools", tools, type_=tuple[Tool, ...])
+    check_json("body", template)
     reduced = {detail: reduce_tools(tools, detail) for detail in LADDER}
     levels = {detail: Level(shown, meter.count_tools(shown)) for detail, shown in reduced.items()}
     blobs = jsonbytes.dump_at("tools", msgspec.to_builtins(tools)), jsonbytes.dump_at("body", template)

@@ -8,29 +8,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import Any, cast
 
+import msgspec
+from msgspec.structs import replace
+
 from lading import jsonbytes
 from lading.errors import IllegalRequest, InputError, WireError
+from lading.jsontypes import check_json
 from lading.messages import Message, Tool, user_text
 from lading.wire import COMMON, Wire, find_wire, list_wires
 from lading.wire.layout import CERTAINLY
 from lading.wire.replies import Reply, SseEvent, make_event
 
 _DEEPEST = 32
+_LEAVES = (str, int, float, bool, type(None))
+_DECODER = msgspec.json.Decoder(list[Message])
 
 
 def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
-    """Copy a value as JSON types: SDK objects, which have ``model_dump``, become dicts at any depth."""
-    if isinstance(value, str | int | float | bool | None) or levels == 0:
+    """Copy a value as JSON types: SDK objects, which have ``model_dump``, become dicts at any depth, and names of
+    fields that are integers become text."""
+    if type(value) in _LEAVES or levels == 0:
         return value
+    if isinstance(value, Enum) and isinstance(value, str | int):
+        return value.value
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", exclude_unset=True, warnings=False)
     if isinstance(value, Mapping):
-        return {key: plain(inner, levels=levels - 1) for key, inner in value.items()}
+        return {
+            str(key) if type(key) is int else key: plain(inner, levels=levels - 1) for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [plain(inner, levels=levels - 1) for inner in value]
     return value
@@ -40,10 +52,10 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     """Convert a text of the user, one message, a list of messages, or a request body to messages.
 
     A dict is read by the wire that claims it most surely, ``wire`` first. ``leads``: no message precedes them.
-    Raises InputError, WireError.
+    Raises InputError, WireError; IllegalRequest for a number that is NaN or infinite.
     """
     if isinstance(given, str):
-        return [user_text(given)]
+        given = user_text(given)
     messages: list[Message] = []
     if isinstance(given, Mapping) and (found := _find_body_wire(given, wire)):
         system = found.layout.system
@@ -58,12 +70,23 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     for one, run in groupby(zip(chosen, sources, strict=True), key=itemgetter(0)):
         read = [source for _, source in run]
         messages += one.read_items(map(one.layout.strip, read)) if one else cast(Any, read)
-    return messages
+    try:
+        # What JSON cannot carry comes back as another value, or not at all. Nesting of ours was not checked yet.
+        is_whole = None not in chosen and _DECODER.decode(msgspec.json.encode(messages)) == messages
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        is_whole = False
+    if is_whole:
+        return messages
+    path = wire.layout.items.field
+    check_json(path, sources)
+    return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
 
 
 def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
     """Convert ``Tool`` values or dicts of any wire to tools. Raises InputError, WireError, and IllegalRequest for
     another provider's own tool."""
+    if not isinstance(given, Iterable):
+        raise InputError(f"tools is of the type {type(given).__name__}; give a list of declarations.")
     tools: list[Tool] = []
     for item in given:
         if isinstance(item, Tool):
@@ -89,13 +112,15 @@ def reply_from(response: object, *, wire: Wire) -> Reply:
         return response
     value = _parse_json(response) if isinstance(response, str | bytes) else plain(response)
     if isinstance(value, dict):
-        return wire.replies.read(value)
-    if not isinstance(response, Iterable):
+        answered = wire.replies.read(value)
+    elif isinstance(response, Iterable):
+        stream = wire.replies.stream("")
+        for item in response:
+            stream.feed(_convert_event(plain(item)))
+        answered = stream.reply()
+    else:
         raise InputError(f"A {type(response).__name__} is no response of a provider, nor a stream of one.")
-    stream = wire.replies.stream("")
-    for item in response:
-        stream.feed(_convert_event(plain(item)))
-    return stream.reply()
+    return replace(answered, message=messages_from(answered.message, wire=wire)[0])
 
 
 def is_stream(response: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count, takewhile
-from operator import eq, ne
+from operator import ne
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -50,12 +50,22 @@ def match(
         return Matched("differs", position)
     if not start and not given:
         return Matched("overlaps", 0)
-    of, total = list(roles), start + len(given)
-    # No history starts with a result. A lone system message given again is not a shortened history.
-    is_history = of[0] not in ("answer", "tool") and total > 1 and any(map(eq, known, given))
-    if start or of[0] == "system" or is_history:
-        return Matched("overlaps", 1) if position == total == 1 else Matched("differs", position)
-    return Matched("overlaps", _count_overlap(known, given, of))
+    of = list(roles)
+    if start or (len(given) > 1 and _is_history(known, given, of)):
+        return Matched("differs", position)
+    # A lone system message that is given again is not a shortened history.
+    return Matched("overlaps", 1 if position and of[0] == "system" else _count_overlap(known, given, of))
+
+
+def _is_history(known: Sequence[Any], given: Sequence[Any], roles: Sequence[str]) -> bool:
+    """Whether given messages are a history, changed or shortened, and not only new messages: they start like the
+    known one, or most of them are at the place of an equal one. A reply there counts more than a user's text."""
+    if roles[0] in ("answer", "tool"):
+        return False
+    if known[0] == given[0] or (roles[0] == "system" and roles[1] != "assistant"):
+        return True
+    equal = [role for role, one, other in zip(roles, known, given, strict=False) if one == other]
+    return 2 * len(equal) + any(role != "user" for role in equal) > min(len(known), len(given))
 
 
 def count_shared(known: Sequence[Any], given: Sequence[Any], *, start: int = 0) -> int:

@@ -35,7 +35,7 @@ _log = logging.getLogger("lading")
 
 
 class SessionOptions(Struct, frozen=True):
-    """Advanced session options. Raises InputError for an invalid summarizer, profile or loop detection."""
+    """Advanced session options. Raises InputError for a value of another type."""
 
     tenant: str = "default"
     restore: bool = True
@@ -56,12 +56,17 @@ class SessionOptions(Struct, frozen=True):
     """When to warn or stop a model that repeats itself; None: no detection."""
 
     def __post_init__(self) -> None:
+        check(self.tenant, str, advice="tenant is a name")
+        check(self.restore, bool, advice="restore is True or False")
+        check(self.strict, bool, advice="strict is True or False")
         for value, kind, advice in (
-            (self.summarizer, Summarizer, "a summarizer is Summarizer(function), or None"),
-            (self.profile, Profile, "a profile is a Profile, such as context_profile(model, options), or None"),
-            (self.loop_detection, LoopDetection, "loop_detection is LoopDetection(...), or None"),
+            (self.wait_s, (int, float), "wait_s is seconds, or None to wait as long as it takes"),
+            (self.counter, (str,), "counter is the name of a token counter, or None"),
+            (self.summarizer, (Summarizer,), "a summarizer is Summarizer(function), or None"),
+            (self.profile, (Profile,), "a profile is a Profile, such as context_profile(model, options), or None"),
+            (self.loop_detection, (LoopDetection,), "loop_detection is LoopDetection(...), or None"),
         ):
-            check(value, (kind, type(None)), advice=advice)
+            check(value, (*kind, type(None)), advice=advice)
 
 
 DEFAULTS = SessionOptions()
@@ -69,9 +74,15 @@ _HOUR_S = 3600
 _ADVICE = "options are lading.SessionOptions(...)"
 
 
+def find_session_card(model: str | Card) -> tuple[Card, tuple[Event, ...]]:
+    """Find the card of a model's name; a card is returned unchanged. Raises InputError for any other value."""
+    check(model, (str, Card), advice="give the name of a model, or a Card")
+    return (model, ()) if isinstance(model, Card) else find_named_card(model)
+
+
 @cache
-def find_session_card(model: str) -> tuple[Card, tuple[Event, ...]]:
-    """Find the card of a model's name, as ``find_card``; the assumptions about an unknown one are logged once."""
+def find_named_card(model: str) -> tuple[Card, tuple[Event, ...]]:
+    """Find the card of a model's name; the assumptions about an unknown one are logged once."""
     card, events = find_card(model)
     if events:
         _log.warning(
@@ -98,7 +109,7 @@ def check_opening(strategy: object, *, window: object, output_reserve: object, o
     """Raise InputError or UnknownName for arguments that no session accepts."""
     check(options, SessionOptions, advice=_ADVICE)
     for name, tokens, least in (("window", window, 1), ("output_reserve", output_reserve, 0)):
-        if tokens is not None and (type(tokens) is not int or tokens < least):
+        if tokens is not None and (type(tokens) is not int or not least <= tokens < 2**53):
             raise InputError(f"{name} is {tokens!r}; give whole tokens from {least} on, such as 16_000.")
     named(strategy)  # type: ignore[arg-type]
 
@@ -119,7 +130,7 @@ def make_settings(
         card,
         window_tokens=window,
         output_reserve_tokens=output_reserve,
-        wire=wire or find_default_wire(card.provider),
+        wire=find_default_wire(card.provider) if wire is None else wire,
         strategy=strategy,
         session=name,
         counter=options.counter,
@@ -134,13 +145,16 @@ def make_settings(
     return apply_profile(settings, options.profile) if options.profile else settings
 
 
-def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any]) -> Template:
+def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | None) -> Template:
     """Build the fields of a body beside the conversation: the given ones and the required ones."""
     layout = find_wire(settings.wire).layout
     body: Template = {"model": model, **layout.required(settings.budget.output_reserve_tokens)}
     if settings.card.cache.breakpoints and layout.marks and layout.marks.own:
         # This provider caches only on request.
         body[layout.marks.field] = layout.marks.own
+    if fields is None:
+        return body
+    check(fields, Mapping, advice="give the body's other fields as a mapping")
     return body | {key: plain(value) for key, value in fields.items()}
 
 

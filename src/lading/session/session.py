@@ -19,7 +19,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE, free_names
-from lading.audit.restore import SCHEMA, answer_calls
+from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
@@ -36,9 +36,9 @@ from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import detect
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
-from lading.session.options import DEFAULTS, SessionOptions
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
+from lading.validation import check, check_count
 from lading.wire import find_wire
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
@@ -61,7 +61,7 @@ class Session:
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
-        options: SessionOptions = DEFAULTS,
+        options: opening.SessionOptions = opening.DEFAULTS,
     ) -> None:
         """Open the stored session of that name, or start it.
 
@@ -70,10 +70,9 @@ class Session:
         share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
         Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
         """
-        self.events: list[Event] = []
+        card, events = opening.find_session_card(model)
+        self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
-        card, events = (model, ()) if isinstance(model, Card) else opening.find_session_card(model)
-        self.events += events
         self.options = options = opening.add_summarizer(options, summarizer)
         self.settings = opening.make_settings(
             card,
@@ -100,8 +99,7 @@ class Session:
             undo.callback(self.close)
             self._shared.add_user(self)
             self._hold()
-            stored = self.store.exists(settings.tenant, settings.session)
-            self._engine = reopen(settings, self.store) if stored else Engine(settings, self.store)
+            self._engine = (reopen if self.store.exists(*settings.owner) else Engine)(settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events += events
             self.settings = self._engine.settings
@@ -140,7 +138,7 @@ class Session:
         """
         with self._lock:
             start, rest = split(messages, [] if self.wire.layout.items.unites else self._given)
-            given = messages_from(rest, wire=self.wire, leads=not start)
+            given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
             if matched.kind == "differs":
@@ -205,7 +203,8 @@ class Session:
     def withdraw(self, position: int) -> bool:
         """Continue from the first ``position`` messages of the caller's history: later ones stay in the log and are
         hidden from requests. Stored with the next message or request. Returns False where one edit replaces
-        messages on both sides; nothing is changed then."""
+        messages on both sides; nothing is changed then. Raises InputError for no number from 0 on."""
+        check_count(position, name="position")
         with self._lock:
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if self._engine.history.is_replaced_with_earlier(entry.index):
@@ -274,7 +273,7 @@ class Session:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
             chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
             if fields is not None or self._fields is None:
-                self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields or {})
+                self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)
             pack = self.request(at_s=at_s)
             undo.pop_all()
@@ -320,8 +319,7 @@ class Session:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts.
 
-        An answer that is passed in twice is added once. A stream that was cut is not added: ``complete`` is False.
-        Raises WireError when it is no response of the session's wire.
+        An answer given twice is added once, a cut stream never (``complete`` is False). Raises WireError.
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
@@ -346,9 +344,10 @@ class Session:
     def handle(self, reply: Reply | Message) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
         message = reply.message if isinstance(reply, Reply) else reply
+        check(message, Message, advice="give what reply() returned, or its message")
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
-            entries, room_tokens = self.entries[:], self._engine.room_tokens
+            entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
         return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
             calls,
             entries,

@@ -12,7 +12,7 @@ from lading.sources.recording import JsonLine, Recording, Report, Source
 from lading.wire import find_wire
 
 NAME = "message_lines"
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def recognises(values: Sequence[Any]) -> bool:

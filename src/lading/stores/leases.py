@@ -14,6 +14,7 @@ from lading.errors import InputError, SessionBusy
 
 Release: TypeAlias = Callable[[], object]
 
+_LONGEST_S = 2**53
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
 
@@ -46,8 +47,9 @@ def check_lease_request(tenant: str, session: str, *, wait_s: float | None) -> N
     """Raise AddressError for an illegal name, InputError for an invalid ``wait_s``."""
     check_name(tenant, what="tenant")
     check_name(session, what="session")
-    if wait_s is not None and not 0 <= wait_s < math.inf:
-        raise InputError(f"wait_s is {wait_s}; give seconds from 0 on, or None to wait as long as it takes.")
+    given: object = wait_s
+    if given is not None and not (isinstance(given, int | float) and 0 <= given < _LONGEST_S):
+        raise InputError(f"wait_s is {wait_s!r}; give seconds from 0 on, or None to wait as long as it takes.")
 
 
 def acquire(attempt: Callable[[], Release | SessionBusy], *, wait_s: float | None) -> Lease:

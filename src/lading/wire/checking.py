@@ -5,12 +5,13 @@ When a request grows, only its new messages are read; rules for the end read the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from lading.errors import Level, Violation
+from lading.errors import IllegalRequest, Level, Violation
 from lading.models.card import Card
 
 WireMessage: TypeAlias = Mapping[str, Any]
@@ -86,6 +87,18 @@ def is_counted(rule: Rule, card: Card, *, strict: bool) -> bool:
         dialect = card.conduct.dialect
         return dialect == "strict" or rule.id in PORTABILITY[dialect]
     return rule.level == "E" and (rule.verified or strict)
+
+
+def find_added(violations: Sequence[Violation], unavoidable: Sequence[Violation]) -> list[Violation]:
+    """Return the violations of rules that are broken more often than is unavoidable."""
+    added = Counter(item.rule for item in violations) - Counter(item.rule for item in unavoidable)
+    return [item for item in violations if item.rule in added]
+
+
+def illegal(what: str, violations: Sequence[Violation]) -> IllegalRequest:
+    """Return the error for these violations; ``what`` begins its text."""
+    first = violations[0]
+    return IllegalRequest(f"{what} {first.rule} at {first.path}: {first.detail}", violations=tuple(violations))
 
 
 def quote_value(value: object) -> str:

@@ -112,6 +112,8 @@ def _translate(part: Opaque) -> Part | None:
             return None
         if not isinstance(read, Opaque):
             return _drop_template(read)
+    if part.is_summary and isinstance(text := part.value.get("content"), str):
+        return Text(text)
     return _read_search_text(part) if type_of(part) == "search_result" else part
 
 

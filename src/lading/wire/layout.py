@@ -60,7 +60,8 @@ def list_block_types(item: Object) -> set[str]:
     content = item.get("content")
     if not isinstance(content, list):
         return set()
-    return {str(block.get("type")) for block in content if isinstance(block, dict)}
+    kinds = (block.get("type") for block in content if isinstance(block, dict))
+    return {kind for kind in kinds if isinstance(kind, str)}
 
 
 _KEPT = MappingProxyType(
@@ -147,7 +148,7 @@ class Layout(Struct, frozen=True):
             tokens = fields.get(outer)
             if inner:
                 tokens = tokens.get(inner) if isinstance(tokens, Mapping) else None
-            if type(tokens) is int and tokens > most[1]:
+            if type(tokens) is int and most[1] < tokens < 2**63:
                 most = name, tokens
         return most
 

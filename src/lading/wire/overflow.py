@@ -112,6 +112,8 @@ _TEXTS = (
     rf"request exceeded model token limit: {_LIMIT}(?: \(requested: {_TOKENS}\))?",
     r"prompt exceeds max length",
     rf"range of input length should be \[\d+, {_LIMIT}\]",
+    # Gateways that pass on the code alone
+    r"\bcontext_length_exceeded\b",
     # LiteLLM, before the text of the provider
     r"^(?:litellm\.)?contextwindowexceedederror\b",
 )

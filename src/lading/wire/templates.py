@@ -13,10 +13,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from lading.errors import WireError
+from lading.jsontypes import DEEPEST_LEVELS
 from lading.messages import Template, Text
-
-DEEPEST_LEVELS = 200
-"""Deeper nesting than any request needs, and well within what Python's JSON encoder can write."""
 
 _KINDS = {
     dict: "an object",

@@ -12,12 +12,20 @@ from msgspec.structs import replace
 
 from lading.history.repair import Needs, Placement, Repair
 from lading.history.validity import Invariant, OpenLoopWhole
-from lading.messages import Message, Opaque, Template, ToolResult
+from lading.messages import Message, Opaque, Template, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
 from lading.wire.anthropic.content_rules import MAX_CACHE_MARKS
 from lading.wire.anthropic.decoding import NAME, ROLES, decode
-from lading.wire.anthropic.encoding import PARTS, count_leading, encode_group, envelope, is_in_list, joins
+from lading.wire.anthropic.encoding import (
+    PARTS,
+    count_leading,
+    drop_blank_texts,
+    encode_group,
+    envelope,
+    is_in_list,
+    joins,
+)
 from lading.wire.anthropic.replies import REPLIES
 from lading.wire.anthropic.rules import RULES, start_check
 from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
@@ -34,11 +42,27 @@ class SystemFollowsItsTurn(Struct, frozen=True):
         yield from (position for position, message in enumerate(messages) if is_in_list(message))
 
 
+class ToolChangesStay(Struct, frozen=True):
+    """Messages from the first that changes the tools on stay: without it the model would have other tools."""
+
+    name: str = "tool_changes_stay"
+
+    def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
+        """Yield each position after the first such message."""
+        first = next((at for at, message in enumerate(messages) if _changes_tools(message)), len(messages))
+        yield from range(first + 1, len(messages) + 1)
+
+
+def _changes_tools(message: Message) -> bool:
+    kinds = (type_of(part) for part in message.parts if isinstance(part, Opaque))
+    return message.role == "system" and any(kind in ("tool_addition", "tool_removal") for kind in kinds)
+
+
 def invariants(card: Card) -> tuple[Invariant, ...]:
-    """Return the invariants that keep a running tool loop with signed reasoning whole, and a turn and the system
-    message after it."""
+    """Return the invariants that keep a running tool loop with signed reasoning whole, a turn with the system
+    message after it, and changes of the tools."""
     del card
-    return (OpenLoopWhole(), SystemFollowsItsTurn())
+    return (OpenLoopWhole(), SystemFollowsItsTurn(), ToolChangesStay())
 
 
 def needs(card: Card) -> Needs:
@@ -48,7 +72,7 @@ def needs(card: Card) -> Needs:
     plain = r"[A-Za-z0-9_-]+"
     return replace(
         alternation(card),
-        repair_steps=(partial(_place_system, card), _put_results_first),
+        repair_steps=(partial(_place_system, card), _put_results_first, _drop_nested_blanks),
         continues=partial(_is_continued, card),
         no_trailing_space=True,
         no_empty_texts=True,
@@ -79,12 +103,22 @@ def _put_results_first(message: Message, placement: Placement) -> tuple[Message,
     return message.with_parts(parts), (Repair("results_first", "tool results are put before the other parts"),)
 
 
+def _drop_nested_blanks(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    del placement
+    # Blank texts of the message itself are left out by the general repair.
+    parts = tuple(part if isinstance(part, Text) else drop_blank_texts(part) for part in message.parts)
+    if all(map(is_, parts, message.parts)):
+        return message, ()
+    shown = message.with_parts(tuple(part for part in parts if part is not None))
+    return shown, (Repair("empty_text", f"empty text inside a part of a message of role {message.role}"),)
+
+
 def _is_continued(card: Card, last: Message, fields: Template) -> bool:
-    """Whether the model continues a final assistant message: any model continues a paused turn; other messages
-    need a model that accepts prefill, and thinking disabled."""
+    """Whether the model continues a final assistant message: any model continues a paused turn and a compaction;
+    other messages need a model that accepts prefill, and thinking disabled."""
     thinking = fields.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
-    return _is_paused(last) or (card.conduct.prefill and not thinks)
+    return _is_paused(last) or _ends_in_summary(last) or (card.conduct.prefill and not thinks)
 
 
 def _is_paused(message: Message | None) -> bool:
@@ -96,7 +130,14 @@ def _is_paused(message: Message | None) -> bool:
     return kind in SERVER_CALLS or is_server_result(kind)
 
 
-_BLOCKS = frozenset({"image", "document", "search_result", "container_upload", "server_tool_use", "mcp_tool_use"})
+def _ends_in_summary(message: Message) -> bool:
+    last = message.parts[-1] if message.parts else None
+    return isinstance(last, Opaque) and type_of(last) == "compaction"
+
+
+_BLOCKS = frozenset(
+    {"compaction", "image", "document", "search_result", "container_upload", "server_tool_use", "mcp_tool_use"}
+)
 _TOOL_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 _DATED = re.compile(r"\w+_\d{8}")
 """The type of a tool that Anthropic defines."""

@@ -91,6 +91,9 @@ def read_part(value: Any, path: str) -> Part:
             natural = list(source) == ["type", "data"]
             template = None if natural else make_template(source, {"data": "str"}, path=path)
             return Reasoning(data=text_at(source, "data", path=path), template=template)
+        case "compaction":
+            # Without content it is a compaction that failed.
+            return Opaque(copy_json(source, path), is_summary=isinstance(source.get("content"), str))
         case _:
             return _read_result_part(source, path)
 

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from lading.messages import (
     Conversation,
     File,
     Image,
     Message,
+    Opaque,
     Part,
     Reasoning,
     Template,
@@ -122,6 +125,27 @@ PARTS = PartTypes(
 )
 
 
+def drop_blank_texts(part: Part) -> Part | None:
+    """Return the part without blank texts inside, which this wire refuses; None for a blank text."""
+    match part:
+        case Text():
+            return part if part.text.strip() else None
+        case ToolResult():
+            kept = tuple(found for inner in part.parts if (found := drop_blank_texts(inner)) is not None)
+            return part if kept == part.parts else replace(part, parts=kept)
+        case Opaque() if type_of(part) == "search_result" and isinstance(blocks := part.value.get("content"), list):
+            texts = [block for block in blocks if not _is_blank(block)]
+            filled = {"content": texts or [{"type": "text", "text": EMPTY}]}
+            return part if len(texts) == len(blocks) else replace(part, value=part.value | filled)
+        case _:
+            return part
+
+
+def _is_blank(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return isinstance(text, str) and not text.strip()
+
+
 def write_part(part: Part, *, native: bool) -> Piece:
     """Encode a part; ``native`` if its template is of this wire. Plain text stays a string."""
     match part:
@@ -164,7 +188,8 @@ def _write_call(call: ToolCall, *, native: bool) -> dict[str, Any]:
 def _write_result(result: ToolResult, *, native: bool) -> dict[str, Any]:
     template = (result.template if native else None) or {"type": "tool_result"}
     if native:
-        pieces = [write_part(part, native=True) for part in result.parts]
+        kept = map(drop_blank_texts, result.parts)
+        pieces = [write_part(part, native=True) for part in kept if part is not None]
     else:
         found = (write_foreign(part, media=True) for part in result.parts)
         pieces = [piece for piece in found if piece is not None]
@@ -272,7 +297,8 @@ def _write_pieces(message: Message, role: str) -> Iterator[Piece]:
     for part in message.parts:
         piece: Piece | None
         if is_native(message):
-            piece = write_part(part, native=True)
+            kept = drop_blank_texts(part)
+            piece = None if kept is None else write_part(kept, native=True)
         else:
             piece = write_foreign(part, media=message.role not in ("assistant", "system"))
         if message.role == "system" and role == "user":

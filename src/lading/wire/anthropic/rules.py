@@ -97,8 +97,8 @@ def no_trailing_space(state: MessagesState) -> Iterator[Finding]:
 
 def no_prefill(state: MessagesState) -> Iterator[Finding]:
     """A13: if the model accepts no prefill, a user message is last. A turn that paused at a server tool is sent
-    back unchanged and is not prefill."""
-    if state.last.role == "assistant" and not state.card.conduct.prefill and not state.last.ends_in_server_tool:
+    back unchanged and is not prefill; nor is a compaction."""
+    if state.last.role == "assistant" and not state.card.conduct.prefill and not state.last.is_continued:
         yield Finding(f"messages.{state.position - 1}", "this model needs a user message at the end")
 
 

@@ -67,6 +67,11 @@ class Reading(Struct, frozen=True):
         kind = self.blocks[-1].kind
         return kind in SERVER_CALLS or is_server_result(kind)
 
+    @property
+    def is_continued(self) -> bool:
+        """Whether any model continues it at the end of a request: a paused turn, or a compaction."""
+        return self.ends_in_server_tool or (bool(self.blocks) and self.blocks[-1].kind == "compaction")
+
 
 class MessagesState(Struct):
     """The state of a check: the data of the envelope and the messages so far that rules need."""

@@ -57,12 +57,12 @@ def _is_continued(card: Card, last: Message, fields: Template) -> bool:
     return card.conduct.prefill or asked or fields.get("continue_final_message") is True
 
 
-_ROLES = frozenset({"tool", "developer", "function"})
+_ROLES = ("tool", "developer", "function")  # No set: what is looked up may be a list.
 _FIELDS = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "audio"})
 _PARTS = frozenset({"image_url", "input_audio", "file", "refusal"})
-_TOOLS = {
+_TOOLS = (
     "mcp", "web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "local_shell",
-}  # fmt: skip
+)  # fmt: skip
 """Tools of OpenAI's servers."""
 _UNREAD = {
     "frequency_penalty", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata", "n",

@@ -1,0 +1,63 @@
+"""Blank texts, which Anthropic refuses anywhere, in sessions of either provider that change their model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading import Session
+from lading.events import Repaired
+from lading.stores.memory import MemoryStore
+from lading.wire import check
+
+TOOLS = [{"name": "run", "input_schema": {"type": "object"}}]
+CALL = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "run", "input": {}}]}
+texts = st.sampled_from(["", " ", "\n", "x"]).map(lambda words: {"type": "text", "text": words})
+IMAGE = {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}
+found = st.lists(texts, max_size=2).map(
+    lambda content: {"type": "search_result", "source": "s", "title": "t", "content": content}
+)
+results = st.lists(texts | found | st.just(IMAGE), max_size=3).map(
+    lambda content: {"type": "tool_result", "tool_use_id": "c1", "content": content}
+)
+contents = st.lists(texts | found | st.just(IMAGE), max_size=3)
+MODELS = ["claude-sonnet-5", "gpt-5-mini"]
+
+
+@given(models=st.lists(st.sampled_from(MODELS), max_size=2), result=results, others=contents, said=contents)
+def test_no_blank_text_is_sent(
+    models: list[str], result: dict[str, Any], others: list[dict[str, Any]], said: list[dict[str, Any]]
+) -> None:
+    store = MemoryStore()
+    session = Session(models[0] if models else "claude-sonnet-5", store=store)
+    session.add([{"role": "user", "content": "Task"}, CALL, {"role": "user", "content": [result, *others]}])
+    session.add([{"role": "assistant", "content": "ok"}, {"role": "user", "content": said or "on"}])
+    session.pack(TOOLS)
+    for model in (*models[1:], "claude-sonnet-5"):
+        session.close()
+        session = Session(model, store=store)
+        pack = session.pack(TOOLS, fields={"max_tokens": 100})
+    assert [one for one in check(pack.request, session.wire, card=session.settings.card) if one.rule == "A11"] == []
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ({"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "\n"}, IMAGE]}, [IMAGE]),
+        (
+            {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "\n"}]},
+            None,
+        ),
+    ],
+)
+def test_a_blank_text_inside_a_result_is_left_out_with_an_event(
+    part: dict[str, Any], shown: list[Any] | None
+) -> None:
+    session = Session("claude-sonnet-5")
+    session.add([{"role": "user", "content": "Task"}, CALL, {"role": "user", "content": [part]}])
+    pack = session.pack(TOOLS, fields={"max_tokens": 100})
+    assert pack.request["messages"][-1]["content"][0].get("content") == shown
+    assert [event.rule for event in pack.events if isinstance(event, Repaired)] == ["empty_text"]
