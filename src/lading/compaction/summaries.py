@@ -7,6 +7,7 @@ becomes part of a frozen edit, so it is asked for only once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from msgspec.structs import replace
@@ -27,10 +28,10 @@ from lading.history.log import Draft, Edit
 from lading.history.view import View
 from lading.messages import Message, user_text
 
-SUMMARY_SHARE = 0.4
-"""A summary has at most this share of the tokens of a record; the rest is for the user's words ..."""
+SUMMARY_SHARE = 0.25
+"""A summary has at most this share of the most tokens of a record ..."""
 REST_SHARE = 0.6
-"""... and this share of what rules write beside them ..."""
+"""... and this share of what rules write beside the user's words, which stay as they are ..."""
 SMALL_TOKENS = 200
 """... unless rules write next to nothing."""
 LEAST_TOKENS = 100
@@ -83,9 +84,9 @@ def summarize(
     drafted, *others = decided.drafts
     first, position = view.span(drafted.first, drafted.last)
     start = first if start is None else start
-    replaced = [*(item.message for item in view.items[start:first]), drafted.replacement[0]]
-    summary_tokens = _limit_summary(replaced, most_tokens, pressure)
-    most_tokens = min(most_tokens, sum(map(pressure.count, replaced)) + SMALL_TOKENS)
+    draft = partial(fold, view, position, start=start, reason=drafted.reason, pressure=pressure)
+    rules = (drafted if start == first else draft(most_tokens=most_tokens)).replacement[0]
+    summary_tokens = _limit_summary(rules, most_tokens, pressure)
     if why := _find_hindrance(summary_tokens, pressure):
         skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
@@ -100,16 +101,8 @@ def summarize(
     except SummaryFailed as failure:
         failed = replace(drafted, summary=FAILED)
         return replace(decided, drafts=(failed, *others), rejected=(*decided.rejected, str(failure)))
-    draft = fold(
-        view,
-        position,
-        start=start,
-        most_tokens=most_tokens,
-        reason=drafted.reason,
-        pressure=pressure,
-        instead=write_summary(checked.lines),
-    )
-    used = replace(draft, summary=f"prompt {PROMPT_VERSION}")
+    written = draft(most_tokens=most_tokens, instead=write_summary(checked.lines))
+    used = replace(written, summary=f"prompt {PROMPT_VERSION}")
     amended = describe_changes(checked, pressure)
     return replace(decided, drafts=(used, *others), own_events=(*decided.own_events, *amended))
 
@@ -120,12 +113,16 @@ def describe_changes(checked: CheckedSummary, pressure: Pressure) -> tuple[Event
     return (SummaryAmended(pressure.past.calls + 1, *changes),) if any(changes) else ()
 
 
-def _limit_summary(replaced: Sequence[Message], most_tokens: int, pressure: Pressure) -> int:
-    """Return the most tokens of a summary in the place of these records, clearly fewer than they use beside the
-    user's words."""
-    rest = sum(map(pressure.count, replaced)) - FOLD_TOKENS
-    rest -= sum(pressure.count_text(extract_verbatim(record.text)) for record in replaced)
+def _limit_summary(rules: Message, most_tokens: int, pressure: Pressure) -> int:
+    """Return the most tokens of a summary in a record of ``most_tokens``, clearly fewer than what the rules write
+    beside the user's words, which it replaces."""
+    rest = count_beside_words([rules], pressure) - FOLD_TOKENS
     return int(min(most_tokens * SUMMARY_SHARE, max(rest * REST_SHARE, SMALL_TOKENS)))
+
+
+def count_beside_words(records: Iterable[Message], pressure: Pressure) -> int:
+    """Return the tokens of these records beside the user's words."""
+    return sum(pressure.count(record) - pressure.count_text(extract_verbatim(record.text)) for record in records)
 
 
 def _find_hindrance(summary_tokens: int, pressure: Pressure) -> str:
