@@ -226,8 +226,3 @@ def _find_current_failures(state: WorkState) -> Iterator[Note]:
         is_new = note.entry > state.asked and not is_over
         if note.action and (is_new or state.runs[subject] > 1):
             yield note
-
-
-def list_changed(notes: Sequence[Note]) -> frozenset[str]:
-    """Return the paths of the changed files."""
-    return frozenset(_read_state(notes).changed)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import accumulate
 
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
-from lading.compaction.fencing import fence, redact, write_transcript
+from lading.compaction.fencing import cut_to_end, fence, redact, write_transcript
 from lading.compaction.folding import FOLD_TOKENS, fold, list_leaving
-from lading.compaction.identifiers import find_mentions, read_leaves
+from lading.compaction.identifiers import read_leaves
 from lading.compaction.record_lines import extract_summary, extract_verbatim, write_summary
-from lading.compaction.summary_checking import NAMED, CheckedSummary, SummaryCriteria, check_summary
+from lading.compaction.summary_checking import CheckedSummary, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
 from lading.compaction.summary_prompt import PROMPT_VERSION, write_instruction_for_self, write_instructions
 from lading.compaction.summary_values import KnownValues
@@ -26,7 +26,7 @@ from lading.errors import SummaryFailed
 from lading.events import Event, SummaryAmended, SummaryNotAsked
 from lading.history.log import Draft, Edit
 from lading.history.view import View
-from lading.messages import Message, user_text
+from lading.messages import Message
 
 SUMMARY_SHARE = 0.25
 """A summary has at most this share of the most tokens of a record ..."""
@@ -44,8 +44,6 @@ RESULT_TOKENS = 200
 """Approximate tokens of a result in the source ..."""
 REQUEST_TOKENS = 800
 """... and of the request beside the messages."""
-KEPT_VALUES = 12
-"""Number of values, those most likely to be named again, that the summary must keep."""
 _CONTEXT_CHARS = 4_000
 MOST_SKIPPED = 15
 """Most compactions in a row without a question, after failures."""
@@ -151,16 +149,17 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
     before, _ = _read_source(view, view.head, end=start)
     head = [item.message for item in view.items[: view.head] if item.message.role != "system"]
     text = write_transcript(new, most_chars=4 * _limit_source(pressure))
-    values, unresolved = _select_kept(
-        list_leaving(view, end, start=start, pressure=pressure), f"{earlier}\n{text}", most_tokens, pressure
-    )
-    keep = fence("to be kept", "\n".join([*unresolved, *values]))
+    unresolved = _select_kept(list_leaving(view, end, start=start, pressure=pressure), most_tokens, pressure)
+    keep = fence("to be kept", "\n".join(unresolved))
+    recorded = fence("recorded before", cut_to_end(redact(before), _CONTEXT_CHARS))
     task = fence("task", write_transcript(head, most_chars=_CONTEXT_CHARS))
     request = SummaryRequest(
         instructions=write_instructions(most_tokens),
         text=fence("work", text),
         earlier=fence("earlier summary", redact(earlier)),
-        context="\n\n".join(filter(None, [task, fence("recorded before", redact(before)[-_CONTEXT_CHARS:])])),
+        context="\n\n".join(
+            filter(None, [task, fence("recorded before", cut_to_end(redact(before), _CONTEXT_CHARS))])
+        ),
         reason=drafted.reason,
         span=(drafted.first, drafted.last),
         keep=keep,
@@ -173,7 +172,7 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
     )
     everything = [message for _, message in view.raw_between(0, view.last_entry(len(view)))]
     beside = f"{earlier}\n{before}"
-    return make_criteria(request, everything, beside=beside, values=values, unresolved=unresolved)
+    return make_criteria(request, everything, beside=beside, unresolved=unresolved)
 
 
 def _read_source(view: View, start: int, *, end: int) -> tuple[str, list[Message]]:
@@ -189,8 +188,7 @@ def _read_source(view: View, start: int, *, end: int) -> tuple[str, list[Message
         last = view.span(item.entry, item.entry)[1]
         new += [] if summary else [message for _, message in view.raw_between(item.entry, view.last_entry(last))]
         summaries += [summary] if summary else []
-    lines = (line for line in "\n".join(summaries).splitlines() if not line.startswith(NAMED))
-    return "\n".join(lines), new
+    return "\n".join(summaries), new
 
 
 def make_criteria(
@@ -198,40 +196,19 @@ def make_criteria(
     source: Iterable[Message],
     *,
     beside: str = "",
-    values: tuple[str, ...] = (),
     unresolved: tuple[str, ...] = (),
 ) -> SummaryCriteria:
     """Return the request with the criteria of its answer. ``source`` and ``beside`` are all that it may draw values
-    from; it must name ``values`` and ``unresolved``."""
+    from; it must name what is ``unresolved``."""
     messages = list(source)
     known = "\n".join([*(piece for message in messages for piece in _read_pieces(message)), beside])
-    return SummaryCriteria(request, KnownValues(known), read_spoken(messages), values, unresolved)
+    return SummaryCriteria(request, KnownValues(known), read_spoken(messages), unresolved)
 
 
-def _select_kept(
-    leaving: tuple[list[str], list[str]], shown: str, most_tokens: int, pressure: Pressure
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the values that occur in the source, and the open tasks and failures; each list has at most a third of
-    the tokens of a summary."""
-
-    def take_fitting(lines: Iterable[str]) -> Iterator[str]:
-        left = most_tokens // 3
-        for line in lines:
-            left -= pressure.count_text(line)
-            if left < 0:
-                return
-            yield line
-
-    ranked, unresolved = leaving
-    named = (value for value in ranked if value in shown and _is_name(value))
-    return tuple(take_fitting(islice(named, KEPT_VALUES))), tuple(take_fitting(map(redact, unresolved)))
-
-
-def _is_name(value: str) -> bool:
-    # Line ranges, durations and pieces of patterns are no names.
-    is_long = sum(map(str.isalpha, value)) >= 3 or sum(map(str.isdecimal, value)) >= 5
-    is_piece = value.endswith("_") or value.rfind("/") == 0 or "\\" in value
-    return is_long and not is_piece and any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
+def _select_kept(unresolved: Iterable[str], most_tokens: int, pressure: Pressure) -> tuple[str, ...]:
+    """Return the first open tasks and failures, in at most a third of the tokens of a summary."""
+    ends = accumulate(map(pressure.count_text, lines := [*map(redact, unresolved)]))
+    return tuple(line for line, end in zip(lines, ends, strict=True) if end <= most_tokens // 3)
 
 
 def _read_pieces(message: Message) -> Iterator[str]:
