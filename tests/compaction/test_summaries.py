@@ -58,7 +58,7 @@ def good(request: SummaryRequest) -> Summary:
 
 def full(history: History, *, asks: bool = True) -> Pressure:
     """A pressure under which the view is just too large."""
-    return replace(pressure(history.view.tokens - 1), output_price=5.0 if asks else None)
+    return replace(pressure(history.view.tokens - 1), output_price=2.0 if asks else None)
 
 
 def folding(history: History, *, asks: bool = True) -> Steps[Compaction]:

@@ -59,6 +59,10 @@ itself within this share of that."""
 LONGEST_WAIT = 2.0
 """A due edit waits for tokens that leave the verbatim part next, until the carrying cost is this multiple of its
 price."""
+CALL_SHARE = 0.125
+"""A summary is asked for if its call costs at most this share of what the requests cost so far and what the edit
+saves until it has paid for itself. Its benefit is what the model still knows, not the price: in sessions of less than
+about 50 rounds the calls took a fifth of the whole cost, so that compacting cost more than sending everything."""
 LARGE_SHARE = 0.5
 """A used result above this share of the verbatim part becomes a digest."""
 DIGESTS_SHARE = 0.3
@@ -297,7 +301,17 @@ def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compac
         start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
         left += view.tokens_before(first) - view.tokens_before(view.head)
     most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
-    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start)
+    removed = view.tokens_before(point) - view.tokens_before(start) - most_tokens
+    worth = _estimate_spent(view, pressure) + _find_payback_calls(view) * pressure.rates.read * removed
+    most_cost = worth * CALL_SHARE
+    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start, most_cost=most_cost)
+
+
+def _estimate_spent(view: View, pressure: Pressure) -> float:
+    """Estimate what the requests of the session cost so far, in base input tokens: each wrote what was new and what
+    an edit moved, and read the rest, on average half of a view that is about to be compacted."""
+    epochs = 1 + sum(edit.kind == "summarised" for edit in pressure.past.edits)
+    return view.tokens * (pressure.rates.write * epochs + pressure.rates.read * view.rounds / 2)
 
 
 def configured(

@@ -6,6 +6,7 @@ becomes part of a frozen edit, so it is asked for only once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
@@ -75,17 +76,21 @@ def summarize(
     pressure: Pressure,
     model: str = "",
     start: int | None = None,
+    most_cost: float = math.inf,
 ) -> Steps[Compaction]:
     """Return the decision with a model's summary in its first draft, a record of at most ``most_tokens``, if the
     answer passes; an event says why if not. ``model``: the one that the strategy names. ``start``: where the record
-    starts, if it is to take in earlier ones."""
+    starts, if it is to take in earlier ones. ``most_cost``: of the call, in base input tokens."""
     drafted, *others = decided.drafts
     first, position = view.span(drafted.first, drafted.last)
     start = first if start is None else start
     draft = partial(fold, view, position, start=start, reason=drafted.reason, pressure=pressure)
     rules = (drafted if start == first else draft(most_tokens=most_tokens)).replacement[0]
     summary_tokens = _limit_summary(rules, most_tokens, pressure)
-    if why := _find_hindrance(summary_tokens, pressure):
+    fold_tokens = int(summary_tokens / SUMMARY_SHARE)
+    cost = estimate_own_calls(view, start, end=position, fold_tokens=fold_tokens, pressure=pressure)
+    is_dear = f"it would cost {cost:,.0f} input tokens, more than it is worth" if cost > most_cost else ""
+    if why := _find_hindrance(summary_tokens, pressure) or is_dear:
         skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
         return replace(decided, drafts=(skipped, *others), own_events=(*decided.own_events, unasked))
@@ -157,9 +162,7 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
         instructions=write_instructions(most_tokens),
         text=fence("work", text),
         earlier=fence("earlier summary", redact(earlier)),
-        context="\n\n".join(
-            filter(None, [task, fence("recorded before", cut_to_end(redact(before), _CONTEXT_CHARS))])
-        ),
+        context="\n\n".join(filter(None, [task, recorded])),
         reason=drafted.reason,
         span=(drafted.first, drafted.last),
         keep=keep,
