@@ -16,7 +16,6 @@ from lading.compaction.identifiers import find_mentions
 from lading.compaction.notes import Notes
 from lading.compaction.record import write_record
 from lading.compaction.user_rules import find_statements, restate
-from lading.compaction.value_ranking import ValueRanking
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 
@@ -53,12 +52,6 @@ def _note_down(text: str) -> None:
     write_record(notes.between(0, len(history)), most_tokens=500, count=_tokens)
 
 
-def _rank(text: str) -> None:
-    known = ValueRanking()
-    known.add(0, find_mentions(user_text(text)))
-    known.rank(most=10_000)
-
-
 def _mentioned(text: str) -> None:
     for message in (user_text(text), Message("assistant", (ToolCall("c", "read", text),))):
         list(find_mentions(message))
@@ -70,7 +63,6 @@ def _tokens(text: str) -> int:
 
 READERS: Mapping[str, tuple[Callable[[str], object], float]] = {
     "values named": (_mentioned, 1_000),
-    "values ranked": (_rank, 1_500),
     "records written": (_note_down, 4_000),
     "rules restated": (
         lambda text: restate(find_statements([user_text(text)]), most_tokens=500, count=lambda _: 1),

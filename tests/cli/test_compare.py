@@ -255,6 +255,7 @@ def test_hostile_sessions_are_compared(tmp_path: Path, name: str) -> None:
     assert b"http://x" not in out.read_bytes()
 
 
+@pytest.mark.full
 def test_recorded_summaries_are_compared_beside_rules(tmp_path: Path) -> None:
     answers, beside = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.unanswered"
     answers.touch()

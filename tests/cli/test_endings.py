@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.cli import COMMANDS
+from tests.cli.asked import BUG_HUNT, PROBES, provider, reads
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, long_session
 from tests.examples import share_of_examples
 
@@ -68,6 +69,7 @@ def test_a_reader_that_goes_away(tmp_path: Path, unbuffered: str) -> None:
     assert (ended.code, ended.out, ended.err) == (141, "", "")
 
 
+ASKED = ("--model", "gpt-5-mini", "--out", "OUT", "--window", "16k")
 COMMAND_LINES = {
     "inspect": ("SESSION",),
     "replay": ("SESSION", "--window", "8000"),
@@ -78,6 +80,8 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "diff": ("STORE@s:1", "STORE@s:2"),
+    "probe": (str(BUG_HUNT), "--probes", str(PROBES), *ASKED),
+    "resume": (str(BUG_HUNT), *ASKED),
 }
 
 
@@ -89,12 +93,15 @@ def test_the_command_lines_are_of_all_commands() -> None:
 def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -> None:
     session = long_session(tmp_path / "s.json")
     assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
-    places = {"SESSION": session, "PAGE": tmp_path / "page.html"}
+    places = {"SESSION": session, "PAGE": tmp_path / "page.html", "OUT": tmp_path / "out.json"}
     arguments = [
         str(places.get(one, one.replace("STORE", str(tmp_path / "store")))) for one in COMMAND_LINES[command]
     ]
-    ended = elsewhere(command, *arguments, before=GONE)
-    assert (ended.code, ended.out, ended.err) == (141, "", "")
+    with provider(reads):
+        ended = elsewhere(command, *arguments, before=GONE)
+    assert (ended.code, ended.out) == (141, "")
+    # Those that ask a model say on stderr what that may cost.
+    assert all(" to ask: at most $" in line for line in ended.err.splitlines())
 
 
 def imported_at_start() -> list[str]:

@@ -18,11 +18,12 @@ from lading.testing.answers import Fault
 from tests.cli.asked import BUG_HUNT, MODELS, NEEDLE, PROBES, probe, provider, reads
 from tests.cli.commands import lading, started
 from tests.cli.terminals import terminal_of
+from tests.examples import quick_first
 from tests.waiting import ended as end_of
 from tests.waiting import happened
 
 
-@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize("wire", quick_first([*MODELS], 1))
 def test_the_figures_as_json(tmp_path: Path, wire: str) -> None:
     out = tmp_path / "probe.json"
     with provider(reads) as local:
@@ -49,7 +50,7 @@ def test_the_figures_as_json(tmp_path: Path, wire: str) -> None:
         assert BUG_HUNT.name.encode() not in request.raw
 
 
-@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("width", quick_first([80, 60, 140], 1))
 def test_both_sides_stand_beside_each_other(tmp_path: Path, width: int) -> None:
     with provider(reads), terminal_of(width) as file:
         assert probe(tmp_path / "probe.json").code == 0
@@ -94,6 +95,7 @@ def test_a_judge_grades_the_answers(tmp_path: Path) -> None:
     assert ended.data["total"]["full"]["right"] == needles > 1
 
 
+@pytest.mark.full
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     out = tmp_path / "probe.json"
     with provider(reads) as local:
@@ -109,6 +111,7 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     assert other.code == 0
 
 
+@pytest.mark.full
 def test_the_cap_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "probe.json"
     with provider(reads) as local:
@@ -125,6 +128,7 @@ def test_the_cap_stops_the_run_and_a_higher_one_goes_on(tmp_path: Path) -> None:
         assert rest.data["cost"]["sent"] + data["cost"]["sent"] == len(local.requests)
 
 
+@pytest.mark.full
 def test_a_failed_request_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
     out = tmp_path / "probe.json"
     with provider(reads, faults={2: Fault(status=422)}):
@@ -136,6 +140,7 @@ def test_a_failed_request_is_asked_again_by_the_next_run(tmp_path: Path) -> None
     assert (again.code, again.data["cost"]["sent"], again.data["total"]["compared"]) == (0, 1, 8)
 
 
+@pytest.mark.full
 def test_a_killed_run_loses_nothing(tmp_path: Path) -> None:
     out, hangs, goes_on = tmp_path / "probe.json", threading.Event(), threading.Event()
     answered = 0
@@ -163,6 +168,7 @@ def test_a_killed_run_loses_nothing(tmp_path: Path) -> None:
     assert ended.data["cost"]["sent"] == len({request.raw for request in local.requests}) - 5
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_the_answers_on_their_way(tmp_path: Path) -> None:
     out, hangs, goes_on = tmp_path / "probe.json", threading.Event(), threading.Event()
 
@@ -185,6 +191,7 @@ def test_ctrl_c_keeps_the_answers_on_their_way(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.full
 def test_an_empty_answer_has_no_grade(tmp_path: Path) -> None:
     with provider(lambda _seen: Say(" ")):
         ended = probe(tmp_path / "probe.json", "--judge", "claude-haiku-4-5", "--json")

@@ -14,9 +14,10 @@ from tests.cli.asked import MODELS, looks, provider, resume
 from tests.cli.commands import lading, reply, used_tool, user, written
 from tests.cli.terminals import terminal_of
 from tests.cli.test_hostile_sessions import HOSTILE
+from tests.examples import quick_first
 
 
-@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize("wire", quick_first([*MODELS], 1))
 def test_the_figures_as_json(tmp_path: Path, wire: str) -> None:
     with provider(looks) as local:
         ended = resume(tmp_path / "resume.json", "--json", "--points", "3", model=MODELS[wire])
@@ -48,7 +49,7 @@ def test_calls_that_the_session_made_are_counted_where_the_model_makes_them(tmp_
     assert point["again"] == point["full"]
 
 
-@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("width", quick_first([80, 60, 140], 1))
 def test_the_noise_floor_stands_beside_the_figures(tmp_path: Path, width: int) -> None:
     with provider(looks), terminal_of(width) as file:
         assert resume(tmp_path / "resume.json", "--points", "2").code == 0
@@ -60,6 +61,7 @@ def test_the_noise_floor_stands_beside_the_figures(tmp_path: Path, width: int) -
     assert "same calls:" in shown
 
 
+@pytest.mark.full
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     with provider(looks) as local:
         first = resume(tmp_path / "resume.json", "--json")

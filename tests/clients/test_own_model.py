@@ -19,6 +19,7 @@ from lading.stores.memory import MemoryStore
 from lading.testing import Say, StrictProvider, Use
 from tests.clients.agents import CLIENTS
 from tests.clients.summed import WINDOW, Worker, find_instruction, split, work
+from tests.examples import quick_first
 from tests.waiting import happened
 
 FAULTS: dict[str, Callable[[httpx2.Request], httpx2.Response]] = {}
@@ -106,7 +107,7 @@ def own_calls(store: MemoryStore) -> list[Any]:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("kind", quick_first([*CLIENTS], 2))
 def test_it_reads_the_cached_prompt_and_reaches_nothing_of_the_callers(kind: str, stream: bool) -> None:
     make, wire = CLIENTS[kind]
     events: list[Any] = []
@@ -136,8 +137,8 @@ def test_it_reads_the_cached_prompt_and_reaches_nothing_of_the_callers(kind: str
     assert not any(outcome.problem for outcome in verify(store, tenant=tenant, session=name))
 
 
-@pytest.mark.parametrize("what", FAULTS)
-@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("what", quick_first([*FAULTS], 2))
+@pytest.mark.parametrize("kind", quick_first([*CLIENTS], 2))
 def test_a_fault_at_each_call_leaves_the_rules_record(kind: str, what: str) -> None:
     make, wire = CLIENTS[kind]
     events: list[Any] = []

@@ -32,7 +32,7 @@ def test_every_part_is_told_in_plain_text_and_what_is_no_text_is_named_or_left_o
     told = write_transcript([reply, failed, picture, user_text(" ")], most_chars=4_000)
     assert told.splitlines() == [
         "[assistant] I look.",
-        '[call of read] {"path": "a.py"}',
+        "[call of read] path: a.py",
         "[result, an error] no such file",
         "[user] See:",
         "[picture or file] ",

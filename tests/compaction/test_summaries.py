@@ -53,12 +53,12 @@ def listed(request: SummaryRequest) -> list[str]:
 
 
 def good(request: SummaryRequest) -> Summary:
-    return Summary("Goal: repair src/dates.py\nDone: " + " ".join(listed(request)))
+    return Summary("\n".join(["Goal: repair src/dates.py", "Done: read src/mod_3.py", *listed(request)]))
 
 
 def full(history: History, *, asks: bool = True) -> Pressure:
     """A pressure under which the view is just too large."""
-    return replace(pressure(history.view.tokens - 1), output_price=5.0 if asks else None)
+    return replace(pressure(history.view.tokens - 1), output_price=2.0 if asks else None)
 
 
 def folding(history: History, *, asks: bool = True) -> Steps[Compaction]:
@@ -92,9 +92,8 @@ def test_the_request_is_fenced_and_has_no_reasoning() -> None:
     assert "I chose mod_7 because it is next." in request.text
     assert TASK in request.context
     assert request.earlier == ""
-    assert 0 < len(listed(request)) <= 20
-    assert all(value in request.text for value in listed(request))
-    for part in (request.text, request.context, request.keep):
+    assert request.keep == ""
+    for part in (request.text, request.context):
         mark = part.splitlines()[0].split()[-1]
         assert part.splitlines()[-1].startswith(mark)
 
@@ -116,8 +115,7 @@ def test_open_tasks_and_failures_are_to_be_kept() -> None:
         "Failed: shell pytest calendar: failed: error: calendar broken",
     ]
     assert listed(request)[:2] == missing
-    names = " ".join(line for line in listed(request) if ":" not in line)
-    decided = ended(steps, Summary(f"Goal: repair it\nDone: {names}"))
+    decided = ended(steps, Summary("Goal: repair it\nDone: nothing of it yet"))
     assert decided.rejected == ()
     (event,) = decided.own_events
     assert isinstance(event, SummaryAmended)
@@ -170,7 +168,7 @@ def test_nobody_is_asked_where_nothing_is_folded_or_too_little_would_be_said() -
         next(steps)
     assert replace(end.value.value, own_events=()) == decided
     assert end.value.value.own_events == (
-        SummaryNotAsked(1, "a summary of 80 tokens would say too little, 100 are needed"),
+        SummaryNotAsked(1, "a summary of 50 tokens would say too little, 100 are needed"),
     )
 
 
@@ -275,7 +273,7 @@ def test_a_model_that_was_sent_all_of_it_gets_an_instruction_alone() -> None:
     assert not isinstance(steps, Compaction)
     text = asked_for(steps).instruction_for_self
     assert '"I chose mod_0 because it is next."' in text
-    assert "value_20 is set" not in text.partition("Name what is listed")[0]
+    assert "value_20 is set" not in text
 
 
 def test_an_edit_of_the_rules_alone_records_nothing_of_summaries() -> None:

@@ -16,7 +16,7 @@ def test_the_part_is_named_by_how_its_ends_begin() -> None:
     assert 'up to and including the result that begins with "one two";' in text
     assert "leave out anything after it" in text
     assert "call no tool" in text
-    assert "At most 150\nwords" in text
+    assert "At\nmost 126 words" in text
     last = write_instruction_for_self(items, 3, end=7, keep="a.py", most_tokens=300)
     assert 'from the call of read that begins with "{\\"path\\": \\"a.py\\"}"' in last
     assert last.endswith("a.py")
@@ -40,7 +40,7 @@ def test_both_forms_ask_for_the_same() -> None:
     for asked in (
         "each request of the user",
         "what was rejected",
-        "in the language of the conversation",
+        "in the language in which the agent answers the user",
         "300 tokens",
     ):
         assert asked in given

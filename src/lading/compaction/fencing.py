@@ -7,10 +7,13 @@ long texts are reduced to their start and end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import islice
+from typing import NamedTuple
 
+from lading.compaction.call_kinds import OLD
 from lading.compaction.clearing import label_tool
-from lading.compaction.identifiers import MOST_PIECE_CHARS
+from lading.compaction.identifiers import MOST_PIECE_CHARS, read_leaves
 from lading.jsonbytes import digest
 from lading.messages import File, Image, Message, Part, Text, ToolCall, ToolResult, is_own
 
@@ -19,6 +22,8 @@ SIZES = ((2_400, 800), (2_400, 400), (1_200, 200), (1_200, 100), (600, 100), (30
 fits is used."""
 READ_CHARS = 16_000
 """Characters of a part that are read, at its start and end."""
+MOST_PIECES = 20
+"""Arguments with more values are one text."""
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _WRAPPED_RUN = re.compile(r"(?:^[A-Za-z0-9+/=]{60,199}\r?$\n?){3,}", re.MULTILINE)
 _PRIVATE_KEY = re.compile(
@@ -47,17 +52,25 @@ def fence(name: str, text: str) -> str:
 def write_transcript(messages: Iterable[Message], *, most_chars: int) -> str:
     """Write the messages as text, one paragraph for each part, in about ``most_chars``: parts are shortened if
     needed, then the oldest are left out."""
+    messages = [*messages]
+    answered = {result.call_id for one in messages for result in one.results}
     spoken = ((part, "note" if is_own(one) else one.role) for one in messages for part in one.parts)
-    paragraphs = [paragraph for part, speaker in spoken if (paragraph := _describe(part, speaker))]
+    paragraphs = [*filter(None, (_describe(part, speaker, answered) for part, speaker in spoken))]
     text = ""
-    for spoken_chars, result_chars in SIZES:
-        text = "\n".join(
-            f"[{name}] {_clip(text_of_part, spoken_chars if is_spoken else result_chars)}"
-            for name, text_of_part, is_spoken in paragraphs
-        )
+    for spoken_chars, other_chars in SIZES:
+        text = "\n".join(paragraph.write(spoken_chars, other_chars) for paragraph in paragraphs)
         if len(text) <= most_chars:
             return text
-    return f"[older messages left out]\n{text[-most_chars:]}"
+    return f"[older messages left out]\n{cut_to_end(text, most_chars)}"
+
+
+def cut_to_end(text: str, most_chars: int) -> str:
+    """Return the whole lines at the end of a text that fit; the end of its last line if not even that does."""
+    if len(text) <= most_chars:
+        return text
+    end = text[-most_chars:]
+    is_whole = text[-most_chars - 1] == "\n"
+    return end if is_whole else end.partition("\n")[2] or end
 
 
 def redact(text: str) -> str:
@@ -70,15 +83,43 @@ def redact(text: str) -> str:
     return _NAMED.sub(r"\1[secret]", _TOKEN.sub("[secret]", text))
 
 
-def _describe(part: Part, role: str) -> tuple[str, str, bool] | None:
-    """Return the label and text of a part, and whether a speaker wrote it; None for parts that are left out."""
+class _Paragraph(NamedTuple):
+    """A part of a message as text, in pieces that are cut one by one."""
+
+    label: str
+    pieces: tuple[str, ...]
+    is_spoken: bool = False
+    ending: str = ""
+
+    def write(self, spoken_chars: int, other_chars: int) -> str:
+        left = spoken_chars if self.is_spoken else other_chars
+        # Short pieces stay whole; the others share what is left.
+        most = 0
+        for position, chars in enumerate(sorted(map(len, self.pieces))):
+            most = left // (len(self.pieces) - position)
+            left -= min(chars, most)
+        return f"[{self.label}] {', '.join(_clip(piece, most) for piece in self.pieces)}{self.ending}"
+
+
+def _describe(part: Part, role: str, answered: Container[str]) -> _Paragraph | None:
+    """Return a part as a paragraph; None for parts that are left out. ``answered``: ids of calls with results."""
     if isinstance(part, Text):
-        return (role, _indent(part.text), True) if part.text.strip() else None
+        return _Paragraph(role, (_indent(part.text),), is_spoken=True) if part.text.strip() else None
     if isinstance(part, ToolCall):
-        return f"call of {label_tool(_indent(part.name))}", _indent(part.arguments), False
+        ending = "" if part.id in answered else " [no result]"
+        return _Paragraph(f"call of {label_tool(_indent(part.name))}", _list_arguments(part), ending=ending)
     if isinstance(part, ToolResult):
-        return "result, an error" if part.is_error else "result", _indent(part.text), False
-    return ("picture or file", "", True) if isinstance(part, Image | File) else None
+        return _Paragraph("result, an error" if part.is_error else "result", (_indent(part.text),))
+    return _Paragraph("picture or file", ("",)) if isinstance(part, Image | File) else None
+
+
+def _list_arguments(call: ToolCall) -> tuple[str, ...]:
+    """Return the arguments of a call, each as one text, an old text behind the new one that replaces it."""
+    leaves = [*islice(read_leaves(call.arguments), MOST_PIECES + 1)]
+    if not 0 < len(leaves) <= MOST_PIECES or not all(key for key, _ in leaves):
+        return (_indent(call.arguments),)
+    leaves.sort(key=lambda leaf: leaf[0].casefold() in OLD)
+    return tuple(_indent(f"{key}: {text}") for key, text in leaves)
 
 
 def _indent(text: str) -> str:

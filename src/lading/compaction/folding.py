@@ -11,22 +11,16 @@ from collections.abc import Sequence
 
 from lading.compaction import Pressure
 from lading.compaction.cutting import carry_over, carry_request
-from lading.compaction.identifiers import find_mentions, read_leaves
 from lading.compaction.notes import Notes
-from lading.compaction.record import list_changed, list_unresolved, write_record
+from lading.compaction.record import list_unresolved, write_record
 from lading.compaction.record_lines import extract_verbatim
 from lading.compaction.user_rules import read_statements
-from lading.compaction.value_ranking import ValueRanking
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message, Text, user_text
+from lading.messages import Message, user_text
 
 FOLD_TOKENS = 120
 """Approximate tokens of a record beside its notes."""
-MOST_LEAVING = 200
-"""Most values that are listed as leaving the view."""
-MOST_LEAF_CHARS, MOST_DATA_CHARS = 120, 2_000
-"""Values of longer arguments and results are not listed, nor those of results that are not JSON."""
 EVERYBODY = frozenset({"User", "System", "Assistant", ""})
 """Speakers whose notes a record holds; "" for calls."""
 _WRITTEN = re.compile(
@@ -89,31 +83,11 @@ def read_notes(view: View, pressure: Pressure) -> Notes:
     return notes
 
 
-def list_leaving(view: View, position: int, *, start: int, pressure: Pressure) -> tuple[list[str], list[str]]:
-    """Return what a record from ``start`` to ``position`` does not show by itself: values, those most likely to be
-    named again first, and the failures and open tasks, the newest first."""
+def list_leaving(view: View, position: int, *, start: int, pressure: Pressure) -> list[str]:
+    """Return the open tasks, and the failures that a record from ``start`` to ``position`` does not show by itself,
+    the newest first."""
     first, last = view.items[start].entry, view.last_entry(position)
-    ranking = ValueRanking()
-    for entry, message in view.raw_between(first, last):
-        ranking.add(entry, find_mentions(_keep_said(message)))
-    notes = read_notes(view, pressure).between(first, last)
-    changed = list_changed(notes)
-    values = ranking.rank(most=MOST_LEAVING, shown=_find_shown_values(view, position))
-    hidden = [value for value in values if not any(path.endswith(value) for path in changed)]
-    return hidden, list_unresolved(notes)
-
-
-def _keep_said(message: Message) -> Message:
-    """Return the message with texts, short arguments and data: values inside files are named by the file."""
-    said = [part for part in message.parts if isinstance(part, Text)]
-    leaves = (text for call in message.calls for _, text in read_leaves(call.arguments))
-    results = (result.text for result in message.results)
-    data = (text for text in results if len(text) <= MOST_DATA_CHARS and text.lstrip()[:1] in ("{", "["))
-    return user_text("\n".join([*(part.text for part in said), *filter(_is_short, leaves), *data]))
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= MOST_LEAF_CHARS
+    return list_unresolved(read_notes(view, pressure).between(first, last))
 
 
 def _write_opening(first: int, last: int, tokens: int, pointer: str) -> str:
@@ -123,10 +97,3 @@ def _write_opening(first: int, last: int, tokens: int, pointer: str) -> str:
         f"cut only at […]; the rest is shortened. #{last} is message {last}. To read more, restore #{last} "
         f"or all of {pointer}.]"
     )
-
-
-def _find_shown_values(view: View, position: int) -> set[str]:
-    """Return the values that the opening messages or those from ``position`` on name beside plain words."""
-    remaining = (*view.items[: view.head], *view.items[position:])
-    named = (mention for item in remaining for mention in find_mentions(item.message))
-    return {mention.value for mention in named if mention.words}

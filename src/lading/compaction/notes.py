@@ -73,9 +73,9 @@ class Note(Struct, frozen=True, gc=False):
         """Whether its words are shortened in the middle only, and removed last."""
         return self.speaker in ("User", "System")
 
-    def shorten(self) -> Note:
-        """Return the note with only its shortest form."""
-        return replace(self, forms=self.forms[:1])
+    def shorten(self, form: int = 0) -> Note:
+        """Return the note without the forms that are longer than this one."""
+        return replace(self, forms=self.forms[: form + 1])
 
     def with_suffix(self, suffix: str) -> Note:
         """Return the note with this text after each of its forms."""

@@ -21,7 +21,7 @@ from lading.compaction.clearing import clear, find_consumed_end, is_worth_cleari
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.compaction.digesting import USED_ROUNDS, digest, estimate_digest_tokens, find_retired
 from lading.compaction.folding import FOLD_TOKENS, fold
-from lading.compaction.summaries import estimate_own_calls, summarize
+from lading.compaction.summaries import count_beside_words, estimate_own_calls, summarize
 from lading.economics import edit_price, is_due, is_worth_waiting, rent
 from lading.effects import Steps
 from lading.errors import InputError
@@ -48,7 +48,7 @@ FOLDS_POWER, FOLDS_FACTOR = 0.55, 28.5
 """... and at most this factor times a power of the room, in tokens: twice the history does not have twice the
 values that matter."""
 SUMMARIES_SHARE = 0.4
-"""Records with a model's summary have this share of the tokens of rules' records, one by one and together."""
+"""Records with a model's summary have this share of the tokens of rules' records beside the user's words."""
 MERGED_SHARE = 0.8
 """Share of that limit that merged records use."""
 LEAST_SAVING_SHARE = 0.02
@@ -59,6 +59,10 @@ itself within this share of that."""
 LONGEST_WAIT = 2.0
 """A due edit waits for tokens that leave the verbatim part next, until the carrying cost is this multiple of its
 price."""
+CALL_SHARE = 0.125
+"""A summary is asked for if its call costs at most this share of what the requests cost so far and what the edit
+saves until it has paid for itself. Its benefit is what the model still knows, not the price: in sessions of less than
+about 50 rounds the calls took a fifth of the whole cost, so that compacting cost more than sending everything."""
 LARGE_SHARE = 0.5
 """A used result above this share of the verbatim part becomes a digest."""
 DIGESTS_SHARE = 0.3
@@ -290,12 +294,24 @@ def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compac
     sized = _limit_room(view, pressure, options)
     start, most_tokens, left = _place_record(view, point, sized)
     left += sum(count_freed_tokens(view, draft, pressure=sized) for draft in digests)
-    records = view.tokens_before(first) - view.tokens_before(view.head)
-    most_summaries = int(_limit_records(view, sized) * SUMMARIES_SHARE)
-    if records + pressure.count(folded.replacement[0]) > most_summaries:
-        start, most_tokens, left = view.head, most_summaries, left + records
+    records = [*(item.message for item in view.items[view.head : first]), folded.replacement[0]]
+    beside, total = count_beside_words(records, pressure), sum(map(pressure.count, records))
+    most_of_all = _limit_records(view, sized)
+    if beside > (most_of_all - total + beside) * SUMMARIES_SHARE:
+        start, most_tokens = view.head, int(most_of_all * MERGED_SHARE)
+        left += view.tokens_before(first) - view.tokens_before(view.head)
     most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
-    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start)
+    removed = view.tokens_before(point) - view.tokens_before(start) - most_tokens
+    worth = _estimate_spent(view, pressure) + _find_payback_calls(view) * pressure.rates.read * removed
+    most_cost = worth * CALL_SHARE
+    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start, most_cost=most_cost)
+
+
+def _estimate_spent(view: View, pressure: Pressure) -> float:
+    """Estimate what the requests of the session cost so far, in base input tokens: each wrote what was new and what
+    an edit moved, and read the rest, on average half of a view that is about to be compacted."""
+    epochs = 1 + sum(edit.kind == "summarised" for edit in pressure.past.edits)
+    return view.tokens * (pressure.rates.write * epochs + pressure.rates.read * view.rounds / 2)
 
 
 def configured(

@@ -56,10 +56,13 @@ def write_record(
 ) -> str:
     """Write the notes in at most ``most_tokens``; empty if not even one fits.
 
-    ``instead``: lines that replace all but the user's words.
+    ``instead``: lines that replace all but the user's words, which are shown as they would be without these lines.
     """
     state = _read_state(notes)
-    included = [note for note in notes if note.is_verbatim] if instead else [*_merge_failures(notes, state)]
+    included = [*_merge_failures(notes, state)]
+    if instead:
+        forms = _choose(included, most_tokens=most_tokens - count("\n".join(_write_state(state))))
+        included = [note.shorten(forms.get(at, 0)) for at, note in enumerate(included) if note.is_verbatim]
     # The user's words are removed last: leave out the state if they do not fit beside it.
     for ending in ([*instead, *_write_state(state)], [*instead]):
         written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count)
@@ -223,8 +226,3 @@ def _find_current_failures(state: WorkState) -> Iterator[Note]:
         is_new = note.entry > state.asked and not is_over
         if note.action and (is_new or state.runs[subject] > 1):
             yield note
-
-
-def list_changed(notes: Sequence[Note]) -> frozenset[str]:
-    """Return the paths of the changed files."""
-    return frozenset(_read_state(notes).changed)

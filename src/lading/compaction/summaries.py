@@ -6,17 +6,19 @@ becomes part of a frozen edit, so it is asked for only once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from functools import partial
+from itertools import accumulate
 
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
-from lading.compaction.fencing import fence, redact, write_transcript
+from lading.compaction.fencing import cut_to_end, fence, redact, write_transcript
 from lading.compaction.folding import FOLD_TOKENS, fold, list_leaving
-from lading.compaction.identifiers import find_mentions, read_leaves
+from lading.compaction.identifiers import read_leaves
 from lading.compaction.record_lines import extract_summary, extract_verbatim, write_summary
-from lading.compaction.summary_checking import NAMED, CheckedSummary, SummaryCriteria, check_summary
+from lading.compaction.summary_checking import CheckedSummary, SummaryCriteria, check_summary
 from lading.compaction.summary_commands import read_spoken
 from lading.compaction.summary_prompt import PROMPT_VERSION, write_instruction_for_self, write_instructions
 from lading.compaction.summary_values import KnownValues
@@ -25,12 +27,12 @@ from lading.errors import SummaryFailed
 from lading.events import Event, SummaryAmended, SummaryNotAsked
 from lading.history.log import Draft, Edit
 from lading.history.view import View
-from lading.messages import Message, user_text
+from lading.messages import Message
 
-SUMMARY_SHARE = 0.4
-"""A summary has at most this share of the tokens of a record; the rest is for the user's words ..."""
+SUMMARY_SHARE = 0.25
+"""A summary has at most this share of the most tokens of a record ..."""
 REST_SHARE = 0.6
-"""... and this share of what rules write beside them ..."""
+"""... and this share of what rules write beside the user's words, which stay as they are ..."""
 SMALL_TOKENS = 200
 """... unless rules write next to nothing."""
 LEAST_TOKENS = 100
@@ -43,8 +45,6 @@ RESULT_TOKENS = 200
 """Approximate tokens of a result in the source ..."""
 REQUEST_TOKENS = 800
 """... and of the request beside the messages."""
-KEPT_VALUES = 12
-"""Number of values, those most likely to be named again, that the summary must keep."""
 _CONTEXT_CHARS = 4_000
 MOST_SKIPPED = 15
 """Most compactions in a row without a question, after failures."""
@@ -76,17 +76,21 @@ def summarize(
     pressure: Pressure,
     model: str = "",
     start: int | None = None,
+    most_cost: float = math.inf,
 ) -> Steps[Compaction]:
     """Return the decision with a model's summary in its first draft, a record of at most ``most_tokens``, if the
     answer passes; an event says why if not. ``model``: the one that the strategy names. ``start``: where the record
-    starts, if it is to take in earlier ones."""
+    starts, if it is to take in earlier ones. ``most_cost``: of the call, in base input tokens."""
     drafted, *others = decided.drafts
     first, position = view.span(drafted.first, drafted.last)
     start = first if start is None else start
-    replaced = [*(item.message for item in view.items[start:first]), drafted.replacement[0]]
-    summary_tokens = _limit_summary(replaced, most_tokens, pressure)
-    most_tokens = min(most_tokens, sum(map(pressure.count, replaced)) + SMALL_TOKENS)
-    if why := _find_hindrance(summary_tokens, pressure):
+    draft = partial(fold, view, position, start=start, reason=drafted.reason, pressure=pressure)
+    rules = (drafted if start == first else draft(most_tokens=most_tokens)).replacement[0]
+    summary_tokens = _limit_summary(rules, most_tokens, pressure)
+    fold_tokens = int(summary_tokens / SUMMARY_SHARE)
+    cost = estimate_own_calls(view, start, end=position, fold_tokens=fold_tokens, pressure=pressure)
+    is_dear = f"it would cost {cost:,.0f} input tokens, more than it is worth" if cost > most_cost else ""
+    if why := _find_hindrance(summary_tokens, pressure) or is_dear:
         skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
         return replace(decided, drafts=(skipped, *others), own_events=(*decided.own_events, unasked))
@@ -100,16 +104,8 @@ def summarize(
     except SummaryFailed as failure:
         failed = replace(drafted, summary=FAILED)
         return replace(decided, drafts=(failed, *others), rejected=(*decided.rejected, str(failure)))
-    draft = fold(
-        view,
-        position,
-        start=start,
-        most_tokens=most_tokens,
-        reason=drafted.reason,
-        pressure=pressure,
-        instead=write_summary(checked.lines),
-    )
-    used = replace(draft, summary=f"prompt {PROMPT_VERSION}")
+    written = draft(most_tokens=most_tokens, instead=write_summary(checked.lines))
+    used = replace(written, summary=f"prompt {PROMPT_VERSION}")
     amended = describe_changes(checked, pressure)
     return replace(decided, drafts=(used, *others), own_events=(*decided.own_events, *amended))
 
@@ -120,12 +116,16 @@ def describe_changes(checked: CheckedSummary, pressure: Pressure) -> tuple[Event
     return (SummaryAmended(pressure.past.calls + 1, *changes),) if any(changes) else ()
 
 
-def _limit_summary(replaced: Sequence[Message], most_tokens: int, pressure: Pressure) -> int:
-    """Return the most tokens of a summary in the place of these records, clearly fewer than they use beside the
-    user's words."""
-    rest = sum(map(pressure.count, replaced)) - FOLD_TOKENS
-    rest -= sum(pressure.count_text(extract_verbatim(record.text)) for record in replaced)
+def _limit_summary(rules: Message, most_tokens: int, pressure: Pressure) -> int:
+    """Return the most tokens of a summary in a record of ``most_tokens``, clearly fewer than what the rules write
+    beside the user's words, which it replaces."""
+    rest = count_beside_words([rules], pressure) - FOLD_TOKENS
     return int(min(most_tokens * SUMMARY_SHARE, max(rest * REST_SHARE, SMALL_TOKENS)))
+
+
+def count_beside_words(records: Iterable[Message], pressure: Pressure) -> int:
+    """Return the tokens of these records beside the user's words."""
+    return sum(pressure.count(record) - pressure.count_text(extract_verbatim(record.text)) for record in records)
 
 
 def _find_hindrance(summary_tokens: int, pressure: Pressure) -> str:
@@ -154,16 +154,15 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
     before, _ = _read_source(view, view.head, end=start)
     head = [item.message for item in view.items[: view.head] if item.message.role != "system"]
     text = write_transcript(new, most_chars=4 * _limit_source(pressure))
-    values, unresolved = _select_kept(
-        list_leaving(view, end, start=start, pressure=pressure), f"{earlier}\n{text}", most_tokens, pressure
-    )
-    keep = fence("to be kept", "\n".join([*unresolved, *values]))
+    unresolved = _select_kept(list_leaving(view, end, start=start, pressure=pressure), most_tokens, pressure)
+    keep = fence("to be kept", "\n".join(unresolved))
+    recorded = fence("recorded before", cut_to_end(redact(before), _CONTEXT_CHARS))
     task = fence("task", write_transcript(head, most_chars=_CONTEXT_CHARS))
     request = SummaryRequest(
         instructions=write_instructions(most_tokens),
         text=fence("work", text),
         earlier=fence("earlier summary", redact(earlier)),
-        context="\n\n".join(filter(None, [task, fence("recorded before", redact(before)[-_CONTEXT_CHARS:])])),
+        context="\n\n".join(filter(None, [task, recorded])),
         reason=drafted.reason,
         span=(drafted.first, drafted.last),
         keep=keep,
@@ -176,7 +175,7 @@ def _make_criteria_for(view: View, drafted: Draft, most_tokens: int, pressure: P
     )
     everything = [message for _, message in view.raw_between(0, view.last_entry(len(view)))]
     beside = f"{earlier}\n{before}"
-    return make_criteria(request, everything, beside=beside, values=values, unresolved=unresolved)
+    return make_criteria(request, everything, beside=beside, unresolved=unresolved)
 
 
 def _read_source(view: View, start: int, *, end: int) -> tuple[str, list[Message]]:
@@ -192,8 +191,7 @@ def _read_source(view: View, start: int, *, end: int) -> tuple[str, list[Message
         last = view.span(item.entry, item.entry)[1]
         new += [] if summary else [message for _, message in view.raw_between(item.entry, view.last_entry(last))]
         summaries += [summary] if summary else []
-    lines = (line for line in "\n".join(summaries).splitlines() if not line.startswith(NAMED))
-    return "\n".join(lines), new
+    return "\n".join(summaries), new
 
 
 def make_criteria(
@@ -201,40 +199,19 @@ def make_criteria(
     source: Iterable[Message],
     *,
     beside: str = "",
-    values: tuple[str, ...] = (),
     unresolved: tuple[str, ...] = (),
 ) -> SummaryCriteria:
     """Return the request with the criteria of its answer. ``source`` and ``beside`` are all that it may draw values
-    from; it must name ``values`` and ``unresolved``."""
+    from; it must name what is ``unresolved``."""
     messages = list(source)
     known = "\n".join([*(piece for message in messages for piece in _read_pieces(message)), beside])
-    return SummaryCriteria(request, KnownValues(known), read_spoken(messages), values, unresolved)
+    return SummaryCriteria(request, KnownValues(known), read_spoken(messages), unresolved)
 
 
-def _select_kept(
-    leaving: tuple[list[str], list[str]], shown: str, most_tokens: int, pressure: Pressure
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the values that occur in the source, and the open tasks and failures; each list has at most a third of
-    the tokens of a summary."""
-
-    def take_fitting(lines: Iterable[str]) -> Iterator[str]:
-        left = most_tokens // 3
-        for line in lines:
-            left -= pressure.count_text(line)
-            if left < 0:
-                return
-            yield line
-
-    ranked, unresolved = leaving
-    named = (value for value in ranked if value in shown and _is_name(value))
-    return tuple(take_fitting(islice(named, KEPT_VALUES))), tuple(take_fitting(map(redact, unresolved)))
-
-
-def _is_name(value: str) -> bool:
-    # Line ranges, durations and pieces of patterns are no names.
-    is_long = sum(map(str.isalpha, value)) >= 3 or sum(map(str.isdecimal, value)) >= 5
-    is_piece = value.endswith("_") or value.rfind("/") == 0 or "\\" in value
-    return is_long and not is_piece and any(mention.weight >= 1 for mention in find_mentions(user_text(value)))
+def _select_kept(unresolved: Iterable[str], most_tokens: int, pressure: Pressure) -> tuple[str, ...]:
+    """Return the first open tasks and failures, in at most a third of the tokens of a summary."""
+    ends = accumulate(map(pressure.count_text, lines := [*map(redact, unresolved)]))
+    return tuple(line for line, end in zip(lines, ends, strict=True) if end <= most_tokens // 3)
 
 
 def _read_pieces(message: Message) -> Iterator[str]:

@@ -15,12 +15,10 @@ from msgspec import Struct
 from lading.compaction.excerpts import clip, collapse_spaces
 from lading.compaction.summary_commands import Spoken, find_words, is_command, is_refusal
 from lading.compaction.summary_lines import is_heading, read_lines
-from lading.compaction.summary_values import KnownValues, contains
+from lading.compaction.summary_values import KnownValues
 from lading.effects import SummaryRequest
 from lading.errors import SummaryFailed
 
-NAMED = "Also named"
-"""Start of the line of values that a summary does not name."""
 MOST_LOST_SHARE = 0.5
 """A summary that loses more of its lines, or of its length, is not used."""
 _HELD_SHARE = 0.5
@@ -37,8 +35,6 @@ class SummaryCriteria(Struct, frozen=True):
     """The values of the whole source: any other is invented."""
     spoken: Spoken
     """The words of the user and the assistant, not of a tool's output."""
-    values: tuple[str, ...] = ()
-    """Those most likely to be named again, which the summary must name."""
     unresolved: tuple[str, ...] = ()
     """Open tasks and failures, which the summary must name."""
 
@@ -115,11 +111,9 @@ def _cut(lines: Sequence[str], most_tokens: int, *, count: Callable[[str], int])
 
 
 def _list_missing(shown: str, criteria: SummaryCriteria) -> Iterator[str]:
-    """Yield a line for each open task and failure that a summary does not name, and one for the values."""
-    text, words = shown.casefold(), find_words([shown])
+    """Yield each open task and failure that a summary does not name."""
+    words = find_words([shown])
     for line in criteria.unresolved:
         own = find_words([line.partition(": ")[2]])
         if len(own & words) < _HELD_SHARE * len(own):
             yield collapse_spaces(line)
-    if missing := [value for value in criteria.values if not contains(value.casefold(), text)]:
-        yield f"{NAMED}: {', '.join(missing)}"

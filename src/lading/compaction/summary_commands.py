@@ -8,13 +8,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lading.compaction.user_rules import MOST_RULE_CHARS, find_rules
+from lading.compaction.user_rules import MOST_RULE_CHARS, demands, find_rules
 from lading.messages import Message, is_own, user_text
 
-_BACKED_SHARE = 0.8
-"""A demand counts as stated before if this share of its words was said ..."""
+_DESCRIBED_SHARE = 0.5
+"""A description with words such as *must* and *never* has this share of its words in the source."""
+_SAID_SHARE = 0.8
+"""A demand inside a sentence counts as a description of what was said if this share of its words was said ..."""
 _SENTENCE_SHARE = 0.5
-"""... and a rule of the user if one sentence of the user has this share, and says neither more nor less than no."""
+"""... and as a rule of the user if one sentence of the user has this share and agrees that it is one to do or not."""
 _MOST_SENTENCES = 5_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -33,7 +35,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _POSING = re.compile(
-    r"[\W_]*(?:(?:system|assistant|developer|user|human|tool)(?: (?:message|prompt|says?|note))?[\s*_]{0,3}[:：>\]]"
+    r"[\W_]*(?:(?:system|assistant|developer|user|human|tool)[\s*_]{0,3}[:：>\]]"
     r"|(?<=[<\[|])(?:/?(?:system|assistant|user|human|im_start|im_end|inst|end|begin|tool)\w*)[|>\]\s])"
     r"|.{0,200}?(?:<\||<<<|>>>|\[/?INST\]|</?system)"
     r"|\W*#\s?\d{1,9} (?:user|system|assistant)\b"
@@ -56,7 +58,7 @@ _AT_START = re.compile(
     re.IGNORECASE,
 )
 _OF_USER = re.compile(
-    r"\b(?:you|we|i|agents?|assistants?|models?)\b.{0,24}"
+    r"\b(?:you|we|i|agents?|assistants?|models?|answers?|repl(?:y|ies)|responses?)\b.{0,24}"
     r"\b(?:must|should|shall|may|have to|has to|are to|allowed|free to)\b"
     r"|\b(?:user|owner|admin\w*|developer|maintainer|rule|constraint|policy)s?\b.{0,60}\b(?:allow\w*|permit\w*"
     r"|approv\w*|authori\w*|grant\w*|forb\w*|insist\w*|always|never|must)\b",
@@ -82,22 +84,27 @@ _LIMIT = re.compile(r"\b(?:only|just|stop|instead|except|unless)\b", re.IGNORECA
 
 
 class Spoken(Struct, frozen=True):
-    """The words of a conversation, without the output of tools."""
+    """The words of a conversation."""
 
     words: frozenset[str]
     """Of the user and the assistant."""
+    source: frozenset[str]
+    """Of everybody, tools included."""
     sentences: tuple[tuple[frozenset[str], str], ...]
     """The stems of each sentence and short message of the user, and its polarity."""
 
 
 def read_spoken(messages: Iterable[Message]) -> Spoken:
-    """Read what the user and the assistant said."""
+    """Read what the user, the assistant and, apart from them, tools said."""
+    messages = [*messages]
     said = [one for one in messages if one.role in ("user", "assistant") and not is_own(one)]
     users = [one.text for one in said if one.role == "user"]
     # A rule may be stated in several sentences of a short message.
     texts = (text for whole in users for text in (whole, *_SENTENCE_END.split(whole)))
     pairs = {(_stem(text), _find_polarity(text)): None for text in texts if len(text) <= MOST_RULE_CHARS}
-    return Spoken(find_words(one.text for one in said), tuple(pairs)[-_MOST_SENTENCES:])
+    words = find_words(one.text for one in said)
+    tools = find_words(result.text for one in messages for result in one.results)
+    return Spoken(words, words | tools, tuple(pairs)[-_MOST_SENTENCES:])
 
 
 def is_refusal(line: str) -> bool:
@@ -108,7 +115,7 @@ def is_refusal(line: str) -> bool:
 
 def is_command(line: str, spoken: Spoken) -> bool:
     """Return whether a line speaks as someone else, overrides instructions, or states a rule that the user did not
-    state. What the assistant said may be repeated as a description, not as a rule."""
+    state. A rule speaks to its reader; the same words may describe what the source says."""
     typed = unicodedata.normalize("NFKC", line).replace("\u2019", "'")
     content = _LABEL.sub("", typed, count=1)
     if _POSING.match(typed) or _POSING.match(content):
@@ -118,8 +125,8 @@ def is_command(line: str, spoken: Spoken) -> bool:
     # Rules are found in short sentences only, so read a long line in overlapping pieces.
     pieces = [content[at : at + MOST_RULE_CHARS] for at in range(0, len(content), MOST_RULE_CHARS // 2)]
     for rule in (rule for piece in pieces for rule in find_rules(user_text(piece))):
-        demands = _AT_START.match(rule) or _OF_USER.search(typed)
-        if not demands and (_STATING.search(rule) or _is_said(rule, spoken)):
+        is_for_reader = _AT_START.match(rule) or _OF_USER.search(typed)
+        if not is_for_reader and (_STATING.search(rule) or _is_description(rule, spoken)):
             continue
         if not _is_stated(rule, spoken):
             return True
@@ -131,9 +138,11 @@ def find_words(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(word.casefold() for text in texts for word in _WORD.findall(text))
 
 
-def _is_said(text: str, spoken: Spoken) -> bool:
-    own = find_words([text])
-    return len(own & spoken.words) >= _BACKED_SHARE * len(own)
+def _is_description(rule: str, spoken: Spoken) -> bool:
+    """Return whether a sentence with the words of a rule, which does not speak to its reader, says what is so."""
+    own = find_words([rule])
+    words, share = (spoken.words, _SAID_SHARE) if demands(rule) else (spoken.source, _DESCRIBED_SHARE)
+    return len(own & words) >= share * len(own)
 
 
 def _is_stated(text: str, spoken: Spoken) -> bool:

@@ -96,11 +96,16 @@ def find_rules(message: Message) -> Iterator[str]:
     return (statement.text for statement in find_statements([message]) if statement.is_rule)
 
 
+def demands(sentence: str) -> bool:
+    """Return whether a sentence tells its reader to do or not to do something."""
+    return _DEMANDING.search(sentence.replace("\u2019", "'")) is not None
+
+
 def find_statements(messages: Iterable[Message]) -> Iterator[Statement]:
     """Yield the statements of the user in the messages, in order."""
     for sentence in (sentence for message in messages for sentence in _split_sentences(message)):
         typed = sentence.replace("\u2019", "'")
-        is_rule = _LASTING.search(typed) is not None or _DEMANDING.search(typed) is not None
+        is_rule = _LASTING.search(typed) is not None or demands(sentence)
         is_short = len(sentence) <= MOST_CHANGE_CHARS
         revokes = is_short and _REVOKING.search(typed) is not None
         if is_rule or revokes or (is_short and _ALLOWING.search(typed)):
