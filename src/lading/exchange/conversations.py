@@ -178,6 +178,7 @@ class Conversations:
             openings = [one.opening for one in self._open.values() if one.opening and one.session.wire == wire]
         request = ConversationRequest(body, wire, name, openings=openings)
         while True:
+            request.last_ending = self.endings.last
             if self.endings.due:
                 self.endings.finish()
             with self._lock:
@@ -292,8 +293,7 @@ class Conversations:
             for session in behind:
                 self.drop(session)
             ended = any(one.end_abandoned_call(history) for one in self._find_open(request, busy=True))
-            freed = any(one not in tried for one in self._find_open(request, busy=False))
-            if behind or ended or freed or self.endings.due:
+            if behind or ended or self.endings.last is not request.last_ending:
                 return None
         finally:
             for conversation in tried:

@@ -21,11 +21,14 @@ class Endings:
     def __init__(self) -> None:
         self.due: deque[Callable[[], None]] = deque()
         """The calls whose end is not done."""
+        self.last: object = None
+        """The newest that was added."""
         self._lock = RLock()
         self._is_working = False
 
     def add(self, end: Callable[[], None]) -> None:
         """End a call soon, in a thread. Takes no lock, so it may be called while objects are being collected."""
+        self.last = end
         self.due.append(end)
         _working.add(self)
         if not sys.is_finalizing():

@@ -95,3 +95,5 @@ class ConversationRequest:
         """Whether it may continue a stored conversation, for instance of another process."""
         self.held: set[str] = set()
         """Names of the sessions that another process held for longer than the wait."""
+        self.last_ending: object = None
+        """The newest of ``Endings`` before the search. A later one may free a conversation that was not tried."""
