@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from lading import AsyncSession, Session, SessionOptions
 from lading.audit.replay import verify
 from lading.compaction import Compaction, Pressure, Strategy
+from lading.compaction.priced import configured
 from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.engine import Engine
 from lading.errors import PackError
@@ -30,6 +31,8 @@ from tests.replies import CHAT_TOOLS
 from tests.waiting import PATIENCE_S, happened, happens
 
 WINDOW = 4_000
+PRICED = configured(when="full")
+"""It asks at any price."""
 SAYINGS = [
     "Goal: repair",
     "Done: read src/mod_1.py",
@@ -61,7 +64,7 @@ def good(request: SummaryRequest) -> str:
 def summarizing(summarize: Summarize | None, *, timeout_s: float = PATIENCE_S) -> Engine:
     """An engine whose cache is free to edit never: only a full window folds."""
     whom = Summarizer(summarize, timeout_s) if summarize else None
-    chosen = settings(WINDOW, strategy="priced", strict=True)
+    chosen = settings(WINDOW, strategy=PRICED, strict=True)
     engine = Engine(replace(chosen, summarizer=whom), MemoryStore())
     engine.append([user_text("Repair the dates in src/dates.py.")])
     return engine
@@ -102,7 +105,7 @@ def test_verify_and_later_requests_ask_nobody() -> None:
 
     store = MemoryStore()
     whom = Summarizer(summarize)
-    engine = Engine(replace(settings(WINDOW, strategy="priced"), summarizer=whom), store)
+    engine = Engine(replace(settings(WINDOW, strategy=PRICED), summarizer=whom), store)
     engine.append([user_text("Repair the dates in src/dates.py."), *work(40)])
     first = engine.pack(tools=TOOLS, template=template("openai_chat"))
     engine.append(work(1, start=40))
@@ -202,7 +205,7 @@ def test_whatever_is_answered_the_request_is_legal_and_fits(said: list[str], is_
 
 def opened(summarize: Summarize, *, timeout_s: float = PATIENCE_S) -> Session:
     options = SessionOptions(summarizer=Summarizer(summarize, timeout_s))
-    session = Session("gpt-4o", window=WINDOW, output_reserve=200, strategy="priced", options=options)
+    session = Session("gpt-4o", window=WINDOW, output_reserve=200, strategy=PRICED, options=options)
     session.add([{"role": "user", "content": "Repair the dates in src/dates.py."}])
     session.add(work(40))
     return session

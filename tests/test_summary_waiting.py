@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from lading.compaction import Strategy
 from lading.effects import Summarize, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.events import SummaryAmended, SummaryNotAsked, SummaryRejected
@@ -11,7 +12,7 @@ from lading.messages import user_text
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, settings, template
-from tests.test_summarizer import WINDOW, good, work
+from tests.test_summarizer import PRICED, WINDOW, good, work
 
 EPOCHS = 32
 
@@ -28,7 +29,7 @@ class Model:
         return good(request) if self.is_well else ""
 
 
-def opened(summarize: Summarize, *, strategy: str = "priced", window: int = WINDOW) -> Engine:
+def opened(summarize: Summarize, *, strategy: str | Strategy = PRICED, window: int = WINDOW) -> Engine:
     chosen = settings(window, strategy=strategy, strict=True)
     engine = Engine(replace(chosen, summarizer=Summarizer(summarize)), MemoryStore())
     engine.append([user_text("Repair the dates in src/dates.py.")])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
 from functools import partial
 from weakref import ref

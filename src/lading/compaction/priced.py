@@ -7,6 +7,7 @@ the request; records follow one another and are merged when they use too much. A
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -61,8 +62,9 @@ LONGEST_WAIT = 2.0
 price."""
 CALL_SHARE = 0.125
 """A summary is asked for if its call costs at most this share of what the requests cost so far and what the edit
-saves until it has paid for itself. Its benefit is what the model still knows, not the price: in sessions of less than
-about 50 rounds the calls took a fifth of the whole cost, so that compacting cost more than sending everything."""
+saves until it has paid for itself; at any price if the caller chose another trigger. It is asked for what the model
+still knows, not for the price: in sessions of less than 50 rounds the calls took a fifth of the whole cost, so that
+compacting cost more than sending everything."""
 LARGE_SHARE = 0.5
 """A used result above this share of the verbatim part becomes a digest."""
 DIGESTS_SHARE = 0.3
@@ -303,7 +305,7 @@ def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compac
     most_tokens = min(most_tokens, max(left, FOLD_TOKENS))
     removed = view.tokens_before(point) - view.tokens_before(start) - most_tokens
     worth = _estimate_spent(view, pressure) + _find_payback_calls(view) * pressure.rates.read * removed
-    most_cost = worth * CALL_SHARE
+    most_cost = worth * CALL_SHARE if options.when == "pays" else math.inf
     return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start, most_cost=most_cost)
 
 

@@ -16,7 +16,7 @@ _DESCRIBED_SHARE = 0.5
 _SAID_SHARE = 0.8
 """A demand inside a sentence counts as a description of what was said if this share of its words was said ..."""
 _SENTENCE_SHARE = 0.5
-"""... and as a rule of the user if one sentence of the user has this share and agrees that it is one to do or not."""
+"""... and as a rule of the user if one sentence of the user has this share and the same polarity."""
 _MOST_SENTENCES = 5_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
