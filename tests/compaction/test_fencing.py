@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.fencing import fence, redact, write_transcript
+from lading.compaction.fencing import cut_to_end, fence, redact, write_transcript
 from lading.compaction.identifiers import MOST_PIECE_CHARS
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user_text
 from tests.growth import assert_linear, ladder
@@ -38,6 +39,23 @@ def test_every_part_is_told_in_plain_text_and_what_is_no_text_is_named_or_left_o
         "[picture or file] ",
         "[picture or file] ",
     ]
+
+
+def test_each_argument_is_cut_by_itself_and_the_new_text_is_before_the_old() -> None:
+    arguments = {"path": "a.py", "old_text": "old " * 400, "new_text": "new " * 400}
+    call = ToolCall("c1", "edit", json.dumps(arguments))
+    told = write_transcript([Message("assistant", (call,))], most_chars=400)
+    assert told.startswith("[call of edit] path: a.py, new_text: new new")
+    assert told.index("new_text") < told.index("old_text")
+    assert told.count(" … ") == 2
+    assert told.endswith("[no result]")
+
+
+def test_what_is_cut_begins_with_a_whole_line() -> None:
+    assert cut_to_end("one two\nthree\nfour", 12) == "three\nfour"
+    assert cut_to_end("one two\nthree\nfour", 10) == "three\nfour"
+    assert cut_to_end("one two\nthree\nfour", 9) == "four"
+    assert cut_to_end("one two three", 5) == "three"
 
 
 def test_a_line_of_an_output_does_not_pass_for_another_speaker() -> None:

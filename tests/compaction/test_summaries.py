@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
 from lading.compaction.priced import STRATEGY, compact
+from lading.compaction.record_lines import extract_verbatim
 from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_calls, summarize
 from lading.compaction.summary_prompt import PROMPT_VERSION
 from lading.effects import Steps, Summary, SummaryRequest
@@ -280,3 +281,17 @@ def test_an_edit_of_the_rules_alone_records_nothing_of_summaries() -> None:
     history = admitted([user_text(TASK), *work(40)])
     (draft,) = compact(history.view, full(history)).drafts
     assert draft.summary == ""
+
+
+def test_the_users_words_have_the_room_that_they_have_without_a_summary() -> None:
+    talk: list[Message] = []
+    for number in range(30):
+        asked = user_text(f"Point {number}: " + f"mind column_{number} of the import too, " * 12)
+        talk += [*work(2, start=2 * number), Message("assistant", (Text("Done."),)), asked]
+    history = admitted([user_text(TASK), *talk, *work(4, start=60)])
+    steps = folding(history)
+    (draft,) = ended(steps, good(asked_for(steps))).drafts
+    by_rules = compact(history.view, full(history)).drafts[0]
+    words = extract_verbatim(by_rules.replacement[0].text)
+    assert words.count("Point") > 20
+    assert words.split() == extract_verbatim(draft.replacement[0].text).split()
