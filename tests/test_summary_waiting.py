@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from lading.compaction import Strategy
+from lading.compaction.summary_prompt import PROMPT_VERSION
 from lading.effects import Summarize, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
 from lading.events import SummaryAmended, SummaryNotAsked, SummaryRejected
@@ -68,7 +69,7 @@ def test_a_summary_that_is_used_ends_the_waiting() -> None:
     ]
     model.is_well = True
     pack = compacted(engine, 2)
-    assert [decision.summary for decision in pack.manifest.decisions] == ["prompt 2"]
+    assert [decision.summary for decision in pack.manifest.decisions] == [f"prompt {PROMPT_VERSION}"]
     assert any(isinstance(event, SummaryAmended) for event in pack.events)
     model.is_well = False
     assert waits(compacted(engine, 3)) == []

@@ -19,7 +19,7 @@ from lading.presets.reactive_agents import steering_message
 from lading.presets.reactive_agents.older_messages import extract_user_message
 from lading.presets.reactive_agents.steps import steps_of
 from tests.engines import TOOLS
-from tests.histories import answered, said
+from tests.histories import said
 from tests.views import admitted
 
 TASK = "Never touch prod.db. Now migrate the schema to v7."
@@ -120,4 +120,4 @@ def test_nothing_reads_them_as_the_user_s() -> None:
     assert notes.between(0, 0) == []
     request = SummaryRequest("", "")
     assert write_transcript([own], most_chars=100).startswith("[note] Never stop.")
-    assert make_criteria(request, [own]).spoken == make_criteria(request, [answered("c")]).spoken
+    assert make_criteria(request, [own]).spoken == make_criteria(request, []).spoken

@@ -163,7 +163,8 @@ class Layout(Struct, frozen=True):
         kept = {key: value for key, value in fields.items() if key not in _OF_ONE_ANSWER}
         budget = self.find_most_tokens({key: value for key, value in kept.items() if key not in _ANSWERS})[1]
         most = answer_tokens + max(budget, thinking_tokens)
-        return kept | {name: min(kept[name], most) for name in _ANSWERS if type(kept.get(name)) is int}
+        own = (name for name in _ANSWERS if name in self.unread and type(kept.get(name)) is int)
+        return kept | {name: min(kept[name], most) for name in own}
 
     def is_cached(self, body: bytes) -> bool:
         """Whether the provider caches the prompt of a request: some do so only up to its marks."""
