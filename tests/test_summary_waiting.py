@@ -68,7 +68,7 @@ def test_a_summary_that_is_used_ends_the_waiting() -> None:
     ]
     model.is_well = True
     pack = compacted(engine, 2)
-    assert [decision.summary for decision in pack.manifest.decisions] == ["prompt 2"]
+    assert [decision.summary for decision in pack.manifest.decisions] == ["prompt 3"]
     assert any(isinstance(event, SummaryAmended) for event in pack.events)
     model.is_well = False
     assert waits(compacted(engine, 3)) == []
