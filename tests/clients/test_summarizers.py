@@ -61,7 +61,7 @@ def test_another_model_of_the_wrapped_client_reads_the_prompt_alone(kind: str) -
     make, wire = CLIENTS[kind]
     model = {"openai_chat": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-4-5"}[wire]
     with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
-        client: Any = wrap(make(provider), window=WINDOW, summarizer=model)
+        client: Any = wrap(make(provider), window=WINDOW, summarizer=model, when="full")
         received = asyncio.run(work(client, wire))
     own, agents = split(provider)
     assert not provider.violations
@@ -79,7 +79,7 @@ def test_a_client_of_another_sdk(kind: str, other: type[Any]) -> None:
     make, wire = CLIENTS[kind]
     with StrictProvider(Worker(), window_tokens=WINDOW) as provider, StrictProvider(Worker()) as cheap:
         whom = Summarizer("openai:gpt-4o-mini", client=openai_client(cheap, other))
-        client: Any = wrap(make(provider), window=WINDOW, summarizer=whom)
+        client: Any = wrap(make(provider), window=WINDOW, summarizer=whom, when="full")
         received = asyncio.run(work(client, wire))
     assert [answer.status for answer in cheap.answers] == [200]
     assert len(received) == len(provider.requests) == 61

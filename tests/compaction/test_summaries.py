@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
-from lading.compaction.priced import STRATEGY, compact
+from lading.compaction.priced import STRATEGY, compact, configured
 from lading.compaction.record_lines import extract_verbatim
 from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_calls, summarize
 from lading.compaction.summary_prompt import PROMPT_VERSION
@@ -284,14 +284,20 @@ def test_an_edit_of_the_rules_alone_records_nothing_of_summaries() -> None:
 
 
 def test_the_users_words_have_the_room_that_they_have_without_a_summary() -> None:
-    talk: list[Message] = []
-    for number in range(30):
-        asked = user_text(f"Point {number}: " + f"mind column_{number} of the import too, " * 12)
-        talk += [*work(2, start=2 * number), Message("assistant", (Text("Done."),)), asked]
-    history = admitted([user_text(TASK), *talk, *work(4, start=60)])
-    steps = folding(history)
-    (draft,) = ended(steps, good(asked_for(steps))).drafts
-    by_rules = compact(history.view, full(history)).drafts[0]
-    words = extract_verbatim(by_rules.replacement[0].text)
-    assert words.count("Point") > 20
-    assert words.split() == extract_verbatim(draft.replacement[0].text).split()
+    shown: list[int] = []
+    for asks in (False, True):
+        history = admitted([user_text(TASK)])
+        for number in range(160):
+            asked = user_text(f"Point {number}: mind column_{number} of the import too, " * 4)
+            for message in [*work(1, start=number), Message("assistant", (Text("Done."),)), asked]:
+                history.append(message, call=number)
+            tight = replace(pressure(12_000), output_price=5.0 if asks else None)
+            decided = configured(when="full").compact(history.view, tight)
+            if not isinstance(decided, Compaction):
+                decided = ended(decided, good(asked_for(decided)))
+            for draft in decided.drafts:
+                history.apply(draft, call=number, room_tokens=12_000)
+        texts = (item.message.text for item in history.view.items if item.kind == "summarised")
+        shown.append(sum(len(extract_verbatim(text)) for text in texts))
+    by_rules, beside_a_summary = shown
+    assert beside_a_summary > 0.95 * by_rules > 0

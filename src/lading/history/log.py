@@ -81,7 +81,7 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     pointers: tuple[str, ...] = ()
     """Addresses under which the removed bytes can be read again."""
     summary: str = ""
-    """Of a model in the replacement: the version of its instructions, such as ``prompt 2``; ``failed`` if it could
+    """Of a model in the replacement: the version of its instructions, such as ``prompt 3``; ``failed`` if it could
     not be used, ``skipped`` if none was asked for after failures."""
 
     @property
