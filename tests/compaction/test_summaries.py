@@ -169,7 +169,7 @@ def test_nobody_is_asked_where_nothing_is_folded_or_too_little_would_be_said() -
         next(steps)
     assert replace(end.value.value, own_events=()) == decided
     assert end.value.value.own_events == (
-        SummaryNotAsked(1, "a summary of 50 tokens would say too little, 100 are needed"),
+        SummaryNotAsked(1, "a summary of 40 tokens would say too little, 80 are needed"),
     )
 
 

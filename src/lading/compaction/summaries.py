@@ -35,7 +35,7 @@ REST_SHARE = 0.6
 """... and this share of what rules write beside the user's words, which stay as they are ..."""
 SMALL_TOKENS = 200
 """... unless rules write next to nothing."""
-LEAST_TOKENS = 100
+LEAST_TOKENS = 80
 """No summary of fewer tokens is asked for."""
 SOURCE_SHARE = 0.25
 """The source that is shown to the model uses about this share of the room ..."""
