@@ -51,6 +51,25 @@ def test_each_argument_is_cut_by_itself_and_the_new_text_is_before_the_old() -> 
     assert told.endswith("[no result]")
 
 
+def test_of_an_edit_the_lines_are_shown_in_which_both_texts_differ() -> None:
+    around = [[f"{word} line {number} of the file" for number in range(20)] for word in ("first", "last")]
+    texts = {"old_text": "retries = 3", "new_text": "retries = 5\ntimeout_s = 9"}
+    arguments = {"path": "a.py"} | {key: "\n".join([*around[0], text, *around[1]]) for key, text in texts.items()}
+    call = ToolCall("c", "edit", json.dumps(arguments))
+    told = write_transcript([Message("assistant", (call,))], most_chars=400)
+    assert "new_text: […]\n  retries = 5\n  timeout_s = 9\n  […], old_text: […]\n  retries = 3\n  […]" in told
+    assert "first line" not in told
+    assert " … " not in told
+
+
+@pytest.mark.parametrize(("new", "shown"), [("", "new_text: "), ("a\nb", "a\n  b"), ("a", "new_text: a")])
+def test_an_edit_that_only_adds_or_removes_is_shown(new: str, shown: str) -> None:
+    call = ToolCall("c", "edit", json.dumps({"path": "a.py", "old_text": "a\nb\nc", "new_text": new}))
+    told = write_transcript([Message("assistant", (call,))], most_chars=400)
+    assert shown in told
+    assert "c" in told.partition("old_text: ")[2]
+
+
 def test_what_is_cut_begins_with_a_whole_line() -> None:
     assert cut_to_end("one two\nthree\nfour", 12) == "three\nfour"
     assert cut_to_end("one two\nthree\nfour", 10) == "three\nfour"

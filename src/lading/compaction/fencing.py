@@ -7,11 +7,11 @@ long texts are reduced to their start and end.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
-from itertools import islice
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
-from lading.compaction.call_kinds import OLD
+from lading.compaction.call_kinds import NEW, OLD
 from lading.compaction.clearing import label_tool
 from lading.compaction.identifiers import MOST_PIECE_CHARS, read_leaves
 from lading.jsonbytes import digest
@@ -22,6 +22,8 @@ SIZES = ((2_400, 800), (2_400, 400), (1_200, 200), (1_200, 100), (600, 100), (30
 fits is used."""
 READ_CHARS = 16_000
 """Characters of a part that are read, at its start and end."""
+CUT = "[…]"
+"""In place of lines that are left out of a text."""
 MOST_PIECES = 20
 """Arguments with more values are one text."""
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
@@ -118,8 +120,29 @@ def _list_arguments(call: ToolCall) -> tuple[str, ...]:
     leaves = [*islice(read_leaves(call.arguments), MOST_PIECES + 1)]
     if not 0 < len(leaves) <= MOST_PIECES or not all(key for key, _ in leaves):
         return (_indent(call.arguments),)
+    old, new = ([text for key, text in leaves if key.casefold() in names] for names in (OLD, NEW))
+    if len(old) == len(new) == 1:
+        cut = dict(zip((old[0], new[0]), _drop_shared_lines(old[0], new[0]), strict=True))
+        leaves = [(key, cut.get(text, text)) for key, text in leaves]
     leaves.sort(key=lambda leaf: leaf[0].casefold() in OLD)
     return tuple(_indent(f"{key}: {text}") for key, text in leaves)
+
+
+def _drop_shared_lines(*texts: str) -> Iterator[str]:
+    """Yield two texts without the lines that both begin and end with, unless one would be empty: an edit quotes
+    them on both sides, and what it changes is between them."""
+    lines = [text.splitlines() for text in texts]
+    least = min(map(len, lines))
+    start = _count_equal(*lines)
+    end = min(_count_equal(*(one[::-1] for one in lines)), least - start)
+    for text, one in zip(texts, lines, strict=True):
+        kept = [*([CUT] if start else []), *one[start : len(one) - end], *([CUT] if end else [])]
+        yield "\n".join(kept) if start + end < least else text
+
+
+def _count_equal(lines: Sequence[str], others: Sequence[str]) -> int:
+    """Count the first lines that both have."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
 
 
 def _indent(text: str) -> str:
