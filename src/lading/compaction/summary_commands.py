@@ -110,7 +110,7 @@ def read_spoken(messages: Iterable[Message]) -> Spoken:
 def is_refusal(line: str) -> bool:
     """Return whether a line declines the request, in one of the larger languages."""
     typed = line.replace("\u2019", "'")
-    return any(_REFUSAL.match(part) for part in (typed, typed[_LABEL.match(typed).end() :]))  # type: ignore[union-attr]
+    return any(map(_REFUSAL.match, (typed, _LABEL.sub("", typed, count=1))))
 
 
 def is_command(line: str, spoken: Spoken) -> bool:
