@@ -97,8 +97,8 @@ def summarize(
     """Return the decision with a model's summary in its first draft, a record of at most ``most_tokens``, if the
     answer passes. If not, an event says why, and ``by_rules`` are its drafts, where given.
 
-    ``model``: the one that the strategy names. ``start``: where the record starts, if it is to take in earlier ones.
-    ``most_cost``: of the call, in base input tokens.
+    ``model``: the one that the strategy names. ``start``: where the record starts, if it is to take in earlier
+    ones. ``most_cost``: of the call, in base input tokens.
     """
     drafted, *others = decided.drafts
     without = replace(decided, drafts=(*by_rules,) or decided.drafts)
