@@ -168,10 +168,13 @@ class Engine:
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
 
-    def restate(self, entry: int, message: Message) -> None:
-        """Replace an opening message by the caller's new version, from the next request on."""
-        self.history.restate(entry, message, call=self.call)
-        self._request.forget(0)
+    def restate(self, entry: int, message: Message) -> bool:
+        """Replace a message by the caller's new version, from the next request on. False where it cannot be replaced
+        alone."""
+        position = self.history.restate(entry, message, call=self.call)
+        if position is not None:
+            self._request.forget(position)
+        return position is not None
 
     def withdraw(self, entry: int) -> None:
         """Hide this entry and all later ones from the next request on: the caller continues from before it."""

@@ -22,7 +22,7 @@ from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import DIGEST_BYTES, Bodies
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest, Opening, RequestHistory
-from lading.exchange.marks import arrange
+from lading.exchange.marks import PlacedMarks, arrange
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.messages import Tool
 from lading.models.card import is_same_model
@@ -47,6 +47,7 @@ class ClientConversation:
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
+        self._marks: PlacedMarks = {}  # Of the last request.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
@@ -99,34 +100,41 @@ class ClientConversation:
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
         session, wire, leading = self.session, self.session.wire, history.opening.leading
-        if waiting := session.unanswered:
-            start = min(max(len(session.known) - waiting, len(leading)), position)
-            position = session.update([one for one, _ in history.read(start)], start=start, end=position)
+        is_retry = session.is_unanswered
+        if session.entries:
+            if self.opening is not history.opening:
+                session.instruct([message for message, _ in leading], marked=is_retry)
+            # Until a request was answered, its marks are no more settled than its messages.
+            start = len(leading) if is_retry and history.marks != self._marks else self._count_same(history)
+            given = [message for message, _ in history.read(min(start, position))]
+            position = session.update(given, start=start, end=position, marked=is_retry)
         new = history.read(position)
         if not session.entries:
             new = [*leading, *new]
-        elif not self._is_instructed(history):
-            session.instruct([message for message, _ in leading])
         if new:
             self._settled = max(self._settled, len(session.known))
         session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
-        self.opening, self._given = history.opening, history.digests
+        self.opening, self._given, self._marks = history.opening, history.digests, history.marks
         fields, tools = wire.read_fields(body), body.get(wire.layout.tools)
         if scheme := wire.layout.marks:
-            head = session.list_opening([message for message, _ in leading])
-            given = history.marks
-            fields, tools = arrange(fields, tools, scheme=scheme, given=given, head=head, leading=len(leading))
+            head, marks = session.list_opening(), history.marks
+            fields, tools = arrange(fields, tools, scheme=scheme, given=marks, head=head, leading=len(leading))
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, wire.read_tools(tools)
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""
-        leading, known = len(history.opening.leading), self._given
+        leading = len(history.opening.leading)
         if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
             return None
-        start = leading + (len(known) // DIGEST_BYTES if history.digests.startswith(known) else 0)
+        start = self._count_same(history)
         return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
+
+    def _count_same(self, history: RequestHistory) -> int:
+        """Count the messages at the start that have the bytes of the last request, cache marks aside."""
+        same = self._given if history.digests.startswith(self._given) else b""
+        return len(history.opening.leading) + len(same) // DIGEST_BYTES
 
     def _is_instructed(self, history: RequestHistory) -> bool:
         """Whether the opening system messages are those of the session."""

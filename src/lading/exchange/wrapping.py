@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import takewhile
 from typing import TypeVar
 
 from msgspec import Struct
@@ -11,7 +12,6 @@ from msgspec import Struct
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
 from lading.messages import Message
-from lading.session.matching import fingerprint_entry
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
 
@@ -72,21 +72,16 @@ class SharedSession(Session):
         """Reduce the window to one that the provider reported for another session of the model; None: no report."""
         self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
 
-    def list_opening(self, leading: Sequence[Message]) -> list[Message]:
-        """Return the messages before the first reply as they are sent; ``leading``: the current system messages of
-        the caller."""
-        head: list[Message] = []
-        for position, entry in enumerate(self._engine.history.known):
-            if entry.message.role == "assistant":
-                break
-            is_restated = position < len(leading) and self.known[position] != fingerprint_entry(entry)
-            head.append(leading[position] if is_restated else entry.message)
-        return head
+    def list_opening(self) -> list[Message]:
+        """Return the messages before the first reply in the caller's newest form."""
+        history = self._engine.history
+        head = takewhile(lambda entry: entry.message.role != "assistant", history.known)
+        return list(map(history.find_form, head))
 
     @property
-    def unanswered(self) -> int:
-        """Number of messages of the caller without a reply."""
-        return len(self._engine.history.unanswered)
+    def is_unanswered(self) -> bool:
+        """Whether the caller's last message has no reply."""
+        return self._engine.history.is_unanswered
 
     @property
     def is_behind(self) -> bool:

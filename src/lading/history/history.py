@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -17,14 +17,16 @@ from lading import jsonbytes
 from lading.addresses import parse, relative
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.history.log import Draft, Edit, Entry, Reported, log_chain
+from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
-from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trim_end
+from lading.history.repair import LEFT_OUT, Admitted, Needs, Placement, Sanitizer, trim_end
 from lading.history.view import View, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
+_STAYING = frozenset({None, *NO_COMPACTIONS})
+"""Kinds of edits after which an entry is shown in full."""
 
 
 class History:
@@ -44,6 +46,8 @@ class History:
         """Chain digest over the entries (``log.log_chain``)."""
         self.withdrawn: set[int] = set()
         """Entries that the caller removed from the history."""
+        self.restated: dict[int, Message] = {}
+        """By entry, the newest form of a message that the caller changed."""
         self.has_media = False
         """Whether any entry has an image or a document: their tokens cannot be counted from text."""
         self.has_reasoning = False
@@ -60,14 +64,24 @@ class History:
     @property
     def known(self) -> Iterator[Entry]:
         """The entries that the caller knows."""
-        return (entry for entry in self.entries if entry.known_as != "" and entry.index not in self.withdrawn)
+        return filter(self._is_known, self.entries)
+
+    def _is_known(self, entry: Entry) -> bool:
+        return entry.known_as != "" and entry.index not in self.withdrawn
+
+    def list_known(self, last: int) -> list[Entry]:
+        """List the ``last`` newest entries that the caller knows, in time proportional to them."""
+        return list(islice(filter(self._is_known, reversed(self.entries)), last))[::-1]
+
+    def find_form(self, entry: Entry) -> Message:
+        """Return the message of an entry in the caller's newest form."""
+        return self.restated.get(entry.index, entry.message)
 
     @property
-    def unanswered(self) -> list[Entry]:
-        """The caller's entries after the last reply, without system messages."""
-        newest = takewhile(lambda entry: entry.message.role != "assistant", reversed(self.entries))
-        known = [entry for entry in newest if entry.known_as != "" and entry.index not in self.withdrawn]
-        return [entry for entry in reversed(known) if entry.message.role != "system"]
+    def is_unanswered(self) -> bool:
+        """Whether the caller's newest message, system messages aside, is no reply."""
+        newest = (entry.message.role for entry in filter(self._is_known, reversed(self.entries)))
+        return next((role != "assistant" for role in newest if role != "system"), False)
 
     def rebuild_view(self, entries: int, edits: int) -> View:
         """Return the view of the first ``entries`` entries and ``edits`` edits."""
@@ -129,7 +143,7 @@ class History:
     def apply(self, draft: Draft, *, call: int, room_tokens: int = UNLIMITED) -> int:
         """Apply a draft without a plan. Returns the first position that changed."""
         edit = self._make_edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
-        self.edits.append(edit)
+        self._add_edit(edit)
         return self.view.apply(edit)
 
     def _make_edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
@@ -153,10 +167,26 @@ class History:
             summary=draft.summary,
         )
 
-    def restate(self, entry: int, message: Message, *, call: int) -> None:
-        """Show an entry as this message from ``call`` on, because the caller changed it."""
-        draft = Draft("restated", entry, entry, (message,), "the caller changed the message", ())
-        self.apply(draft, call=call)
+    def restate(self, entry: int, message: Message, *, call: int) -> int | None:
+        """Show an entry as this message from ``call`` on, because the caller changed it.
+
+        Returns the first position that changed: none where a strategy replaced the entry, whose edit stays. None:
+        nothing changed, as the entry is shown together with messages that a repair added.
+        """
+        start, end = self.view.span(entry, entry)
+        items = self.view.items[start:end]
+        if message.role != "system" and (not items or not _STAYING.issuperset(item.kind for item in items)):
+            return len(self.view)
+        placement = Placement(self.view.items[start - 1].message if start else None, relative(str(entry)))
+        admitted = self._sanitizer.readmit(message, [item.message for item in items], placement=placement)
+        if admitted is None:
+            return None
+        self.apply(Draft("restated", entry, entry, (message,), "the caller changed the message", ()), call=call)
+        if draft := self._draft_repair(admitted, admitted.messages, "", entry=entry):
+            self.apply(draft, call=call)
+        if items and items[0].kind == "pinned":
+            self.pin(entry, call=call)
+        return start
 
     def pin(self, entry: int, *, call: int) -> None:
         """Keep an entry verbatim from ``call`` on, also where its neighbours are compacted."""
@@ -192,7 +222,8 @@ class History:
             self._add_entry(entry)
         if entries:
             self._round, self._turn = entries[-1].round, entries[-1].turn
-        self.edits.extend(edits)
+        for edit in edits:
+            self._add_edit(edit)
         self._replay_sanitizer()
         if recount:
             self._recount()
@@ -230,6 +261,11 @@ class History:
         self._add_entry(entry)
         self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
 
+    def _add_edit(self, edit: Edit) -> None:
+        self.edits.append(edit)
+        if edit.kind == "restated" and not edit.withdraws:
+            self.restated[edit.first] = edit.replacement[0]
+
     def _add_entry(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.log = log_chain(self.log, entry)
@@ -239,7 +275,7 @@ class History:
     def _draft_repair(
         self, admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int
     ) -> Draft | None:
-        if shown == (self.entries[entry].message,):
+        if shown == (self.find_form(self.entries[entry]),):
             return None
         # No rule was applied to this message; it shows an orphan result that waited for the results around it.
         rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]

@@ -139,6 +139,33 @@ class Sanitizer:
         self._report_runs(messages, repairs)
         return Admitted(tuple(messages), tuple(repairs))
 
+    def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
+        """Return how a message is shown in another form with the same calls and results. ``shown``: as it is shown
+        now; None if that is more, or less, than the message."""
+        repairs: list[Repair] = []
+        for repair in self._needs.repair_steps:
+            message, found = repair(message, placement)
+            repairs += found
+        if len(shown) != 1 or any(
+            len(now) != len(before)
+            for now, before in ((message.calls, shown[0].calls), (message.results, shown[0].results))
+        ):
+            return None
+        calls, results = iter(shown[0].calls), iter(shown[0].results)
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                named = next(calls)
+                part = replace(part, id=named.id, name=named.name)
+            elif isinstance(part, ToolResult):
+                part = replace(part, call_id=next(results).call_id)
+            parts.append(part)
+        kept = tuple(self._without_empty_texts(parts, message, repairs))
+        readmitted = message if kept == message.parts else message.with_parts(kept)
+        if self.last is shown[0]:
+            self.last = readmitted
+        return Admitted((readmitted,), tuple(repairs))
+
     def find_closing(self, fields: Template | None = None) -> Admitted:
         """Return the messages that must follow the last one in a request with these body fields.
 

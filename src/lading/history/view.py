@@ -216,7 +216,7 @@ class View:
             self._pinned[edit.first] = edit.replacement
 
     def _track_edit(self, edit: Edit) -> None:
-        if edit.first == edit.last and edit.kind in ADMITTED:
+        if edit.first == edit.last and (edit.kind in ADMITTED or (edit.kind == "restated" and not edit.withdraws)):
             self._admitted[edit.first] = edit.replacement
 
     def _make_item(self, message: Message, tokens: int, *, entry: int = -1, edit: Edit | None = None) -> Item:

@@ -1,7 +1,8 @@
 """Match a history given by the caller with the known messages: all of it at each call, or only new messages.
 
-A message is identified by its *fingerprint*, a digest of its content. Its form (a string or a list of one text, key
-order, null or absent fields, cache marks), and reasoning that the client did not keep, do not change it.
+A message is identified by its *fingerprint*, a digest of its meaning. Its form (a string or a list of one text, key
+order, null or absent fields, cache marks), and reasoning that the client did not keep, do not change it; ``forms.py``
+compares those.
 """
 
 from __future__ import annotations
@@ -112,25 +113,12 @@ def fingerprint_entry(entry: Entry) -> str:
 
 def list_known(history: History) -> list[str]:
     """List the fingerprints of the caller's messages; of system messages, their newest version."""
-    known = list(map(fingerprint_entry, history.known))
-    for edit in history.edits:
-        # Only system messages are restated, and all of them are the caller's.
-        if edit.kind == "restated" and not edit.withdraws:
-            known[edit.first] = fingerprint(edit.replacement[0])
-    return known
-
-
-def find_corrected(given: Sequence[Message], history: History, *, start: int, known: int, end: int) -> int:
-    """Find the first corrected message: its request was refused, and the caller now gives it in another form.
-
-    ``given``: the messages from position ``start`` on, of which those before ``end`` are among the ``known`` ones.
-    Returns its position, or ``end`` where none before ``end`` was corrected.
-    """
-    waiting = history.unanswered if start < end else []
-    for position, entry in enumerate(waiting, start=known - len(waiting)):
-        if start <= position < end and given[position - start] != entry.message:
-            return position
-    return end
+    # Only system messages are restated with another meaning.
+    renewed = {entry: message for entry, message in history.restated.items() if message.role == "system"}
+    return [
+        fingerprint(renewed[entry.index]) if entry.index in renewed else fingerprint_entry(entry)
+        for entry in history.known
+    ]
 
 
 def read_roles(given: Iterable[Message], known: Sequence[Entry]) -> Iterator[str]:
@@ -158,7 +146,7 @@ def _list_content(holder: Message | ToolResult, *, unnamed: bool = False) -> lis
         match part:
             case ToolCall():
                 content.append(
-                    ("call", "" if unnamed else part.id, part.name, _normalize_arguments(part.arguments))
+                    ("call", "" if unnamed else part.id, part.name, normalize_arguments(part.arguments))
                 )
             case ToolResult():
                 content.append(("result", "" if unnamed else part.call_id, part.is_error, _list_content(part)))
@@ -173,7 +161,7 @@ def _list_content(holder: Message | ToolResult, *, unnamed: bool = False) -> lis
     return content
 
 
-def _normalize_arguments(arguments: str) -> str:
+def normalize_arguments(arguments: str) -> str:
     """Return arguments in canonical form: a client may parse and write them again."""
     try:
         return jsonbytes.canonical(jsonbytes.load(arguments)).decode()

@@ -35,7 +35,8 @@ from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import detect
-from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
+from lading.session.forms import add_hidden_calls, drop_hidden_calls, has_form
+from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.validation import check, check_count
@@ -175,11 +176,12 @@ class Session:
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
 
-    def instruct(self, messages: object) -> None:
+    def instruct(self, messages: object, *, marked: bool = False) -> None:
         """Replace the system messages at the start, from the next request on.
 
         A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
-        Raises PastChanged when their number differs, InputError for other messages.
+        ``marked``: other cache marks count. Raises PastChanged when their number differs, InputError for other
+        messages.
         """
         said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
         given = messages_from(said, wire=self.wire)
@@ -189,9 +191,9 @@ class Session:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != systems:
                 raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
-            for position, message in enumerate(given):
-                if self.known[position] != (known_as := fingerprint(message)):
-                    self.known[position], self._given = known_as, []
+            for position, (message, entry) in enumerate(zip(given, self.entries, strict=False)):
+                if not self._has_form(message, entry, marked=marked):
+                    self.known[position], self._given = fingerprint(message), []
                     self._engine.restate(position, message)
             self._engine.save()
 
@@ -213,10 +215,26 @@ class Session:
                 self._given, self.known = [], self.known[:position]
             return True
 
-    def update(self, given: Sequence[Message], *, start: int, end: int) -> int:
-        """Withdraw corrected messages (``find_corrected``); return the position from which messages are new."""
-        position = find_corrected(given, self._engine.history, start=start, known=len(self.known), end=end)
-        return position if position < end and self.withdraw(position) else end
+    def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
+        """Replace known messages that the caller gives in another form (``has_form``).
+
+        ``given``: from position ``start`` on; those before ``end`` are known. ``marked``: other cache marks count.
+        Returns the position from which messages are new: ``end``, or that of a message which could not be replaced
+        alone. It and later ones are withdrawn.
+        """
+        history = self._engine.history
+        pairs = zip(given[: max(end - start, 0)], history.list_known(len(self.known) - start), strict=False)
+        for position, (message, entry) in enumerate(pairs, start):
+            if not self._has_form(message, entry, marked=marked) and not self._restate(entry, message):
+                return position if self.withdraw(position) else end
+        return end
+
+    def _has_form(self, given: Message, entry: Entry, *, marked: bool) -> bool:
+        known = drop_hidden_calls(self._engine.history.find_form(entry), given)
+        return has_form(given, known, wire=self.wire, card=self.settings.card, marked=marked)
+
+    def _restate(self, entry: Entry, message: Message) -> bool:
+        return self._engine.restate(entry.index, add_hidden_calls(message, entry.message))
 
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
