@@ -70,7 +70,6 @@ NATIVE_ECHOES: dict[str, Callable[[Any], Any]] = {
     "blocks": lambda said: said.content,
     "dumps": lambda said: [block.model_dump() for block in said.content],
     "without nulls": lambda said: [block.model_dump(exclude_none=True) for block in said.content],
-    "without thinking": lambda said: [block for block in said.content if block.type != "thinking"],
 }
 
 

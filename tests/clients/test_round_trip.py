@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 from lading.clients import wrap
+from lading.models.catalog import find_card
+from lading.session.forms import has_form
 from lading.session.matching import fingerprint
 from lading.wire import find_wire
 from tests.clients.agents import MODELS
@@ -56,10 +58,14 @@ class Mirror:
 MIRROR = Mirror()
 
 
-def known_again(wire: str, told: Any, create: Callable[..., Any]) -> str:
-    """The fingerprint of the answer as the wrapped client takes it in, after its caller told it again."""
+def check_known_again(wire: str, told: Any, create: Callable[..., Any]) -> None:
+    """Check that the answer, after its caller told it again, has the meaning and the form of what was answered."""
+    form, card = find_wire(wire), find_card(MODELS[wire])[0]
+    expected = form.replies.read(MIRROR.answer).message
     create(model=MODELS[wire], messages=[HELLO, told, HELLO])
-    return fingerprint(find_wire(wire).decode({"messages": [MIRROR.sent["messages"][1]]}).messages[0])
+    (found,) = form.decode({"messages": [MIRROR.sent["messages"][1]]}).messages
+    assert fingerprint(found) == fingerprint(expected)
+    assert has_form(found, expected, wire=form, card=card)
 
 
 BLOCKS = {
@@ -75,11 +81,10 @@ HOW = st.sampled_from(list(DUMPS))
 def test_a_block_of_any_kind_is_known_again(kinds: Any, how: str, data: st.DataObject) -> None:
     content = data.draw(BLOCKS[kinds])
     MIRROR.answer = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": content}
-    expected = fingerprint(find_wire("anthropic").replies.read(MIRROR.answer).message)
     messages: Any = MIRROR.anthropic.messages if kinds is ContentBlock else MIRROR.anthropic.beta.messages
     said = messages.create(model=MODELS["anthropic"], max_tokens=9, messages=[HELLO])
     told = {"role": "assistant", "content": [DUMPS[how](block) for block in said.content]}
-    assert known_again("anthropic", told, partial(messages.create, max_tokens=9)) == expected
+    check_known_again("anthropic", told, partial(messages.create, max_tokens=9))
 
 
 @pytest.mark.fuzz
@@ -87,10 +92,9 @@ def test_a_block_of_any_kind_is_known_again(kinds: Any, how: str, data: st.DataO
 def test_a_chat_message_of_any_kind_is_known_again(how: str, message: dict[str, Any]) -> None:
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     MIRROR.answer = {"id": "c", "object": "chat.completion", "created": 1, "model": "x", "choices": [choice]}
-    expected = fingerprint(find_wire("openai_chat").replies.read(MIRROR.answer).message)
     create: Any = MIRROR.openai.chat.completions.create
     said = create(model=MODELS["openai_chat"], messages=[HELLO])
-    assert known_again("openai_chat", DUMPS[how](said.choices[0].message), create) == expected
+    check_known_again("openai_chat", DUMPS[how](said.choices[0].message), create)
 
 
 ROUNDS = 60

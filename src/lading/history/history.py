@@ -69,7 +69,7 @@ class History:
     def _is_known(self, entry: Entry) -> bool:
         return entry.known_as != "" and entry.index not in self.withdrawn
 
-    def list_known(self, last: int) -> list[Entry]:
+    def list_newest_known(self, last: int) -> list[Entry]:
         """List the ``last`` newest entries that the caller knows, in time proportional to them."""
         return list(islice(filter(self._is_known, reversed(self.entries)), last))[::-1]
 

@@ -25,8 +25,6 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
     if given.role != "assistant":
         forms = (jsonbytes.canonical(_encode(one, wire, card, marked=marked)) for one in (given, known))
         return next(forms) == next(forms)
-    if given == known:
-        return True
     if _list_reasoning(given) != _list_reasoning(known):
         return False
     now, before = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
@@ -80,4 +78,5 @@ def _keeps(given: Any, known: Any) -> bool:
         return all(inner in ("", [], {}) or _keeps(given.get(key), inner) for key, inner in known.items())
     if isinstance(known, list) and isinstance(given, list):
         return len(given) == len(known) and all(map(_keeps, given, known))
-    return bool(given == known)
+    # 1 and true are equal in Python, and not in JSON.
+    return type(given) is type(known) and bool(given == known)

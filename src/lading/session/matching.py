@@ -89,7 +89,7 @@ def _count_overlap(known: Sequence[Any], given: Sequence[Any], roles: Sequence[s
 
 def split(given: object, last: list[Any]) -> tuple[int, object]:
     """Split a given list that starts with the whole of the last one: return their number, and the items after them.
-    Comparing is cheaper than a fingerprint of each."""
+    Comparing is cheaper than a fingerprint of each; it does not tell 1 from 1.0 and true."""
     length = len(last)
     # A single message may have been sent twice.
     if length > 1 and isinstance(given, list) and given[:length] == last:

@@ -146,8 +146,10 @@ class Session:
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
-            end = matched.position
-            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
+            new = matched.position - start
+            first = start if matched.kind == "continues" else len(self.known) - new
+            if self.known[first : first + new] == known_as[:new]:
+                new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
@@ -223,7 +225,7 @@ class Session:
         alone. It and later ones are withdrawn.
         """
         history = self._engine.history
-        pairs = zip(given[: max(end - start, 0)], history.list_known(len(self.known) - start), strict=False)
+        pairs = zip(given[: max(end - start, 0)], history.list_newest_known(len(self.known) - start), strict=False)
         for position, (message, entry) in enumerate(pairs, start):
             if not self._has_form(message, entry, marked=marked) and not self._restate(entry, message):
                 return position if self.withdraw(position) else end
