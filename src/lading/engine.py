@@ -16,7 +16,7 @@ from lading.compaction import Pressure, find_strategy
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
 from lading.errors import InputError, PackError, Violation, WindowExceeded
-from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
+from lading.events import ContextInFront, Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
@@ -31,7 +31,9 @@ from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack, applied_events
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.summarizing import SummaryRunner
+from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
+from lading.request.transient import check_share, count_transient
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
@@ -63,7 +65,7 @@ class FittedPlan(NamedTuple):
     account: float
     """Carrying cost since the last edit, in base input tokens."""
     room_tokens: int
-    """The input budget, tools included."""
+    """The input budget, with tools and text for this request."""
 
 
 class Engine:
@@ -191,14 +193,17 @@ class Engine:
         most_tokens: int | None = None,
         cause: Cause = "",
         refused_tokens: int | None = None,
+        tail: str = "",
+        front: str = "",
     ) -> Pack:
         """Build and record the request for the next call.
 
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
         seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
         ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
-        long and counted this many tokens (0: unknown). Raises WindowExceeded, IllegalRequest for input that cannot
-        be encoded, PackError, StoreError; after an error nothing has changed, and the call may be repeated.
+        long and counted this many tokens (0: unknown). ``tail`` and ``front``: text at the end of this request alone,
+        and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded, PackError,
+        StoreError; after an error nothing has changed, and the call may be repeated.
         """
         given: object = at_s
         if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
@@ -207,13 +212,17 @@ class Engine:
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
-        self._offer = make_offer(tuple(tools), template, meter=self.settings.meter, last=self._offer)
-        is_recorded = False
+        deciding, is_recorded = self._start_run(plan), False
+        tail = "\n\n".join(filter(None, (deciding.write_tail(plan.view, self.settings.card.tier), tail)))
+        transient = count_transient(tail, front, count=self.count)
+        self._offer = make_offer(
+            tuple(tools), template, meter=self.settings.meter, last=self._offer, transient=transient
+        )
         try:
             known = self._recall()
             if refused_tokens is not None:
                 known = known.with_refusal(refused_tokens, self.history)
-            now = Conditions(self._start_run(plan), known, at_s, most_tokens, refused_tokens is not None)
+            now = Conditions(deciding, known, at_s, most_tokens, refused_tokens is not None)
             fitted, violations = self._assemble(plan, self._fit_or_distrust(plan, now), now.deciding)
             facts = Facts(self._counts(fitted), fitted.detail, fitted.account, at_s, cause, self._asking.spent)
             pack = self._record(
@@ -266,34 +275,37 @@ class Engine:
         most, last = lower_detail(self._detail, self.settings.tool_detail), now.known.last
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
-            tools_tokens = self._offer.levels[detail].tokens
+            beside = self._offer.count_beside(detail)
             if self.frame and (self.frame.tools, self._detail) != (self._offer.tools_digest, detail):
                 now = now._replace(known=now.known.for_other_tools())
-            kept, repacked = rooms = self._rooms(plan, now, tools_tokens)
+            given, beside_tokens = self._offer.transient.counts, sum(beside.values())
+            kept, repacked = rooms = self._rooms(plan, now, beside_tokens)
+            check_share(given, min(rooms) + sum(given.values()))
             # The count of a request that diverges from the last one is less certain.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried, events = plan.branch(), [*now.deciding.events]
                 account = self._decide(tried, room, now)
                 # Fewer messages leave more room: each has a fixed cost.
                 changes_sent = any(edit.first < last.entries for edit in tried.edits[last.edits :])
-                left = rooms if tried.view is plan.view else self._rooms(tried, now, tools_tokens)
+                left = rooms if tried.view is plan.view else self._rooms(tried, now, beside_tokens)
                 fits = left[changes_sent or detail != self._detail]
                 if tried.view.tokens <= fits:
                     if detail != self._detail:
                         before, after = self._offer.levels[self._detail].tokens, self._offer.levels[detail].tokens
                         now.deciding.events.append(ToolsReduced(self.call, detail, before, after))
-                    return FittedPlan(tried, now.known, detail, account, max(room, fits) + tools_tokens)
-                counts = layer_counts(tried.view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
+                    return FittedPlan(tried, now.known, detail, account, max(room, fits) + beside_tokens)
+                counts = layer_counts(tried.view, beside=beside, room_tokens=room + beside_tokens)
                 # Of an abandoned attempt, only the calls of the summarizer are reported: they were made.
                 asked = [event for event in now.deciding.events if isinstance(event, SummaryRejected)]
                 now.deciding.events[:] = [*events, *(event for event in asked if event not in events)]
         raise make_window_error(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
-    def _rooms(self, plan: Plan, now: Conditions, tools_tokens: int) -> tuple[int, int]:
+    def _rooms(self, plan: Plan, now: Conditions, beside_tokens: int) -> tuple[int, int]:
         """Return the most tokens that the view may count: where the request extends the last one, and where it
         diverges."""
-        rooms = now.known.rooms(self.settings, items=len(plan.view), most_tokens=now.most_tokens)
-        return rooms[0] - tools_tokens, rooms[1] - tools_tokens
+        has_tail, items = bool(self._offer.transient.counts), len(plan.view)
+        rooms = now.known.rooms(self.settings, items=items, most_tokens=now.most_tokens, has_tail=has_tail)
+        return rooms[0] - beside_tokens, rooms[1] - beside_tokens
 
     def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> float:
         is_unchanged = now.known.is_unchanged(entries=len(self.history.entries), edits=len(plan.edits))
@@ -351,7 +363,7 @@ class Engine:
     def _cut_to_fit(self, fitted: FittedPlan, deciding: StrategyRun) -> None:
         """Cut a plan that does not fit without the edits that were dropped."""
         now, plan = Conditions(deciding, fitted.known, None, None, False), fitted.plan
-        room = min(self._rooms(plan, now, self._offer.levels[fitted.detail].tokens))
+        room = min(self._rooms(plan, now, sum(self._offer.count_beside(fitted.detail).values())))
         if plan.view.tokens > room:
             pressure = self._pressure(plan, room, now)
             rescue = draft_emergency_cut(plan.view, pressure)
@@ -362,7 +374,8 @@ class Engine:
 
     def _encode(self, request: RequestBuilder, view: View, detail: Detail) -> list[Violation]:
         tools, tools_tokens = self._offer.levels[detail]
-        request.open(view, tools=tools, tools_tokens=tools_tokens, template=self._offer.template)
+        given, front = self._offer.template, self._offer.transient.front
+        request.open(view, tools=tools, tools_tokens=tools_tokens, template=given, front=front)
         request.show(view)
         return request.violations()
 
@@ -370,22 +383,26 @@ class Engine:
         self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
-        request, plan, body = self._request, fitted.plan, self._request.body()
+        request, plan, digest = self._request, fitted.plan, self._request.chain[-1]
+        tail, front = self._offer.transient.text.tail, self._offer.transient.front
+        body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
-        built = Built(request.chain[-1], tuple(request.prompt), tuple(request.ends), len(body))
+        built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body))
         manifest = self._recorder.record(
             facts, self.history, plan=plan, known=fitted.known, offer=self._offer, built=built
         )
-        return Pack(body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *decided))
+        placed = [ContextInFront(self.call - 1, front[0].tokens, manifest.prefix.price)] if front else []
+        reported = (*events, *broken, *decided, *placed)
+        return Pack(body, manifest, built.chain, built.ends, tuple(violations), reported)
 
     @property
     def _known(self) -> Known:
         return self._recorder.known
 
     def _counts(self, fitted: FittedPlan) -> dict[str, int]:
-        tools_tokens = self._offer.levels[fitted.detail].tokens
-        return layer_counts(fitted.plan.view, tools_tokens=tools_tokens, room_tokens=fitted.room_tokens)
+        beside = self._offer.count_beside(fitted.detail)
+        return layer_counts(fitted.plan.view, beside=beside, room_tokens=fitted.room_tokens)
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

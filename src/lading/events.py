@@ -134,6 +134,23 @@ class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
     """Steering text for the model in this phase; it is in no request unless you add it."""
 
 
+class ContextLeftOut(Struct, frozen=True, tag_field="event", tag=True):
+    """Text of a context provider is not in this request, or not all of it."""
+
+    call: int
+    provider: str
+    why: str
+
+
+class ContextInFront(Struct, frozen=True, tag_field="event", tag=True):
+    """Text for this request stands before its history, as Agentrail's document has it."""
+
+    call: int
+    tokens: int
+    price: float
+    """What this cost, in base input tokens: the history after it is new to the prompt cache when it changes."""
+
+
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
     """Tool schemas are sent with less detail from this call on: nothing else could be reduced, or the chosen
     profile requires it."""
@@ -230,6 +247,8 @@ Event: TypeAlias = (
     | SummaryAmended
     | LoopDetected
     | ContextSynthesized
+    | ContextLeftOut
+    | ContextInFront
     | ToolsReduced
     | Forked
     | Restored

@@ -94,6 +94,14 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
+    def put(self, item: Any, mark: Any) -> Any:
+        """Return the item with a mark on its last block, unless that has one; the same object if it has no block."""
+        content = item.get("content")
+        blocks = [{"type": "text", "text": content}] if content and isinstance(content, str) else list_blocks(item)
+        if not blocks or not isinstance(blocks[-1], dict):
+            return item
+        return {**item, "content": [*blocks[:-1], {self.field: mark} | blocks[-1]]}
+
 
 class Items(Struct, frozen=True):
     """The list of a body that contains the messages."""

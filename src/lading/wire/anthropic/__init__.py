@@ -23,6 +23,7 @@ from lading.wire.anthropic.encoding import (
     drop_blank_texts,
     encode_group,
     envelope,
+    extend,
     is_in_list,
     joins,
 )
@@ -182,6 +183,7 @@ WIRE = Wire(
     layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
+    extend=extend,
     start_check=start_check,
     rules=RULES,
     needs=needs,

@@ -12,7 +12,7 @@ from lading.messages import Message, Template
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
 from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
-from lading.wire.openai_chat.encoding import count_leading, encode_group, envelope, joins
+from lading.wire.openai_chat.encoding import count_leading, encode_group, envelope, extend, joins
 from lading.wire.openai_chat.replies import REPLIES
 from lading.wire.openai_chat.rules import RULES, ChatState
 
@@ -106,6 +106,7 @@ WIRE = Wire(
     layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
+    extend=extend,
     start_check=ChatState,
     rules=RULES,
     replies=REPLIES,
