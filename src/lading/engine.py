@@ -7,7 +7,7 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -25,6 +25,7 @@ from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
+from lading.request.fitting import Conditions, FittedPlan
 from lading.request.known import Known
 from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
@@ -33,7 +34,7 @@ from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.summarizing import SummaryRunner
 from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
-from lading.request.transient import check_share, count_transient
+from lading.request.transient import NO_TEXT, CountedTransient, count_transient
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
@@ -42,30 +43,6 @@ from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
 
 _LATEST_S = 2**53
-
-
-class Conditions(NamedTuple):
-    """The facts that the decisions of one call depend on."""
-
-    deciding: StrategyRun
-    known: Known
-    at_s: float | None
-    most_tokens: int | None
-    is_refused: bool
-    """The provider rejected the last request as too long."""
-
-
-class FittedPlan(NamedTuple):
-    """A plan whose view fits."""
-
-    plan: Plan
-    known: Known
-    """The state under which it fits."""
-    detail: Detail
-    account: float
-    """Carrying cost since the last edit, in base input tokens."""
-    room_tokens: int
-    """The input budget, with tools and text for this request."""
 
 
 class Engine:
@@ -201,9 +178,9 @@ class Engine:
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
         seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
         ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
-        long and counted this many tokens (0: unknown). ``tail`` and ``front``: text at the end of this request alone,
-        and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded, PackError,
-        StoreError; after an error nothing has changed, and the call may be repeated.
+        long and counted this many tokens (0: unknown). ``tail`` and ``front``: text for this request alone, at its
+        end and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
+        PackError, StoreError; after an error nothing has changed, and the call may be repeated.
         """
         given: object = at_s
         if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
@@ -212,22 +189,21 @@ class Engine:
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
+        text = self._count_text(tail, front=front) if tail or front else NO_TEXT
         deciding, is_recorded = self._start_run(plan), False
-        tail = "\n\n".join(filter(None, (deciding.write_tail(plan.view, self.settings.card.tier), tail)))
-        transient = count_transient(tail, front, count=self.count)
-        self._offer = make_offer(
-            tuple(tools), template, meter=self.settings.meter, last=self._offer, transient=transient
-        )
+        meter, last = self.settings.meter, self._offer
+        self._offer = make_offer(tuple(tools), template, meter=meter, last=last, transient=text)
         try:
             known = self._recall()
             if refused_tokens is not None:
                 known = known.with_refusal(refused_tokens, self.history)
             now = Conditions(deciding, known, at_s, most_tokens, refused_tokens is not None)
-            fitted, violations = self._assemble(plan, self._fit_or_distrust(plan, now), now.deciding)
-            facts = Facts(self._counts(fitted), fitted.detail, fitted.account, at_s, cause, self._asking.spent)
-            pack = self._record(
-                fitted, facts, violations=violations, shown=len(plan.view), events=now.deciding.events
-            )
+            fit = self._fit_with_text if self._strategy.write_tail else self._fit_or_distrust
+            fitted, violations = self._assemble(plan, fit(plan, now), deciding)
+            beside, room_tokens = self._offer.count_beside(fitted.detail), fitted.room_tokens
+            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=room_tokens)
+            facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self._asking.spent)
+            pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
             is_recorded = True
         finally:
             if not is_recorded:
@@ -260,6 +236,21 @@ class Engine:
             self._request.forget(self.history.view.span(entry, entry)[0])
         return replace(known, last=replace(last, chain=tuple(self._request.prompt))) if is_same else known
 
+    def _fit_with_text(self, plan: Plan, now: Conditions) -> FittedPlan:
+        """Make the view fit beside the strategy's text for this request, or without it."""
+        given = self._offer.transient
+        if text := now.deciding.write_tail(plan.view, self.settings.card.tier):
+            with suppress(WindowExceeded):
+                self._offer = replace(
+                    self._offer, transient=self._count_text(text, given.text.tail, front=given.text.front)
+                )
+                return self._fit_or_distrust(plan, now)
+            self._offer = replace(self._offer, transient=given)
+        return self._fit_or_distrust(plan, now)
+
+    def _count_text(self, *tails: str, front: str) -> CountedTransient:
+        return count_transient(tails, front, count=self.count, room_tokens=self.settings.budget.room_tokens)
+
     def _fit_or_distrust(self, plan: Plan, now: Conditions) -> FittedPlan:
         """Make the view fit. Where a calibration from a few reports leaves no room, try without it."""
         try:
@@ -278,9 +269,7 @@ class Engine:
             beside = self._offer.count_beside(detail)
             if self.frame and (self.frame.tools, self._detail) != (self._offer.tools_digest, detail):
                 now = now._replace(known=now.known.for_other_tools())
-            given, beside_tokens = self._offer.transient.counts, sum(beside.values())
-            kept, repacked = rooms = self._rooms(plan, now, beside_tokens)
-            check_share(given, min(rooms) + sum(given.values()))
+            kept, repacked = rooms = self._rooms(plan, now, beside_tokens := sum(beside.values()))
             # The count of a request that diverges from the last one is less certain.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried, events = plan.branch(), [*now.deciding.events]
@@ -363,19 +352,19 @@ class Engine:
     def _cut_to_fit(self, fitted: FittedPlan, deciding: StrategyRun) -> None:
         """Cut a plan that does not fit without the edits that were dropped."""
         now, plan = Conditions(deciding, fitted.known, None, None, False), fitted.plan
-        room = min(self._rooms(plan, now, sum(self._offer.count_beside(fitted.detail).values())))
+        beside = self._offer.count_beside(fitted.detail)
+        room = min(self._rooms(plan, now, sum(beside.values())))
         if plan.view.tokens > room:
             pressure = self._pressure(plan, room, now)
             rescue = draft_emergency_cut(plan.view, pressure)
             if rescue is None:
-                strategy = self.settings.strategy_name
-                raise make_window_error(self._counts(fitted), fitted.room_tokens, strategy=strategy)
+                counts = layer_counts(plan.view, beside=beside, room_tokens=fitted.room_tokens)
+                raise make_window_error(counts, fitted.room_tokens, strategy=self.settings.strategy_name)
             deciding.apply(rescue, plan, pressure=pressure)
 
     def _encode(self, request: RequestBuilder, view: View, detail: Detail) -> list[Violation]:
-        tools, tools_tokens = self._offer.levels[detail]
-        given, front = self._offer.template, self._offer.transient.front
-        request.open(view, tools=tools, tools_tokens=tools_tokens, template=given, front=front)
+        (tools, tokens), offer = self._offer.levels[detail], self._offer
+        request.open(view, tools=tools, tools_tokens=tokens, template=offer.template, front=offer.transient.front)
         request.show(view)
         return request.violations()
 
@@ -384,25 +373,22 @@ class Engine:
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
         request, plan, digest = self._request, fitted.plan, self._request.chain[-1]
-        tail, front = self._offer.transient.text.tail, self._offer.transient.front
+        tail = (offer := self._offer).transient.text.tail
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body))
-        manifest = self._recorder.record(
-            facts, self.history, plan=plan, known=fitted.known, offer=self._offer, built=built
-        )
-        placed = [ContextInFront(self.call - 1, front[0].tokens, manifest.prefix.price)] if front else []
-        reported = (*events, *broken, *decided, *placed)
-        return Pack(body, manifest, built.chain, built.ends, tuple(violations), reported)
+        known, write = fitted.known, self._recorder.record
+        manifest = write(facts, self.history, plan=plan, known=known, offer=offer, built=built)
+        placed = [
+            ContextInFront(self.call - 1, item.tokens, manifest.prefix.price) for item in offer.transient.front
+        ]
+        events = (*events, *broken, *decided, *placed)
+        return Pack(body, manifest, built.chain, built.ends, tuple(violations), events)
 
     @property
     def _known(self) -> Known:
         return self._recorder.known
-
-    def _counts(self, fitted: FittedPlan) -> dict[str, int]:
-        beside = self._offer.count_beside(fitted.detail)
-        return layer_counts(fitted.plan.view, beside=beside, room_tokens=fitted.room_tokens)
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

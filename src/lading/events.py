@@ -131,7 +131,7 @@ class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
     message."""
     signals: SynthesisSignals
     steering: str
-    """Steering text for the model in this phase; it is in no request unless you add it."""
+    """Steering text for the model in this phase: the tail of the request, except where ``path`` is ``custom``."""
 
 
 class ContextLeftOut(Struct, frozen=True, tag_field="event", tag=True):
@@ -143,12 +143,12 @@ class ContextLeftOut(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class ContextInFront(Struct, frozen=True, tag_field="event", tag=True):
-    """Text for this request stands before its history, as Agentrail's document has it."""
+    """Text for this request is before its history, as in Agentrail's document."""
 
     call: int
     tokens: int
     price: float
-    """What this cost, in base input tokens: the history after it is new to the prompt cache when it changes."""
+    """Cost of the history that it makes new to the prompt cache, in base input tokens."""
 
 
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):

@@ -73,7 +73,7 @@ class Rebuilder:
         request = self._apply_frame(manifest)
         self._extend_view(manifest, request)
         body = rebuild_request(
-            request, self._view, manifest, tools=self._tools, template=self._template, blob=self._blob
+            request, self._view, manifest=manifest, tools=self._tools, template=self._template, blob=self._blob
         )
         if len(body) != manifest.sent.body_bytes:
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
@@ -157,14 +157,14 @@ def load_frame(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, 
 def rebuild_request(
     request: RequestBuilder,
     view: View,
-    manifest: Manifest,
     *,
+    manifest: Manifest,
     tools: tuple[Tool, ...],
     template: Template | None,
     blob: Callable[[str], bytes],
 ) -> bytes:
-    """Build the request of a manifest again, with its text for it alone; return its body. ``tools``: at full detail.
-    ``blob`` returns a blob by digest. Raises TamperedError when the bytes are not those that were sent."""
+    """Build the request of a manifest again, with its text for it alone; return its body. ``tools``: at full
+    detail. ``blob`` returns a blob by digest. Raises TamperedError when the bytes are not those that were sent."""
     text = read_transient(manifest.sent.transient, blob)
     request.open(
         view,

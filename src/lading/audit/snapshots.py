@@ -137,7 +137,7 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
     view = rebuild(entries, edits)
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
-    body = rebuild_request(request, view, manifest, tools=tools, template=template, blob=blob)
+    body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
     items = [item for run in request.runs for item in run.wire_messages]
     shown = [*_locate_messages(view, request, wire.layout)]
     envelope = dict(request.envelope)

@@ -51,7 +51,8 @@ class StrategyRun:
 
     def write_tail(self, view: View, tier: Tier) -> str:
         """Return the strategy's text for the end of this request alone."""
-        text: object = self._guard(partial(self._strategy.write_tail, view, tier), "")
+        write = self._strategy.write_tail
+        text: object = self._guard(partial(write, view, tier), "") if write else ""
         return text if isinstance(text, str) else ""
 
     def decide(self, plan: Plan, pressure: Pressure, *, run: Callable[[Steps[Compaction]], Compaction]) -> float:

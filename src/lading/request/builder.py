@@ -7,7 +7,7 @@ unit for each run of messages that share wire messages. Equal last links mean eq
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
@@ -87,14 +87,14 @@ class RequestBuilder:
 
     def show(self, view: View) -> None:
         """Add the new messages of the view. Raises like ``open``."""
-        new = self.list_shown(view)[self._leading + self._length :]
+        shown = self.list_shown(view) if self.front else view.items
+        new = shown[self._leading + self._length :]
         self._extend([item.message for item in new], [item.tokens for item in new])
         self._kept = {}
 
     def list_shown(self, view: View) -> Sequence[Item]:
         """Return the items of the view, with those in front of the history after the system messages."""
-        at = self._systems
-        return [*view.items[:at], *self.front, *view.items[at:]] if self.front else view.items
+        return [*view.items[: self._systems], *self.front, *view.items[self._systems :]]
 
     def forget(self, position: int) -> None:
         """Drop the messages from a position of the view on, because they changed."""
@@ -154,27 +154,23 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(self) -> bytes:
-        """Return the body: the fields of the envelope, then the items."""
-        return self._join(self._envelope_bytes, [unit.data for unit in self._units])
+    def body(self, units: Sequence[bytes] | None = None, envelope: bytes = b"") -> bytes:
+        """Return the body: the fields of the envelope, then the items. ``units`` and ``envelope``: in place of its
+        own, as bytes."""
+        envelope = envelope or self._envelope_bytes
+        opening = envelope[:-1] + (b"," if envelope != b"{}" else b"")
+        items = b",".join([data for data in units or [unit.data for unit in self._units] if data])
+        return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
 
     def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
         """Return the body with these items in place of the runs from ``start`` on, and without a field of the
         envelope; and the link of these items to the chain."""
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
-        opening = self._envelope_bytes
-        if without in self._envelope:
-            if not self._bare:
-                rest = {name: value for name, value in self._envelope.items() if name != without}
-                self._bare = jsonbytes.dump_at("body", rest)
-            opening = self._bare
+        if without and not self._bare:
+            rest = {name: value for name, value in self._envelope.items() if name != without}
+            self._bare = jsonbytes.dump_at("body", rest)
         kept = [unit.data for unit in self._units[:start]]
-        return self._join(opening, [*kept, data]), _link(self.chain[start], data)
-
-    def _join(self, opening: bytes, units: Iterable[bytes]) -> bytes:
-        opening = opening[:-1] + (b"," if opening != b"{}" else b"")
-        items = b",".join([data for data in units if data])
-        return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
+        return self.body([*kept, data], self._bare if without else b""), _link(self.chain[start], data)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
         """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units

@@ -155,10 +155,8 @@ class Recorder:
         expected: Expected | None = None
         if calibration.seen or calibration.is_doubted:
             expected = Expected(calibration.predict(counted, kept=kept), calibration, kept)
-        call, log = (
-            last.call + 1,
-            LogExtent(len(history.entries), len(plan.edits), history.log, history.is_recounted),
-        )
+        call, shown = last.call + 1, (len(history.entries), len(plan.edits))
+        log = LogExtent(*shown, history.log, history.is_recounted)
         manifest, data = seal(
             Manifest(
                 format=FORMAT,

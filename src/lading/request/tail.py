@@ -38,7 +38,7 @@ def add_tail(request: RequestBuilder, text: str) -> TailedRequest:
     if marks and (mark := request.envelope.get(marks.field)) and item:
         bare, item = item, marks.put(item, mark)
         marked = marks.field if item is not bare else ""
-    extended = wire.extend(item, text, card) if item else None
+    extended = wire.layout.items.extend(item, text, card=card) if item else None
     if extended:
         items[before] = extended
     else:

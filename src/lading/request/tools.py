@@ -69,7 +69,7 @@ class Level(NamedTuple):
 
 
 class Offer(Struct, frozen=True):
-    """What a call gives beside the history: tools, other body fields, and text for it alone."""
+    """Tools, other body fields, and text for one call."""
 
     tools: tuple[Tool, ...]
     template: Template | None

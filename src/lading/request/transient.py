@@ -5,7 +5,7 @@ The manifest names it by its digest, and the store keeps it as a blob.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -42,19 +42,21 @@ class CountedTransient(Struct, frozen=True):
     """Tokens by layer, without empty ones."""
     digest: str = ""
     blobs: Mapping[str, bytes] = NO_BLOBS
-
-    @property
-    def front(self) -> tuple[Item, ...]:
-        """The items in front of the history."""
-        return list_front(self.text, self.counts.get("front", 0))
+    front: tuple[Item, ...] = ()
+    """The text before the history as items."""
 
 
 NO_TEXT = CountedTransient()
 
 
-def count_transient(tail: str, front: str, *, count: Callable[[Message], int]) -> CountedTransient:
-    """Count text for one request; blank text is none. Raises InputError for a value that is no text."""
-    check(tail, str, advice="the tail of a request is a text")
+def count_transient(
+    tails: Sequence[str], front: str, *, count: Callable[[Message], int], room_tokens: int
+) -> CountedTransient:
+    """Count text for one request; blank text is none. ``tails``: the parts of its tail. Raises InputError for a
+    value that is no text, WindowExceeded where it takes more than ``MOST_SHARE`` of the input budget."""
+    for part in (*tails, front):
+        check(part, str, advice="the tail of a request is a text")
+    tail = "\n\n".join(part for part in tails if part.strip())
     given = {name: text for name, text in (("tail", tail), ("front", front)) if text.strip()}
     if not given:
         return NO_TEXT
@@ -62,7 +64,16 @@ def count_transient(tail: str, front: str, *, count: Callable[[Message], int]) -
     data = jsonbytes.dump(msgspec.to_builtins(text))
     digest = jsonbytes.digest(data)
     counts = {name: count(own_words(getattr(text, name))) for name in given}
-    return CountedTransient(text, counts, digest, {digest: data})
+    if sum(counts.values()) > (most := find_most_tokens(room_tokens)):
+        layer = max(counts, key=counts.__getitem__)
+        raise WindowExceeded(
+            f"The {layer} has {counts[layer]:,} tokens; text for one request may take {most:,} of the "
+            f"{room_tokens:,} that fit. Shorten it, or add it as a message, which can be compacted.",
+            layer=layer,
+            counts=counts,
+            room=room_tokens,
+        )
+    return CountedTransient(text, counts, digest, {digest: data}, list_front(text, counts.get("front", 0)))
 
 
 def read_transient(digest: str, blob: Callable[[str], bytes]) -> Transient:
@@ -80,15 +91,6 @@ def list_front(text: Transient, tokens: int) -> tuple[Item, ...]:
     return (Item(own_words(text.front), -1, tokens),) if text.front else ()
 
 
-def check_share(counts: Mapping[str, int], room_tokens: int) -> None:
-    """Raise WindowExceeded where text for one request takes more than ``MOST_SHARE`` of the input budget."""
-    most = int(max(room_tokens, 0) * MOST_SHARE)
-    if sum(counts.values()) > most:
-        layer = max(counts, key=counts.__getitem__)
-        raise WindowExceeded(
-            f"The {layer} has {counts[layer]:,} tokens; text for one request may take {most:,} of the "
-            f"{room_tokens:,} that fit. Shorten it, or add it as a message, which can be compacted.",
-            layer=layer,
-            counts=dict(counts),
-            room=room_tokens,
-        )
+def find_most_tokens(room_tokens: int) -> int:
+    """Return the most tokens of text for one request that may count in an input budget."""
+    return int(max(room_tokens, 0) * MOST_SHARE)

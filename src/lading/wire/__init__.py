@@ -67,8 +67,6 @@ class Wire(Struct, frozen=True):
     """The rules that a body is checked by."""
     replies: Replies
     """Functions for replies and streams."""
-    extend: Callable[[Body, str, Card], Body | None] = lambda _item, _text, _card: None
-    """Append a text of the user to an item of the user or a tool; None where it must be an item of its own."""
     invariants: Callable[[Card], tuple[Invariant, ...]] = lambda _card: ()
     """Invariants that a cut of the history must keep, in addition to the general ones."""
     needs: Callable[[Card], Needs] = alternation

@@ -166,7 +166,7 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/messages"),
-    items=layout.Items("messages", partial(layout.find_role, ROLES), claim),
+    items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
     claims_tool=claims_tool,
     leading=count_leading,
     unread=_UNREAD,
@@ -183,7 +183,6 @@ WIRE = Wire(
     layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
-    extend=extend,
     start_check=start_check,
     rules=RULES,
     needs=needs,

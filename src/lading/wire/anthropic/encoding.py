@@ -255,7 +255,7 @@ def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]
     return items
 
 
-def extend(item: dict[str, Any], text: str, card: Card) -> dict[str, Any]:
+def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any]:
     """Append a text to a message of the user, after its results."""
     del card
     content = item["content"]

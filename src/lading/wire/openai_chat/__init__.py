@@ -85,7 +85,7 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/chat/completions"),
-    items=layout.Items("messages", partial(layout.find_role, ROLES), claim),
+    items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
     claims_tool=claims_tool,
     leading=count_leading,
     unread=frozenset(_UNREAD),
@@ -106,7 +106,6 @@ WIRE = Wire(
     layout=LAYOUT,
     joins=joins,
     encode_group=encode_group,
-    extend=extend,
     start_check=ChatState,
     rules=RULES,
     replies=REPLIES,

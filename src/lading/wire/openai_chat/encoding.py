@@ -135,7 +135,7 @@ def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]
     return [item for run in split_runs(messages, card) for item in _write_run(run, card)]
 
 
-def extend(item: dict[str, Any], text: str, card: Card) -> dict[str, Any] | None:
+def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:
     """Append a text to a message of the user if the model accepts only alternating roles."""
     if item["role"] != "user" or not is_flat(card):
         return None
