@@ -1,8 +1,8 @@
 """Functions of the caller: summarizers, which strategies ask, and context providers, which sessions ask.
 
 A step that needs a summary is a generator (``Steps``): it yields a request and is sent the answer. Its driver may
-answer from a model, with nothing, or from a test. It throws ``SummaryFailed`` into the step when there is no answer,
-and closes a step that it abandons. ``lading.request.summarizing`` drives the steps of a session.
+answer from a model, with nothing, or from a test. It throws ``SummaryFailed`` into the step when there is no
+answer, and closes a step that it abandons. ``lading.request.summarizing`` drives the steps of a session.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from lading.request.transient import find_most_tokens
 from lading.session.coercion import messages_from
 from lading.wire import Wire
 
+_NAME = "context"
 _REASON_CHARS = 400
 _ENDED = TimeoutError("it ended its thread")
 
@@ -47,7 +48,7 @@ def read_providers(given: Iterable[ContextProvider | Provide]) -> tuple[ContextP
 
 
 class Provided(NamedTuple):
-    """The texts of volatile providers, in order."""
+    """The texts of volatile providers in order, fenced as data."""
 
     tail: str = ""
     front: str = ""
@@ -82,12 +83,14 @@ class ContextProviders:
             (at, one) for at, one in stable if self._said.get(one.label, -1) in (-1, *engine.history.withdrawn)
         ]
         texts = [self._ask(at, one, engine) for at, one in missing]
-        return [own_words(text) for text in texts if text]
+        named = zip(missing, texts, strict=True)
+        return [own_words(fence(f"{_NAME} {one.label}", text)) for (_, one), text in named if text]
 
     def ask(self, engine: Engine, *, given_tokens: int) -> Provided:
         """Return the texts of volatile providers. A text that leaves no room for those before it and for
         ``given_tokens`` is left out, with an event."""
-        room = find_most_tokens(engine.settings.budget.room_tokens) - given_tokens
+        fences = 2 * engine.count(own_words(fence(_NAME, "-")))
+        room = find_most_tokens(engine.settings.budget.room_tokens) - given_tokens - fences
         texts: dict[str, list[str]] = {"tail": [], "front": []}
         for at, provider in enumerate(self._providers):
             if provider.kind != "volatile" or not (text := self._ask(at, provider, engine)):
@@ -98,7 +101,7 @@ class ContextProviders:
                 continue
             room -= tokens
             texts[provider.place].append(text)
-        return Provided(*("\n\n".join(texts[place]) for place in ("tail", "front")))
+        return Provided(*(fence(_NAME, "\n\n".join(texts[place])) for place in ("tail", "front")))
 
     def drop(self, engine: Engine) -> None:
         """Report that no volatile provider's text is in this request, because the rest leaves no room."""
@@ -107,7 +110,7 @@ class ContextProviders:
                 _report(engine, provider, "the request has no room beside its other layers")
 
     def _ask(self, at: int, provider: ContextProvider, engine: Engine) -> str:
-        """Return a provider's text as fenced data; empty if it gives none, with an event if it fails."""
+        """Return a provider's text; empty if it gives none, with an event if it fails."""
         answer = self._call(at, provider, engine.history.view.messages)
         read = answer if isinstance(answer, Exception) else attempt(partial(self._read_text, answer))
         if isinstance(read, Exception):
@@ -118,7 +121,7 @@ class ContextProviders:
             left_out = len(read) - provider.most_chars
             _report(engine, provider, f"its last {left_out:,} characters are more than most_chars")
             read = f"{read[: provider.most_chars]}\n[{left_out:,} characters left out]"
-        return fence(f"context {provider.label}", read)
+        return read.strip()
 
     def _call(self, at: int, provider: ContextProvider, messages: list[Message]) -> object:
         """Call a provider in a thread; return its answer or the reason why there is none."""
@@ -149,7 +152,7 @@ class ContextProviders:
 
 
 def _open(label: str) -> str:
-    return f"<<<context {label} "
+    return f"<<<{_NAME} {label} "
 
 
 def _report(engine: Engine, provider: ContextProvider, why: str) -> None:

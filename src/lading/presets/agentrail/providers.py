@@ -65,16 +65,19 @@ def create_transform_context(
 ) -> ContextTransform:
     """Return a transform that applies ``base_transform``, then puts what each provider says about its result before
     it. ``context``: for the providers, in place of the session's."""
+    asked: tuple[Provide, ...] = ()
+    if isinstance(base_transform, ContextTransform):
+        asked, base_transform = base_transform.providers, base_transform.base_transform
 
     def bind(provide: Provide) -> Provide:
-        def ask(asked: RequestContext, messages: Sequence[Message]) -> object:
+        def ask(own: RequestContext, messages: Sequence[Message]) -> object:
             rewritten = base_transform(messages) if base_transform else messages
-            return ask_provider(provide, context or asked, messages=rewritten)
+            return ask_provider(provide, context or own, messages=rewritten)
 
         ask.__name__ = getattr(provide, "__name__", type(provide).__name__)
         return ask
 
-    return ContextTransform(tuple(map(bind, providers)), base_transform)
+    return ContextTransform((*asked, *map(bind, providers)), base_transform)
 
 
 def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:
@@ -86,7 +89,7 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     InputError unless the transform is callable, and for one with providers, which a session asks itself.
     """
     check(transform, Callable, advice="a transform is a function of messages")  # type: ignore[arg-type]
-    if isinstance(transform, ContextTransform):
+    if isinstance(transform, ContextTransform) and transform.providers:
         raise InputError(
             "A session asks context providers itself: Session(providers=transform). Give transforming(...) only "
             "transforms that change or leave out messages, such as its base_transform."
