@@ -56,7 +56,7 @@ class SessionOptions(Struct, frozen=True):
     """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
-    providers: tuple[ContextProvider, ...] = ()
+    providers: tuple[ContextProvider | Provide, ...] = ()
     """The argument ``providers``, for those who keep their options together."""
     user: str = ""
     """The user's name for context providers."""
@@ -64,6 +64,7 @@ class SessionOptions(Struct, frozen=True):
     def __post_init__(self) -> None:
         check(self.tenant, str, advice="tenant is a name")
         check(self.user, str, advice="user is a name")
+        check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
         for value, kind, advice in (
@@ -124,7 +125,7 @@ def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> Own
     settings, providers = engine.settings, None
     if options.providers:
         context = RequestContext(settings.tenant, options.user, settings.session)
-        providers = ContextProviders(options.providers, context, wire=wire)
+        providers = ContextProviders(read_providers(options.providers), context, wire=wire)
     return OwnText(options.loop_detection, providers) if providers or options.loop_detection else None
 
 

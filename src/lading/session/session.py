@@ -74,8 +74,8 @@ class Session:
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
-        options = opening.add_providers(options, providers)
-        self.options = options = opening.add_summarizer(options, summarizer)
+        options = opening.add_summarizer(options, summarizer)
+        self.options = options = opening.add_providers(options, providers)
         self.settings = opening.make_settings(
             card,
             name=name,
