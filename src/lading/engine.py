@@ -200,8 +200,8 @@ class Engine:
             now = Conditions(deciding, known, at_s, most_tokens, refused_tokens is not None)
             fit = self._fit_with_text if self._strategy.write_tail else self._fit_or_distrust
             fitted, violations = self._assemble(plan, fit(plan, now), deciding)
-            beside, room_tokens = self._offer.count_beside(fitted.detail), fitted.room_tokens
-            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=room_tokens)
+            beside, room = self._offer.count_beside(fitted.detail), fitted.room_tokens
+            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=room)
             facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self._asking.spent)
             pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
             is_recorded = True
@@ -372,17 +372,14 @@ class Engine:
         self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
-        request, plan, digest = self._request, fitted.plan, self._request.chain[-1]
-        tail = (offer := self._offer).transient.text.tail
+        request, plan, known, digest = self._request, fitted.plan, fitted.known, self._request.chain[-1]
+        tail, front = (offer := self._offer).transient.text.tail, offer.transient.front
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body))
-        known, write = fitted.known, self._recorder.record
-        manifest = write(facts, self.history, plan=plan, known=known, offer=offer, built=built)
-        placed = [
-            ContextInFront(self.call - 1, item.tokens, manifest.prefix.price) for item in offer.transient.front
-        ]
+        manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
+        placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         events = (*events, *broken, *decided, *placed)
         return Pack(body, manifest, built.chain, built.ends, tuple(violations), events)
 

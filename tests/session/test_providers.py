@@ -199,7 +199,7 @@ def test_async_providers_are_awaited_by_both_sessions(model: str) -> None:
         return f"workspace of {context.session_id}"
 
     async def hanging() -> str:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         return ""
 
     providers: list[Provider] = [workspace, ContextProvider(hanging, timeout_s=0.05)]

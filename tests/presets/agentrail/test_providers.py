@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from lading import SessionOptions, resolve, verify
+from lading.effects import RequestContext
 from lading.errors import InputError
 from lading.events import StrategyOverruled
 from lading.messages import Message, Part, Text, ToolCall, ToolResult, user_text
-from lading.presets.agentrail import RequestContext
 from lading.presets.agentrail.providers import (
     compose_transform_contexts,
     create_transform_context,
