@@ -1,13 +1,18 @@
 """The log of a session: raw messages, append-only, and the frozen edits of them.
 
 An ``Entry`` is a message as it arrived. An ``Edit`` replaces a span of entries by other messages, or by none, in
-all requests from one call on. The log is never rewritten; ``view.py`` applies the edits.
+all requests from one call on. The log is never rewritten; ``view.py`` applies the edits. A ``Log`` holds old
+entries compressed: they are only restored, searched and replayed.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Literal, TypeAlias, overload
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +27,10 @@ EditKind: TypeAlias = Literal[
 
 NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
 """Kinds of edits that are no compaction; strategies may not use them."""
+
+_BLOCK_ENTRIES = 32
+"""Entries that are compressed together: digests apart, more of them are no smaller."""
+_COMPRESSION_LEVEL = 3
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):
@@ -56,6 +65,81 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     known_as: str | None = None
     """Fingerprint (``matching.fingerprint``) of the message in the caller's history; empty: it is not in there;
     None: that of ``message``."""
+
+
+class Log(Sequence[Entry]):
+    """The entries of a session, only appended. ``pack`` compresses old ones; they are read again when needed."""
+
+    __slots__ = ("_blocks", "_length", "_packed", "_read")
+
+    def __init__(self) -> None:
+        self._blocks: list[list[Entry] | _Packed] = []
+        self._length = 0
+        # The opening messages are read at each call of a wrapped client: the first block stays.
+        self._packed = 1
+        self._read: tuple[int, list[Entry]] = -1, []
+        """The compressed block that was read last."""
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Entry]:
+        return chain.from_iterable(map(self._read_block, range(len(self._blocks))))
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | list[Entry]:
+        if isinstance(at, slice):
+            return [self[index] for index in range(self._length)[at]]
+        block, place = divmod(range(self._length)[at], _BLOCK_ENTRIES)
+        return self._read_block(block)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return [*self] == [*other] if isinstance(other, list | Log) else NotImplemented
+
+    def append(self, entry: Entry) -> None:
+        """Append an entry."""
+        number, place = divmod(self._length, _BLOCK_ENTRIES)
+        self._blocks += [] if place else [[]]
+        self._read_block(number).append(entry)
+        self._length += 1
+
+    def pack(self, end: int) -> None:
+        """Compress the entries before ``end``, up to a block, unless JSON cannot carry them."""
+        for number in range(self._packed, end // _BLOCK_ENTRIES):
+            if isinstance(entries := self._blocks[number], list):
+                with suppress(TypeError, ValueError):
+                    self._blocks[number] = _pack(entries)
+            self._packed = number + 1
+
+    def _read_block(self, number: int) -> list[Entry]:
+        block, (known, entries) = self._blocks[number], self._read
+        if isinstance(block, list):
+            return block
+        if known != number:
+            entries = msgspec.convert(jsonbytes.load(zlib.decompress(block.data)), list[Entry])
+            self._read = number, entries
+        return entries
+
+
+class _Packed:
+    """Compressed entries."""
+
+    __slots__ = ("__weakref__", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
+_all_packed: WeakValueDictionary[str, _Packed] = WeakValueDictionary()
+"""By digest. A session and its store in memory have equal logs, and hold one copy of what is compressed."""
+
+
+def _pack(entries: list[Entry]) -> _Packed:
+    packed = _Packed(zlib.compress(jsonbytes.dump(msgspec.to_builtins(entries)), _COMPRESSION_LEVEL))
+    return _all_packed.setdefault(jsonbytes.digest(packed.data), packed)
 
 
 class Edit(Struct, frozen=True, omit_defaults=True):
