@@ -93,11 +93,12 @@ class History:
         history is then unchanged.
         """
         _check_message(message)
-        data = jsonbytes.dump_at(f"messages.{len(self.entries)}", msgspec.to_builtins(message))
+        index = len(self.entries)
+        data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
-        index, tokens = len(self.entries), self._count(message)
+        tokens = self._count(message)
         self._admit_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         admitted = self._sanitizer.admit(message, pointer=relative(str(index)))
         if draft := self._draft_repair(admitted, admitted.messages, "", entry=index):

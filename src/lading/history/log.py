@@ -10,7 +10,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Literal, TypeAlias, overload
 from weakref import WeakValueDictionary
 
@@ -70,21 +69,20 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
 class Log(Sequence[Entry]):
     """The entries of a session, only appended. ``pack`` compresses old ones; they are read again when needed."""
 
-    __slots__ = ("_blocks", "_length", "_packed", "_read")
-
     def __init__(self) -> None:
-        self._blocks: list[list[Entry] | _Packed] = []
-        self._length = 0
+        self._entries: list[Entry | None] = []
+        """None: it is compressed."""
+        self._blocks: dict[int, _Packed] = {}
         # The opening messages are read at each call of a wrapped client: the first block stays.
-        self._packed = 1
+        self._next = 1
         self._read: tuple[int, list[Entry]] = -1, []
         """The compressed block that was read last."""
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return chain.from_iterable(map(self._read_block, range(len(self._blocks))))
+        return (entry or self._unpack(at) for at, entry in enumerate(self._entries))
 
     @overload
     def __getitem__(self, at: int) -> Entry: ...
@@ -92,42 +90,37 @@ class Log(Sequence[Entry]):
     def __getitem__(self, at: slice) -> list[Entry]: ...
     def __getitem__(self, at: int | slice) -> Entry | list[Entry]:
         if isinstance(at, slice):
-            return [self[index] for index in range(self._length)[at]]
-        block, place = divmod(range(self._length)[at], _BLOCK_ENTRIES)
-        return self._read_block(block)[place]
+            return [self._entries[index] or self._unpack(index) for index in range(len(self._entries))[at]]
+        return self._entries[at] or self._unpack(range(len(self._entries))[at])
 
     def __eq__(self, other: object) -> bool:
         return [*self] == [*other] if isinstance(other, list | Log) else NotImplemented
 
     def append(self, entry: Entry) -> None:
         """Append an entry."""
-        number, place = divmod(self._length, _BLOCK_ENTRIES)
-        self._blocks += [] if place else [[]]
-        self._read_block(number).append(entry)
-        self._length += 1
+        self._entries.append(entry)
 
-    def pack(self, end: int) -> None:
-        """Compress the entries before ``end``, up to a block, unless JSON cannot carry them."""
-        for number in range(self._packed, end // _BLOCK_ENTRIES):
-            if isinstance(entries := self._blocks[number], list):
-                with suppress(TypeError, ValueError):
-                    self._blocks[number] = _pack(entries)
-            self._packed = number + 1
+    def pack(self, end: int | None = None) -> None:
+        """Compress the entries before ``end`` (default: all), up to a block, unless JSON cannot carry them."""
+        for number in range(self._next, (len(self._entries) if end is None else end) // _BLOCK_ENTRIES):
+            span = slice(number * _BLOCK_ENTRIES, (number + 1) * _BLOCK_ENTRIES)
+            with suppress(TypeError, ValueError):
+                self._blocks[number] = _pack(self[span])
+                self._entries[span] = [None] * _BLOCK_ENTRIES
+            self._next = number + 1
 
-    def _read_block(self, number: int) -> list[Entry]:
-        block, (known, entries) = self._blocks[number], self._read
-        if isinstance(block, list):
-            return block
+    def _unpack(self, index: int) -> Entry:
+        number, at = divmod(index, _BLOCK_ENTRIES)
+        known, entries = self._read
         if known != number:
-            entries = msgspec.convert(jsonbytes.load(zlib.decompress(block.data)), list[Entry])
+            data = zlib.decompress(self._blocks[number].data)
+            entries = msgspec.convert(jsonbytes.load(data), list[Entry])
             self._read = number, entries
-        return entries
+        return entries[at]
 
 
 class _Packed:
     """Compressed entries."""
-
-    __slots__ = ("__weakref__", "data")
 
     def __init__(self, data: bytes) -> None:
         self.data = data

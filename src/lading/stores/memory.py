@@ -60,7 +60,7 @@ class MemoryStore(SessionStore):
                 stores.check_continues([call], stored=len(target.manifests), what="Manifest")
             for entry in entries:
                 target.entries.append(entry)
-            target.entries.pack(len(target.entries))
+            target.entries.pack()
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
