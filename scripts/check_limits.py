@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 605, "client": 800}
 LINE_STATE = 10
 LINE_LINES = {"session": 8_660, "client": 10_830}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 28_870
-SOURCE_LINES = 45_300
+LOWER_FLOORS_LINES = 28_895
+SOURCE_LINES = 45_325
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
