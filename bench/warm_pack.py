@@ -99,7 +99,7 @@ def _warm(engine: Engine, number: int) -> list[float]:
 
 
 def _tailed(engine: Engine, number: int) -> float:
-    """The milliseconds that a tail, another one each time, adds to the median warm pack; every second one has it."""
+    """The milliseconds that a tail, new each time, adds to the median warm pack; every second one has it."""
     new = rounds(number, lines=40)
     times: dict[bool, list[float]] = {False: [], True: []}
     gc.collect()
