@@ -12,6 +12,7 @@ from lading.addresses import RESTORE
 from lading.audit.replay import verify
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.errors import IllegalRequest, InputError, LadingError, StoreError, WindowExceeded
+from lading.exchange.wrapping import SharedSession
 from lading.history.view import View
 from lading.messages import Message, Text
 from lading.stores.memory import MemoryStore
@@ -327,7 +328,7 @@ def test_a_request_made_again_that_was_found_too_long_is_smaller() -> None:
 
 
 def test_how_many_messages_were_shown_is_known_after_a_turn_too() -> None:
-    with session(window=100_000) as line:
+    with SharedSession("gpt-4o", window=100_000) as line:
         line.add(HEAD)
         for number in range(3):
             stepped(line, number)

@@ -46,8 +46,8 @@ class ClientConversation:
         self.opening: Opening | None = None  # Of the last request.
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
-        self._given = b""  # Digests of the messages of the last request, after its opening system messages.
-        self._marks: PlacedMarks = {}  # Of the last request.
+        self._given = b""  # Digests of the messages of the last request, after its opening system messages,
+        self._marks: PlacedMarks = {}  # and its cache marks.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
         self._tools_given: Any = None
@@ -89,7 +89,8 @@ class ClientConversation:
         if named or history.has_reply_before(matched.position):
             return matched.position
         # Before the first reply, another conversation may have the same start; unless the caller named this one.
-        return matched.position if self._is_instructed(history) and matched.position < len(history) else None
+        is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
+        return matched.position if is_instructed and matched.position < len(history) else None
 
     def withdraw(self, history: RequestHistory, position: int) -> bool:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
@@ -99,25 +100,22 @@ class ClientConversation:
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
-        session, wire, leading = self.session, self.session.wire, history.opening.leading
-        is_retry = session.is_unanswered
+        session, wire, leading, marks = self.session, self.session.wire, history.opening.leading, history.marks
         if session.entries:
-            if self.opening is not history.opening:
-                session.instruct([message for message, _ in leading], marked=is_retry)
-            # Until a request was answered, its marks are no more settled than its messages.
-            start = len(leading) if is_retry and history.marks != self._marks else self._count_same(history)
-            given = [message for message, _ in history.read(min(start, position))]
-            position = session.update(given, start=start, end=position, marked=is_retry)
-        new = history.read(position)
-        if not session.entries:
-            new = [*leading, *new]
-        if new:
-            self._settled = max(self._settled, len(session.known))
+            if self.opening is None or self.opening.leading != leading:
+                session.instruct([message for message, _ in leading])
+            # The marks of a request without an answer may still change.
+            marked = session.is_unanswered and marks != self._marks
+            start = len(leading) if marked else min(self._count_same(history), position)
+            again = [message for message, _ in history.read(start)]
+            position = session.update(again, start=start, end=position, marked=marked)
+        new = [*([] if session.entries else leading), *history.read(position)]
+        self._settled = max(self._settled, len(session.known) if new else 0)
         session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
-        self.opening, self._given, self._marks = history.opening, history.digests, history.marks
+        self.opening, self._given, self._marks = history.opening, history.digests, marks
         fields, tools = wire.read_fields(body), body.get(wire.layout.tools)
         if scheme := wire.layout.marks:
-            head, marks = session.list_opening(), history.marks
+            head = session.list_opening()
             fields, tools = arrange(fields, tools, scheme=scheme, given=marks, head=head, leading=len(leading))
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, wire.read_tools(tools)
@@ -125,21 +123,15 @@ class ClientConversation:
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""
-        leading = len(history.opening.leading)
+        leading, start = len(history.opening.leading), self._count_same(history)
         if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
             return None
-        start = self._count_same(history)
         return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
 
     def _count_same(self, history: RequestHistory) -> int:
         """Count the messages at the start that have the bytes of the last request, cache marks aside."""
         same = self._given if history.digests.startswith(self._given) else b""
         return len(history.opening.leading) + len(same) // DIGEST_BYTES
-
-    def _is_instructed(self, history: RequestHistory) -> bool:
-        """Whether the opening system messages are those of the session."""
-        leading = [known_as for _, known_as in history.opening.leading]
-        return leading == self.session.known[: len(leading)]
 
 
 ClaimedConversation: TypeAlias = tuple[ClientConversation, int, Lease]

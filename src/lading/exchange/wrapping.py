@@ -79,6 +79,11 @@ class SharedSession(Session):
         return list(map(history.find_form, head))
 
     @property
+    def shown(self) -> int:
+        """Number of the caller's messages that existed at the last request."""
+        return sum(1 for entry in self._engine.history.known if entry.index < self._engine.shown)
+
+    @property
     def is_unanswered(self) -> bool:
         """Whether the caller's last message has no reply."""
         return self._engine.history.is_unanswered

@@ -1,52 +1,64 @@
 """Compare the forms of a known message and of the same message as its caller gives it now.
 
-``match`` finds a message by its meaning; its form is what the provider would read. What the caller gives is sent, so
+``match`` finds a message by its meaning; its form is what the provider reads. What the caller gives is sent, so
 another form replaces the known one. These differences are no other form, of all messages: the order of keys, and
 cache marks (``exchange/marks.py`` places them). Of replies, which SDKs write in ways of their own: empty fields,
-fields that are only added, and how the JSON of arguments is written.
+fields that are only added, 1 for true, and how the JSON of arguments is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from lading import jsonbytes
-from lading.messages import Conversation, Message, Reasoning, ToolCall
+from lading.history.history import History
+from lading.history.log import Entry
+from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
 from lading.models.card import Card
 from lading.session.matching import normalize_arguments
-from lading.wire import Wire, encode
+from lading.settings import Settings
+from lading.wire import Wire, encode, find_wire
 from lading.wire.translation import strip_content
+
+
+def find_reformed(
+    given: Sequence[Message], known: Sequence[Entry], *, history: History, settings: Settings, marked: bool = False
+) -> Iterator[tuple[int, Message]]:
+    """Find the given messages whose form differs from that of the known entry at their place, which has the same
+    meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown.
+    ``marked``: other cache marks count."""
+    wire, card = find_wire(settings.wire), settings.card
+    for at, (message, entry) in enumerate(zip(given, known, strict=False)):
+        asked, shown = entry.message.calls, {call.id: call for call in message.calls}
+        form = history.find_form(entry)
+        if len(shown) < len(asked):
+            form = form.with_parts(tuple(part for part in form.parts if not _is_hidden(part, shown)))
+        if has_form(message, form, wire=wire, card=card, marked=marked):
+            continue
+        if len(shown) < len(asked):
+            said = (part for part in message.parts if not isinstance(part, ToolCall))
+            message = message.with_parts((*said, *(shown.get(call.id, call) for call in asked)))
+        yield at, message
+
+
+def _is_hidden(part: Part, shown: Mapping[str, ToolCall]) -> bool:
+    return isinstance(part, ToolCall) and part.id not in shown
 
 
 def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: bool = False) -> bool:
     """Whether a message is given in its known form; both have the same meaning. ``marked``: cache marks count."""
     if given.role != "assistant":
-        forms = (jsonbytes.canonical(_encode(one, wire, card, marked=marked)) for one in (given, known))
-        return next(forms) == next(forms)
+        now, before = (jsonbytes.canonical(_encode(one, wire, card, marked=marked)) for one in (given, known))
+        return now == before
+    if given.parts == known.parts and _keeps(given.template or {}, known.template or {}):
+        return True
     if _list_reasoning(given) != _list_reasoning(known):
         return False
-    now, before = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
-    return _keeps(strip_content(now), strip_content(before))
-
-
-def add_hidden_calls(given: Message, known: Message) -> Message:
-    """Return a reply as its caller gives it, with the calls that the caller was not shown."""
-    if len(given.calls) == len(known.calls):
-        return given
-    shown = {call.id: call for call in given.calls}
-    rest = (part for part in given.parts if not isinstance(part, ToolCall))
-    return given.with_parts((*rest, *(shown.get(call.id, call) for call in known.calls)))
-
-
-def drop_hidden_calls(known: Message, given: Message) -> Message:
-    """Return a known reply without the calls that its caller was not shown."""
-    if len(given.calls) == len(known.calls):
-        return known
-    shown = {call.id for call in given.calls}
-    kept = (part for part in known.parts if not isinstance(part, ToolCall) or part.id in shown)
-    return known.with_parts(tuple(kept))
+    said, kept = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
+    return _keeps(strip_content(said), strip_content(kept))
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:
@@ -78,5 +90,4 @@ def _keeps(given: Any, known: Any) -> bool:
         return all(inner in ("", [], {}) or _keeps(given.get(key), inner) for key, inner in known.items())
     if isinstance(known, list) and isinstance(given, list):
         return len(given) == len(known) and all(map(_keeps, given, known))
-    # 1 and true are equal in Python, and not in JSON.
-    return type(given) is type(known) and bool(given == known)
+    return bool(given == known)

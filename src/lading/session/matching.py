@@ -1,8 +1,8 @@
 """Match a history given by the caller with the known messages: all of it at each call, or only new messages.
 
 A message is identified by its *fingerprint*, a digest of its meaning. Its form (a string or a list of one text, key
-order, null or absent fields, cache marks), and reasoning that the client did not keep, do not change it; ``forms.py``
-compares those.
+order, null or absent fields, cache marks), and reasoning that the client did not keep, do not change it: see
+``forms.py``.
 """
 
 from __future__ import annotations
@@ -145,9 +145,7 @@ def _list_content(holder: Message | ToolResult, *, unnamed: bool = False) -> lis
     for part in holder.parts:
         match part:
             case ToolCall():
-                content.append(
-                    ("call", "" if unnamed else part.id, part.name, normalize_arguments(part.arguments))
-                )
+                content.append(("call", "" if unnamed else part.id, part.name, normalize_arguments(part.arguments)))
             case ToolResult():
                 content.append(("result", "" if unnamed else part.call_id, part.is_error, _list_content(part)))
             case Image():

@@ -23,7 +23,7 @@ from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
-from lading.effects import Summarize, Summarizer
+from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
@@ -34,8 +34,7 @@ from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
-from lading.session.loop_detection import detect
-from lading.session.forms import add_hidden_calls, drop_hidden_calls, has_form
+from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -59,6 +58,7 @@ class Session:
         strategy: str | Strategy = DEFAULT,
         when: When | None = None,
         summarizer: Summarizer | Summarize | str | None = None,
+        providers: Iterable[ContextProvider | Provide] = (),
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -69,12 +69,14 @@ class Session:
         ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
         tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
         share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
-        Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
+        ``providers``: functions that give text for each request. Raises InputError, UnknownName, StoreError;
+        SessionBusy when another process writes the session.
         """
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
-        self.options = options = opening.add_summarizer(options, summarizer)
+        options = opening.add_summarizer(options, summarizer)
+        self.options = options = opening.add_providers(options, providers)
         self.settings = opening.make_settings(
             card,
             name=name,
@@ -112,7 +114,8 @@ class Session:
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._last: Pack | None = None
-        self._looped: int | None = None  # The newest answer that was part of a loop.
+        self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._tail = ""  # The caller's text for the last request alone.
         self._retried = False
 
     def _hold(self) -> None:
@@ -178,12 +181,11 @@ class Session:
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
 
-    def instruct(self, messages: object, *, marked: bool = False) -> None:
+    def instruct(self, messages: object) -> None:
         """Replace the system messages at the start, from the next request on.
 
         A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
-        ``marked``: other cache marks count. Raises PastChanged when their number differs, InputError for other
-        messages.
+        Raises PastChanged when their number differs, InputError for other messages.
         """
         said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
         given = messages_from(said, wire=self.wire)
@@ -193,16 +195,9 @@ class Session:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != systems:
                 raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
-            for position, (message, entry) in enumerate(zip(given, self.entries, strict=False)):
-                if not self._has_form(message, entry, marked=marked):
-                    self.known[position], self._given = fingerprint(message), []
-                    self._engine.restate(position, message)
+            self.update(given, start=0, end=systems, marked=True)
+            self.known[:systems], self._given = map(fingerprint, given), []
             self._engine.save()
-
-    @property
-    def shown(self) -> int:
-        """Number of the caller's messages that existed at the last request."""
-        return sum(1 for entry in self._engine.history.known if entry.index < self._engine.shown)
 
     def withdraw(self, position: int) -> bool:
         """Continue from the first ``position`` messages of the caller's history: later ones stay in the log and are
@@ -218,25 +213,14 @@ class Session:
             return True
 
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
-        """Replace known messages that the caller gives in another form (``has_form``).
-
-        ``given``: from position ``start`` on; those before ``end`` are known. ``marked``: other cache marks count.
-        Returns the position from which messages are new: ``end``, or that of a message which could not be replaced
-        alone. It and later ones are withdrawn.
-        """
+        """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
+        other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
         history = self._engine.history
-        pairs = zip(given[: max(end - start, 0)], history.list_newest_known(len(self.known) - start), strict=False)
-        for position, (message, entry) in enumerate(pairs, start):
-            if not self._has_form(message, entry, marked=marked) and not self._restate(entry, message):
-                return position if self.withdraw(position) else end
+        known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
+        for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
+            if not self._engine.restate(known[at].index, message):
+                return start + at if self.withdraw(start + at) else end
         return end
-
-    def _has_form(self, given: Message, entry: Entry, *, marked: bool) -> bool:
-        known = drop_hidden_calls(self._engine.history.find_form(entry), given)
-        return has_form(given, known, wire=self.wire, card=self.settings.card, marked=marked)
-
-    def _restate(self, entry: Entry, message: Message) -> bool:
-        return self._engine.restate(entry.index, add_hidden_calls(message, entry.message))
 
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
@@ -282,12 +266,14 @@ class Session:
         *,
         fields: Mapping[str, Any] | None = None,
         at_s: float | None = None,
+        tail: str = "",
     ) -> Pack:
         """Build the request for the next call.
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. The tool ``restore`` is added to the given tools
-        where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
+        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. The tool
+        ``restore`` is added to the given tools where the strategy can remove anything. Raises like ``Engine.pack``,
+        and LoopStopped.
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
@@ -295,7 +281,7 @@ class Session:
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)
-            pack = self.request(at_s=at_s)
+            pack = self.request(at_s=at_s, tail=tail)
             undo.pop_all()
         return pack
 
@@ -314,24 +300,18 @@ class Session:
         most_tokens: int | None = None,
         cause: Cause = "",
         refused_tokens: int | None = None,
+        tail: str = "",
     ) -> Pack:
-        """Build the request for the next call with the tools and fields of ``offer``. Raises like ``pack``."""
+        """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
+        tail of the last. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            if not cause and (options := self.options.loop_detection) is not None:
-                self._looped, warnings = detect(
-                    self._engine, options=options, judged=self._looped, stops=self.events
-                )
-                # Stored with the request. If this one fails, the warning is part of the next one, with its event.
-                self.extend(warnings, known_as=[""] * len(warnings), stored=False)
-            self._last = self._engine.pack(
-                tools=tools,
-                template=self._fields,
-                at_s=at_s,
-                most_tokens=most_tokens,
-                cause=cause,
-                refused_tokens=refused_tokens,
-            )
+            own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            if own and not cause:
+                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+            make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
+            make = partial(make, cause=cause, refused_tokens=refused_tokens)
+            self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
             return self._last
 
