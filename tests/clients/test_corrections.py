@@ -77,3 +77,24 @@ def _client(wire: str, url: str) -> Any:
 
 def _without_marks(blocks: list[Any]) -> list[Any]:
     return [{key: value for key, value in block.items() if key != "cache_control"} for block in blocks]
+
+
+@pytest.mark.parametrize("after_reply", [False, True])
+@pytest.mark.parametrize("corrected", [None, SHORT])
+def test_corrected_marks_of_the_system_prompt_are_sent(corrected: dict[str, str] | None, after_reply: bool) -> None:
+    given: list[Any] = [{"role": "user", "content": "Hi."}]
+    faults = {1 + after_reply: Fault(status=400)}
+    with StrictProvider(FakeModel([Say("Hello.")] * 9), foreign=True, faults=faults) as provider:
+        client = lading.wrap(anthropic.Anthropic(base_url=provider.url, api_key="x", max_retries=0))
+
+        def send(mark: Any) -> None:
+            system: Any = marked(mark)
+            client.messages.create(model="claude-sonnet-5", max_tokens=99, system=system, messages=given)
+
+        if after_reply:
+            send(LONG)
+            given += [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "More."}]
+        with pytest.raises(anthropic.BadRequestError):
+            send(LONG)
+        send(corrected)
+        assert provider.requests[-1].body["system"] == marked(corrected)
