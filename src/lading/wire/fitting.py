@@ -13,9 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lading.addresses import relative
 from lading.errors import WireError
 from lading.history.repair import LEFT_OUT, Needs, Placement, Repair
-from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
+from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from lading.models.card import Card
 from lading.wire import WIRES, Wire, find_wire
 from lading.wire.translation import PartTypes, left_out_note, type_of
@@ -32,14 +33,34 @@ def find_needs(wire: Wire, card: Card) -> Needs:
 def _fit_message(
     types: PartTypes, name: str, card: Card, message: Message, placement: Placement
 ) -> tuple[Message, Sequence[Repair]]:
-    fitter = _PartFitter(types, card, native=message.origin == name, pointer=placement.pointer)
+    if message.origin == name and _is_simple(message.parts, message.role, types):
+        return message, ()
+    pointer = "" if placement.entry is None else relative(str(placement.entry))
+    fitter = _PartFitter(types, card, native=message.origin == name, pointer=pointer)
     shown = fitter.fit(message)
     if shown.origin != name or not any(types.word(part) in types.moves for part in _list_result_parts(shown)):
         return shown, fitter.repairs
     # Without its origin, the encoder writes the message in its general form, which moves these parts.
-    fitter = _PartFitter(types, card, native=False, pointer=placement.pointer)
+    fitter = _PartFitter(types, card, native=False, pointer=pointer)
     shown = fitter.fit(replace(message, origin="", template=None))
     return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fitter.repairs]
+
+
+def _is_simple(parts: Sequence[Part], place: str, types: PartTypes) -> bool:
+    """Whether the parts are only texts, calls and results of text, each where the format has it: nothing to fit."""
+    for part in parts:
+        match part:
+            case Text(template=None):
+                kind = "text"
+            case ToolCall():
+                kind = "tool_call"
+            case ToolResult() if _is_simple(part.parts, "result", types):
+                kind = "tool_result"
+            case _:
+                return False
+        if types.words[kind] not in types.takes[place]:
+            return False
+    return True
 
 
 def _list_result_parts(message: Message) -> Iterator[Part]:
