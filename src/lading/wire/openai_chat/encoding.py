@@ -37,11 +37,6 @@ from lading.wire.templates import (
 from lading.wire.translation import left_out_note, make_legal_id, mark_system, translate_fields, type_of
 
 
-def is_native(message: Message) -> bool:
-    """Whether the message was decoded from this wire."""
-    return message.origin == NAME
-
-
 def is_flat(card: Card) -> bool:
     """Whether the model's chat template accepts only strings as content, and only alternating roles (rule C11)."""
     return card.conduct.dialect in ("chat_template", "strict")
@@ -55,15 +50,9 @@ def is_movable(part: object) -> bool:
 
 def find_moved(message: Message) -> Iterator[Image | File]:
     """Return the images and files of the message's results that are written in a user message after them."""
-    if not is_native(message):
+    if message.origin != NAME:
         for result in message.results:
             yield from (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
-
-
-def count_leading(messages: Sequence[Message]) -> int:
-    """Return 0: system messages are among the messages."""
-    del messages
-    return 0
 
 
 def joins(before: Message, after: Message, *, card: Card) -> bool:
@@ -78,10 +67,11 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
     return _shares_message(before, after, card)
 
 
-def split_runs(messages: Sequence[Message], card: Card) -> list[list[Message]]:
-    """Split a group into runs: the messages whose parts other than results share a wire message."""
+def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:
+    """Split a group for a chat template into runs: the messages whose parts other than results share a wire
+    message."""
     found: list[list[Message]] = []
-    for message in _order_in_turn(messages) if is_flat(card) else messages:
+    for message in _order_in_turn(messages):
         if found and _shares_message(found[-1][-1], message, card):
             found[-1].append(message)
         else:
@@ -91,7 +81,7 @@ def split_runs(messages: Sequence[Message], card: Card) -> list[list[Message]]:
 
 def _shares_message(before: Message, after: Message, card: Card) -> bool:
     if before.results and after.results:
-        return not (is_native(before) and is_native(after))
+        return before.origin != NAME or after.origin != NAME
     if not is_flat(card) or before.calls or after.results:
         return False
     return after.role == ("user" if before.results else before.role)
@@ -132,26 +122,23 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a group of joined messages."""
-    return [item for run in split_runs(messages, card) for item in _write_run(run, card)]
+    runs = split_runs(messages, card) if is_flat(card) else [messages]
+    return [item for run in runs for item in _write_run(run, card)]
 
 
 def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a run: a wire message for each tool result, then one for all other parts."""
     items = [_write_result(message, result) for message in messages for result in message.results]
     shown = [part for message in messages for part in find_moved(message)]
-    speakers = [message for message in messages if not message.results or _has_more(message)]
+    speakers = [message for message in messages if len(message.results) < len(message.parts) or not message.parts]
     if speakers or shown:
         items.append(_write_speakers(speakers, shown, card))
     return items
 
 
-def _has_more(message: Message) -> bool:
-    return any(not isinstance(part, ToolResult) for part in message.parts)
-
-
 def _write_result(message: Message, result: ToolResult) -> dict[str, Any]:
     template = _find_template(message, "tool") if len(message.parts) == 1 else {}
-    native, old_style = is_native(message), template.get("role") == "function"
+    native, old_style = message.origin == NAME, template.get("role") == "function"
     if native:
         pieces = [_write_piece(part, native=True, media=True) for part in result.parts]
     else:
@@ -185,13 +172,13 @@ def _write_speakers(speakers: Sequence[Message], shown: Sequence[Image | File], 
     template = merge(_find_template(message, role) for message in speakers)
     pieces: list[Piece] = [_write_piece(part, native=False, media=True) for part in shown]
     for message in speakers:
-        native = is_native(message)
+        native = message.origin == NAME
         content = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
         inside = [part for part in content if not (native and _find_field(part))]
         found = [_write_piece(part, native=native, media=native or role == "user") for part in inside]
         pieces += (piece for piece in found if native or piece)
-    alone = len(speakers) == 1 and is_native(speakers[0])
-    if is_flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
+    alone = len(speakers) == 1 and speakers[0].origin == NAME
+    if not alone and is_flat(card) and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
     calls = [(message, call) for message in speakers for call in message.calls]
     beside = _write_fields_beside(speakers) if role == "assistant" else {}
@@ -219,7 +206,7 @@ def _find_field(part: Part) -> str:
 def _write_fields_beside(speakers: Sequence[Message]) -> dict[str, Any]:
     """Encode the fields ``refusal`` and ``audio`` from the parts; those without a part any more are omitted."""
     fields: dict[str, Any] = {}
-    for message in filter(is_native, speakers):
+    for message in (speaker for speaker in speakers if speaker.origin == NAME):
         codes = {"refusal": "str", "audio": "object"}
         fields |= {key: ABSENT for key, code in codes.items() if (message.template or {}).get(key) == code}
         for part in message.parts:
@@ -233,7 +220,7 @@ def _write_fields_beside(speakers: Sequence[Message]) -> dict[str, Any]:
 
 def _find_template(message: Message, role: str) -> Template:
     """Return the message's template if it is of this wire and for this role; else an empty one."""
-    template = message.template if is_native(message) and message.template else {}
+    template = message.template if message.origin == NAME and message.template else {}
     return template if ROLES.get(template.get("role", "")) == role else {}
 
 
@@ -259,11 +246,11 @@ def _write_calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) 
     old_style = template.get("function_call") == "call"
     items: list[Any] = []
     fields: dict[str, Any] = {"function_call": ABSENT} if old_style else {}
-    if old_style and len(calls) == 1 and is_native(calls[0][0]):
+    if old_style and len(calls) == 1 and calls[0][0].origin == NAME:
         call = calls[0][1]
         fields["function_call"] = fill(call.template, {"name": call.name, "arguments": call.arguments})
     else:
-        items = [_write_call(call, native=is_native(message)) for message, call in calls]
+        items = [_write_call(call, native=message.origin == NAME) for message, call in calls]
     return {"tool_calls": items or write_empty(template.get("tool_calls"), otherwise=ABSENT)} | fields
 
 
