@@ -125,8 +125,7 @@ class Sanitizer:
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
-        answers = [part for part in message.results if part.call_id in self._open]
-        continues_results = bool(answers) or (bool(message.results) and bool(self._open))
+        continues_results = bool(self._open) and bool(message.results)
         before = self._close_calls(repairs) if self._open and not continues_results else ()
         shown = self._repair_parts(message, repairs)
         messages = [*before, *shown]

@@ -110,6 +110,7 @@ class Session:
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
+        self._declared: tuple[list[Any], tuple[Tool, ...]] = [], ()  # The same of tools, and what was read from it.
         self._last: Pack | None = None
         self._looped: int | None = None  # The newest answer that was part of a loop.
         self._retried = False
@@ -146,7 +147,8 @@ class Session:
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             end = matched.position
-            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
+            is_repeated = matched.kind == "continues" and start < end
+            new = (self.update(given, start=start, end=end) if is_repeated else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
@@ -271,13 +273,23 @@ class Session:
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
-            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
+            chosen = self._tools if tools is None else self._read_tools(tools)
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)
             pack = self.request(at_s=at_s)
             undo.pop_all()
         return pack
+
+    def _read_tools(self, tools: Iterable[object]) -> tuple[Tool, ...]:
+        """Read declarations of tools, anew only where they differ from the last ones."""
+        given, read = self._declared
+        if tools == given:
+            return read
+        read = tools_from(tools, wire=self.wire)
+        if isinstance(tools, list) and all(type(tool) is dict for tool in tools):
+            self._declared = deepcopy(tools), read
+        return read
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name

@@ -142,6 +142,8 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         """
         limit = min(limit_tokens, MOST_TOKENS)
         allowed = limit - _clamp(initial_margin_tokens)
+        if not self.seen:
+            return max(allowed, 0)
         share = self._compute_margin_share(kept=kept)
         if share is not None and limit > 0:
             close = math.floor(limit / (1 + share))

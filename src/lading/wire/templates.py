@@ -84,7 +84,7 @@ ABSENT: Final = object()
 Piece: TypeAlias = str | dict[str, Any]
 """One item of a content: plain text, or a part in the provider's format."""
 
-_EMPTY: dict[str, Any] = {"empty": "", "empty_list": [], "null": None}
+_EMPTY: dict[str, Any] = {"empty": "", "null": None}
 
 
 def make_template(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: str) -> Template:
@@ -142,9 +142,9 @@ def write_text(text: str, code: Any) -> Any:
 
 def write_empty(code: Any, *, otherwise: Any) -> Any:
     """Return the empty value of that code; ``otherwise`` if the code is not of an empty value."""
-    if not isinstance(code, str) or code not in _EMPTY:
-        return otherwise
-    return copy_json(_EMPTY[code], code)
+    if code == "empty_list":
+        return []
+    return _EMPTY.get(code, otherwise) if isinstance(code, str) else otherwise
 
 
 def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:

@@ -48,11 +48,9 @@ def is_movable(part: object) -> bool:
     return isinstance(part, Image) or inline_file
 
 
-def find_moved(message: Message) -> Iterator[Image | File]:
-    """Return the images and files of the message's results that are written in a user message after them."""
-    if message.origin != NAME:
-        for result in message.results:
-            yield from (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
+def find_moved(result: ToolResult) -> Iterator[Image | File]:
+    """Return the images and files of a foreign result, which are written in a user message after it."""
+    return (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
 
 
 def joins(before: Message, after: Message, *, card: Card) -> bool:
@@ -62,6 +60,8 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
     chat template, so are neighbours of one role, results with the user message after them, and a system message
     with its neighbours: ``split_runs`` finds whether it is in front.
     """
+    if before.origin == after.origin == NAME and not is_flat(card):
+        return False
     if is_flat(card) and "system" in (before.role, after.role):
         return True
     return _shares_message(before, after, card)
@@ -128,9 +128,16 @@ def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]
 
 def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a run: a wire message for each tool result, then one for all other parts."""
-    items = [_write_result(message, result) for message in messages for result in message.results]
-    shown = [part for message in messages for part in find_moved(message)]
-    speakers = [message for message in messages if len(message.results) < len(message.parts) or not message.parts]
+    items: list[dict[str, Any]] = []
+    shown: list[Image | File] = []
+    speakers: list[Message] = []
+    for message in messages:
+        results = message.results
+        items += [_write_result(message, result) for result in results]
+        if message.origin != NAME:
+            shown += [part for result in results for part in find_moved(result)]
+        if len(results) < len(message.parts) or not message.parts:
+            speakers.append(message)
     if speakers or shown:
         items.append(_write_speakers(speakers, shown, card))
     return items
