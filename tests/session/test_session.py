@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +120,6 @@ def test_while_nothing_presses_a_request_is_the_raw_history_and_the_schema() -> 
         assert request["messages"][3] == step(0)[1]
         request["messages"].clear()
         assert line.pack(CHAT_TOOLS).request["messages"][:2] == HEAD
-
-
-def test_tools_that_the_caller_changes_in_place_are_read_anew() -> None:
-    tools = deepcopy(CHAT_TOOLS)
-    with session() as line:
-        first = line.add(HEAD).pack(tools).request["tools"]
-        assert line.pack(tools).request["tools"] == first
-        tools[0]["function"]["parameters"] = {"type": "object", "properties": {"path": {"type": "string"}}}
-        assert line.pack(tools).request["tools"][0]["function"] == tools[0]["function"]
-        assert line.pack([]).request.get("tools", []) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ type that no format lists is sent unchanged: the type may be newer than these ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from operator import is_
 from typing import Any
@@ -38,7 +38,8 @@ def _fit_message(
     pointer = "" if placement.entry is None else relative(str(placement.entry))
     fitter = _PartFitter(types, card, native=message.origin == name, pointer=pointer)
     shown = fitter.fit(message)
-    if shown.origin != name or not any(types.word(part) in types.moves for part in _list_result_parts(shown)):
+    inner = (part for result in shown.results for part in result.parts)
+    if shown.origin != name or not any(types.word(part) in types.moves for part in inner):
         return shown, fitter.repairs
     # Without its origin, the encoder writes the message in its general form, which moves these parts.
     fitter = _PartFitter(types, card, native=False, pointer=pointer)
@@ -46,25 +47,17 @@ def _fit_message(
     return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fitter.repairs]
 
 
+_SIMPLE: dict[type, str] = {Text: "text", ToolCall: "tool_call", ToolResult: "tool_result"}
+
+
 def _is_simple(parts: Sequence[Part], place: str, types: PartTypes) -> bool:
     """Whether the parts are only texts, calls and results of text, each where the format has it: nothing to fit."""
-    for part in parts:
-        match part:
-            case Text(template=None):
-                kind = "text"
-            case ToolCall():
-                kind = "tool_call"
-            case ToolResult() if _is_simple(part.parts, "result", types):
-                kind = "tool_result"
-            case _:
-                return False
-        if types.words[kind] not in types.takes[place]:
-            return False
-    return True
-
-
-def _list_result_parts(message: Message) -> Iterator[Part]:
-    return (part for result in message.results for part in result.parts)
+    return all(
+        types.words.get(_SIMPLE.get(type(part), "")) in types.takes[place]
+        and not (isinstance(part, Text) and part.template)
+        and (not isinstance(part, ToolResult) or _is_simple(part.parts, "result", types))
+        for part in parts
+    )
 
 
 class _PartFitter:

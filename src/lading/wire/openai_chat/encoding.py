@@ -23,7 +23,8 @@ from lading.messages import (
     user_text,
 )
 from lading.models.card import Card
-from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES, write_file, write_image
+from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES
+from lading.wire.openai_chat.media import write_file, write_image
 from lading.wire.templates import (
     ABSENT,
     Piece,
