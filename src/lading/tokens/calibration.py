@@ -212,8 +212,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         return residuals[len(residuals) * 95 // 100] / 10_000 if len(residuals) >= ENOUGH else None
 
     def compute_margin_share(self, *, kept: bool) -> float | None:
-        """Return the share of predicted tokens to leave free: twice the p95 of the residuals of that kind, at least
-        1 %. None if there are fewer than five: then the initial margin applies, which is also the largest."""
+        """Return the share of predicted tokens to leave free; None if there are fewer than ``ENOUGH`` residuals."""
         p95 = self._compute_p95(kept=kept)
         return None if p95 is None else max(LEAST_MARGIN, MARGIN_OF_P95 * p95)
 

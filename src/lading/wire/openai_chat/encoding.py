@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 from lading.messages import (
     Conversation,
@@ -43,15 +43,10 @@ def is_flat(card: Card) -> bool:
     return card.conduct.dialect in ("chat_template", "strict")
 
 
-def is_movable(part: object) -> bool:
+def is_movable(part: object) -> TypeGuard[Image | File]:
     """Whether a part is an image or file that a user message can contain but a tool message cannot."""
     inline_file = isinstance(part, File) and bool(part.data) and part.media_type != "text/plain"
     return isinstance(part, Image) or inline_file
-
-
-def find_moved(result: ToolResult) -> Iterator[Image | File]:
-    """Return the images and files of a foreign result, which are written in a user message after it."""
-    return (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
 
 
 def joins(before: Message, after: Message, *, card: Card) -> bool:
@@ -69,8 +64,7 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
 
 
 def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:
-    """Split a group for a chat template into runs: the messages whose parts other than results share a wire
-    message."""
+    """Split a group for a chat template into runs, whose parts other than results share a wire message."""
     found: list[list[Message]] = []
     for message in _order_in_turn(messages):
         if found and _shares_message(found[-1][-1], message, card):
@@ -136,7 +130,7 @@ def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
         results = message.results
         items += [_write_result(message, result) for result in results]
         if message.origin != NAME:
-            shown += [part for result in results for part in find_moved(result)]
+            shown += [part for result in results for part in result.parts if is_movable(part)]
         if len(results) < len(message.parts) or not message.parts:
             speakers.append(message)
     if speakers or shown:
@@ -165,7 +159,7 @@ def _write_result(message: Message, result: ToolResult) -> dict[str, Any]:
 
 
 def _write_result_text(part: ResultPart) -> str:
-    if isinstance(part, Image | File) and is_movable(part):
+    if is_movable(part):
         kind = "image" if isinstance(part, Image) else "document"
         return f"[{kind}: see the next user message]"
     piece = _write_piece(part, native=False, media=False)

@@ -1,5 +1,4 @@
-"""Decode and encode the images and documents of Chat Completions. One that could not be encoded to an equal part is
-kept whole as an Opaque part."""
+"""Decode and encode images and documents. One that could not be encoded to an equal part stays an Opaque part."""
 
 from __future__ import annotations
 

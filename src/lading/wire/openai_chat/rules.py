@@ -179,8 +179,8 @@ def ids_short(state: ChatState, message: WireMessage) -> Iterator[Finding]:
         ids["tool_call_id"] = message.get("tool_call_id")
     for field, value in ids.items():
         if isinstance(value, str) and len(value) > MAX_ID_CHARS:
-            detail = f"has {len(value)} characters; at most {MAX_ID_CHARS} are allowed"
-            yield Finding(f"{state.here}.{field}", detail)
+            most = f"at most {MAX_ID_CHARS} are allowed"
+            yield Finding(f"{state.here}.{field}", f"has {len(value)} characters; {most}")
 
 
 def envelope_shape(state: ChatState) -> Iterator[Finding]:
