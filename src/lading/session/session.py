@@ -143,12 +143,12 @@ class Session:
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
-            end = matched.position
-            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
+            end, continues = matched.position, matched.kind == "continues"
+            new = (self.update(given, start=start, end=end) if continues and start < end else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
-            if matched.kind == "continues":
+            if continues:
                 # A copy, since callers may change what they gave.
                 self._given[start:] = deepcopy(rest) if isinstance(rest, list) else []
         return self
