@@ -79,6 +79,8 @@ class Past(Struct, frozen=True):
     """The edits in effect, in order."""
     calls: int = 0
     """Number of requests so far."""
+    window_tokens: int = 0
+    """The whole window: of the limit, the answer and what is left unused."""
 
 
 class Pressure(Struct, frozen=True):
