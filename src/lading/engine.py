@@ -228,14 +228,14 @@ class Engine:
         return pack
 
     def _start_run(self, plan: Plan) -> StrategyRun:
-        settings, events = self.settings, [*self.pending, *plan.repairs]
         return StrategyRun(
             self._strategy,
-            name=settings.strategy_name,
+            name=self.settings.strategy_name,
             call=self.call,
-            session=settings.owner,
-            strict=settings.strict,
-            events=events,
+            session=self.settings.owner,
+            strict=self.settings.strict,
+            events=[*self.pending, *plan.repairs],
+            tools=self._offer.tools,
         )
 
     def _recall(self) -> Known:
