@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure
 from lading.compaction.folding import fold
-from lading.compaction.priced import STRATEGY, compact, configured
+from lading.compaction.priced import STRATEGY, SUMMARIES_VERBATIM_SHARE, PricedOptions, compact, configured
 from lading.compaction.record_lines import extract_verbatim
-from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_calls, summarize
+from lading.compaction.summaries import FAILED, LEAST_TOKENS, estimate_own_call, summarize
 from lading.compaction.summary_prompt import PROMPT_VERSION
 from lading.effects import Steps, Summary, SummaryRequest
 from lading.errors import SummaryFailed
@@ -73,7 +73,8 @@ def test_a_fold_shows_the_answer_over_values_that_rules_draw() -> None:
     steps = folding(history)
     request = asked_for(steps)
     (draft,) = ended(steps, good(request)).drafts
-    drawn = compact(history.view, full(history)).drafts[0]
+    shorter = PricedOptions(verbatim=SUMMARIES_VERBATIM_SHARE)
+    drawn = compact(history.view, full(history), options=shorter).drafts[0]
     note, heading, *lines = draft.replacement[0].text.splitlines()
     assert (draft.first, draft.last, draft.pointers, draft.reason) == (
         drawn.first,
@@ -221,15 +222,15 @@ def test_what_asking_will_cost_is_near_what_it_costs_and_enters_the_price() -> N
     view = history.view
     asks = replace(pressure(20_000), output_price=5.0)
     end = view.find_tail(500)
-    estimated = estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=asks)
+    estimated = estimate_own_call(view, view.head, end=end, fold_tokens=1_000, pressure=asks).total
     long = user_text("drawn " * 700)
     draft = Draft("summarised", 1, view.last_entry(end), (long,), "due", ())
     request = asked_for(summarize(view, Compaction((draft,)), most_tokens=1_000, pressure=asks))
     paid = asks.count(user_text(request.prompt)) + 5.0 * 400
     assert 0.6 * paid < estimated < 1.6 * paid
-    assert estimate_own_calls(view, view.head, end=end, fold_tokens=1_000, pressure=pressure(20_000)) == 0
-    assert estimate_own_calls(view, view.head, end=end, fold_tokens=LEAST_TOKENS, pressure=asks) == 0
-    assert estimate_own_calls(view, view.head, end=view.head, fold_tokens=1_000, pressure=asks) == 0
+    assert estimate_own_call(view, view.head, end=end, fold_tokens=1_000, pressure=pressure(20_000)).total == 0
+    assert estimate_own_call(view, view.head, end=end, fold_tokens=LEAST_TOKENS, pressure=asks).total == 0
+    assert estimate_own_call(view, view.head, end=view.head, fold_tokens=1_000, pressure=asks).total == 0
 
 
 def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:

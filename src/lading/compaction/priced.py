@@ -22,7 +22,7 @@ from lading.compaction.clearing import clear, find_consumed_end, is_worth_cleari
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.compaction.digesting import USED_ROUNDS, digest, estimate_digest_tokens, find_retired
 from lading.compaction.folding import FOLD_TOKENS, fold
-from lading.compaction.summaries import count_beside_words, estimate_own_calls, summarize
+from lading.compaction.summaries import count_beside_words, estimate_own_call, summarize
 from lading.economics import edit_price, is_due, is_worth_waiting, rent
 from lading.effects import Steps
 from lading.errors import InputError
@@ -31,6 +31,8 @@ from lading.history.view import Item, View
 
 VERBATIM_SHARE = 0.145
 """Share of the room, counted from the newest message back, that stays verbatim; the default of ``verbatim``."""
+SUMMARIES_VERBATIM_SHARE = 0.11
+"""The default of ``verbatim`` where a model writes summaries: a summary says more of what has just left."""
 MOST_CHOSEN_SHARE = 0.9
 """The largest ``verbatim`` that a caller may choose."""
 VERBATIM_ROUNDS = 2
@@ -112,8 +114,7 @@ def compact(view: View, pressure: Pressure, *, options: PricedOptions = DEFAULT_
     """Draft a record if it is forced or due, otherwise digests that pay, otherwise nothing."""
     room = pressure.room_tokens - view.tokens_before(view.head)
     if view.tokens > pressure.room_tokens:
-        drafts = _fold_old(view, room, reason="the window is full", pressure=pressure, options=options)
-        return Compaction(tuple(clip_used_calls(view, drafts, pressure=pressure)))
+        return Compaction(_draft_record(view, reason="the window is full", pressure=pressure, options=options))
     if options.when == "full":
         return Compaction()
     decided = _compact_when_due(view, room, pressure, options)
@@ -139,22 +140,24 @@ def _compact_when_due(view: View, room: int, pressure: Pressure, options: Priced
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable - inserted)
     cached = view.tokens_before(max(min(pressure.sent_items, len(view)), tail)) - view.tokens_before(tail)
-    own = estimate_own_calls(view, view.records_end, end=tail, fold_tokens=by_rules, pressure=pressure)
-    price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own)
+    own = estimate_own_call(view, view.records_end, end=tail, fold_tokens=by_rules, pressure=pressure)
+    # Waiting does not save what the model reads of the new messages: a later question reads them too.
+    price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own.once)
     ageing = (view.tokens - view.tokens_before(tail) - int(room * options.verbatim),)
     reason = "the cache was cold" if pressure.cache_cold else ""
     if isinstance(options.when, float):
         is_above = pressure.room_tokens - view.tokens < (1 - options.when) * pressure.past.limit_tokens
         reason = f"the request took more than {100 * options.when:g} % of the window" if is_above else ""
         due_rent = 0.0
-    elif not reason and _is_worth_it(
-        pressure, price, due_rent, most_calls=_find_payback_calls(view), saving=removable - inserted, ageing=ageing
+    elif (
+        not reason
+        and price + own.reading <= due_rent * _find_payback_calls(view)
+        and _is_due(pressure, price, due_rent, saving=removable - inserted, ageing=ageing)
     ):
         reason = "keeping this part has cost as much as the edit"
-    pressure = _limit_room(view, pressure, options)
-    drafts = _fold_old(view, room, reason=reason, pressure=pressure, options=options) if reason else []
+    drafts = _draft_record(view, reason=reason, pressure=pressure, options=options) if reason else ()
     stuck = reason and "no legal cut would free any tokens" if not drafts else ""
-    return Compaction(tuple(drafts), rent=0.0 if drafts else due_rent, stuck=stuck)
+    return Compaction(drafts, rent=0.0 if drafts else due_rent, stuck=stuck)
 
 
 def _is_cached(pressure: Pressure) -> bool:
@@ -175,15 +178,11 @@ def _limit_room(view: View, pressure: Pressure, options: PricedOptions) -> Press
     return replace(pressure, room_tokens=head + int((pressure.room_tokens - head) * options.when))
 
 
-def _is_worth_it(
-    pressure: Pressure, price: float, due_rent: float, *, most_calls: float, saving: int, ageing: Sequence[int]
-) -> bool:
-    """Return whether an edit at this price is due, will pay for itself soon, and should not wait."""
+def _is_due(pressure: Pressure, price: float, due_rent: float, *, saving: int, ageing: Sequence[int]) -> bool:
+    """Return whether an edit at this price is due and should not wait for older messages to leave the tail."""
     account = pressure.account + due_rent
-    if price > due_rent * most_calls or not is_due(account, price):
-        return False
     waits = is_worth_waiting(pressure.rates, removable_tokens=saving, ageing_tokens=ageing)
-    return not waits or is_due(account, price, regret=LONGEST_WAIT)
+    return is_due(account, price, regret=LONGEST_WAIT if waits else 1.0)
 
 
 def _find_tail(view: View, room: int, verbatim: float, *, keeps_rounds: bool) -> int:
@@ -199,6 +198,14 @@ def _find_tail(view: View, room: int, verbatim: float, *, keeps_rounds: bool) ->
         position -= 1
         rounds += view.items[position].message.role == "assistant"
     return min(position, share, find_consumed_end(view))
+
+
+def _draft_record(view: View, *, reason: str, pressure: Pressure, options: PricedOptions) -> tuple[Draft, ...]:
+    """Draft a record of the rounds before the verbatim part, and what else a full window needs."""
+    room, sized = pressure.room_tokens - view.tokens_before(view.head), _limit_room(view, pressure, options)
+    drafts = _fold_old(view, room, reason=reason, pressure=sized, options=options)
+    is_full = view.tokens > pressure.room_tokens
+    return tuple(clip_used_calls(view, drafts, pressure=pressure) if is_full else drafts)
 
 
 def _fold_old(view: View, room: int, *, reason: str, pressure: Pressure, options: PricedOptions) -> list[Draft]:
@@ -288,9 +295,15 @@ def _count_left(view: View, point: int, *, start: int, pressure: Pressure) -> in
 
 def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compaction | Steps[Compaction]:
     """Decide as ``compact``, with a model's summary as the record where it can be asked and its answer passes."""
-    decided = compact(view, pressure, options=options)
-    if pressure.output_price is None or not decided.drafts or decided.drafts[0].kind != "summarised":
+    if pressure.output_price is None:
+        return compact(view, pressure, options=options)
+    is_default = options.verbatim == DEFAULT_OPTIONS.verbatim
+    shorter = replace(options, verbatim=SUMMARIES_VERBATIM_SHARE) if is_default else options
+    decided = compact(view, pressure, options=shorter)
+    if not decided.drafts or decided.drafts[0].kind != "summarised":
         return decided
+    reason = decided.drafts[0].reason
+    by_rules = _draft_record(view, reason=reason, pressure=pressure, options=options) if is_default else ()
     folded, *digests = decided.drafts
     first, point = view.span(folded.first, folded.last)
     sized = _limit_room(view, pressure, options)
@@ -306,7 +319,15 @@ def _decide(view: View, pressure: Pressure, *, options: PricedOptions) -> Compac
     removed = view.tokens_before(point) - view.tokens_before(start) - most_tokens
     worth = _estimate_spent(view, pressure) + _find_payback_calls(view) * pressure.rates.read * removed
     most_cost = worth * CALL_SHARE if options.when == "pays" else math.inf
-    return summarize(view, decided, most_tokens=most_tokens, pressure=pressure, start=start, most_cost=most_cost)
+    return summarize(
+        view,
+        decided,
+        by_rules=by_rules,
+        most_tokens=most_tokens,
+        pressure=pressure,
+        start=start,
+        most_cost=most_cost,
+    )
 
 
 def _estimate_spent(view: View, pressure: Pressure) -> float:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -53,19 +54,33 @@ FAILED, SKIPPED = "failed", "skipped"
 _WAITING = "the model is left alone for a while"
 
 
-def estimate_own_calls(view: View, start: int, *, end: int, fold_tokens: int, pressure: Pressure) -> float:
-    """Estimate the cost of asking for a summary of the items from ``start`` to ``end``, in base input tokens; 0 if
-    none is asked for. ``fold_tokens``: of the record."""
+class OwnCallCost(NamedTuple):
+    """The estimated cost of asking for a summary, in base input tokens."""
+
+    once: float = 0.0
+    """Paid at each question, however much is new: the answer, the request, and a prefix that is read again."""
+    reading: float = 0.0
+    """Paid for each new message at one question or another: a later question reads more of them."""
+
+    @property
+    def total(self) -> float:
+        """Both."""
+        return self.once + self.reading
+
+
+def estimate_own_call(view: View, start: int, *, end: int, fold_tokens: int, pressure: Pressure) -> OwnCallCost:
+    """Estimate the cost of asking for a summary of the items from ``start`` to ``end``; 0 if none is asked for.
+    ``fold_tokens``: of the record."""
     if pressure.output_price is None or end <= start or fold_tokens * SUMMARY_SHARE < LEAST_TOKENS:
-        return 0.0
+        return OwnCallCost()
     output = pressure.output_price * fold_tokens * SUMMARY_SHARE
     if pressure.asks_itself and not pressure.cache_cold:
         read = view.tokens_before(min(pressure.sent_items, len(view)))
-        return pressure.rates.read * read + pressure.rates.write * REQUEST_TOKENS + output
+        return OwnCallCost(pressure.rates.read * read + pressure.rates.write * REQUEST_TOKENS + output)
     results = view.clearable_before(end) - view.clearable_before(start)
     others = view.tokens_before(end) - view.tokens_before(start) - results
     shown = min(others + min(results, RESULT_TOKENS * (end - start) // 2), _limit_source(pressure))
-    return shown + REQUEST_TOKENS + output
+    return OwnCallCost(REQUEST_TOKENS + output, shown)
 
 
 def summarize(
@@ -74,40 +89,50 @@ def summarize(
     *,
     most_tokens: int,
     pressure: Pressure,
+    by_rules: Sequence[Draft] = (),
     model: str = "",
     start: int | None = None,
     most_cost: float = math.inf,
 ) -> Steps[Compaction]:
     """Return the decision with a model's summary in its first draft, a record of at most ``most_tokens``, if the
-    answer passes; an event says why if not. ``model``: the one that the strategy names. ``start``: where the record
-    starts, if it is to take in earlier ones. ``most_cost``: of the call, in base input tokens."""
+    answer passes. If not, an event says why, and ``by_rules`` are its drafts, where given.
+
+    ``model``: the one that the strategy names. ``start``: where the record starts, if it is to take in earlier
+    ones. ``most_cost``: of the call, in base input tokens.
+    """
     drafted, *others = decided.drafts
+    without = replace(decided, drafts=(*by_rules,) or decided.drafts)
     first, position = view.span(drafted.first, drafted.last)
     start = first if start is None else start
     draft = partial(fold, view, position, start=start, reason=drafted.reason, pressure=pressure)
     rules = (drafted if start == first else draft(most_tokens=most_tokens)).replacement[0]
     summary_tokens = _limit_summary(rules, most_tokens, pressure)
     fold_tokens = int(summary_tokens / SUMMARY_SHARE)
-    cost = estimate_own_calls(view, start, end=position, fold_tokens=fold_tokens, pressure=pressure)
+    cost = estimate_own_call(view, start, end=position, fold_tokens=fold_tokens, pressure=pressure).total
     is_dear = f"it would cost {cost:,.0f} input tokens, more than it is worth" if cost > most_cost else ""
     if why := _find_hindrance(summary_tokens, pressure) or is_dear:
-        skipped = replace(drafted, summary=SKIPPED if why.startswith(_WAITING) else "")
         unasked = SummaryNotAsked(pressure.past.calls + 1, why)
-        return replace(decided, drafts=(skipped, *others), own_events=(*decided.own_events, unasked))
+        skipped = _mark(without, SKIPPED if why.startswith(_WAITING) else "")
+        return replace(skipped, own_events=(*decided.own_events, unasked))
     widened = replace(drafted, first=view.items[start].entry)
     criteria = _make_criteria_for(view, widened, summary_tokens, pressure)
     try:
         answer = yield from ask(replace(criteria.request, model=model))
         if answer is None:
-            return decided
+            return without
         checked = check_summary(answer.text, criteria, count=pressure.count_text)
     except SummaryFailed as failure:
-        failed = replace(drafted, summary=FAILED)
-        return replace(decided, drafts=(failed, *others), rejected=(*decided.rejected, str(failure)))
+        return replace(_mark(without, FAILED), rejected=(*decided.rejected, str(failure)))
     written = draft(most_tokens=most_tokens, instead=write_summary(checked.lines))
     used = replace(written, summary=f"prompt {PROMPT_VERSION}")
     amended = describe_changes(checked, pressure)
     return replace(decided, drafts=(used, *others), own_events=(*decided.own_events, *amended))
+
+
+def _mark(decided: Compaction, summary: str) -> Compaction:
+    """Return the decision with what came of its summary in its first draft."""
+    drafted, *others = decided.drafts
+    return replace(decided, drafts=(replace(drafted, summary=summary), *others))
 
 
 def describe_changes(checked: CheckedSummary, pressure: Pressure) -> tuple[Event, ...]:
