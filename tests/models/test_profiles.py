@@ -117,6 +117,22 @@ def test_the_tier_of_the_card_is_the_one_that_is_detected(model: str, tier: str)
     assert detect_tier(model)[0] == find_card(model)[0].tier == tier
 
 
+@pytest.mark.parametrize(
+    ("model", "provider", "tier"),
+    [
+        *(("qwen3:4b", provider, "local") for provider in ("", "ollama")),
+        *(("claude-haiku-4-5-20251001", provider, "mid") for provider in ("", "anthropic", "bedrock/anthropic")),
+        *((name, "", "mid") for name in ("claude-3-5-haiku-20241022", "claude-haiku-4-5", "gpt-4o-mini")),
+        ("claude-sonnet-4-6", "", "large"),
+        *(("gpt-5", provider, "frontier") for provider in ("", "openai")),
+    ],
+)
+def test_every_model_of_the_documents_has_a_card_and_the_tier_of_their_table(
+    model: str, provider: str, tier: str
+) -> None:
+    assert detect_tier(model, provider=provider) == (tier, ())
+
+
 def test_what_ollama_serves_is_local_whatever_its_name() -> None:
     assert detect_tier("cogito:14b", provider="ollama")[0] == "local"
     assert detect_tier("cogito:14b")[0] == "local"

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lading.history.view import View
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
+from lading.models.card import Tier
 from lading.presets.reactive_agents.synthesis import FAST, FRONTIER, LARGE, LOCAL, MID
 from lading.presets.reactive_agents.synthesis_fast import WINDOWS, TurnWindow, cut_arguments
 from lading.request.pack import Pack
@@ -156,6 +158,18 @@ def test_each_result_of_prior_work_has_80_characters() -> None:
     assert told[0] == short
     assert told[1].endswith("...")
     assert 70 < len(told[1]) <= 80
+
+
+@pytest.mark.parametrize(("tier", "budget"), [("local", 100), ("mid", 200), ("large", 400), ("frontier", 600)])
+def test_arguments_above_the_budget_of_the_tier_are_cut(tier: Tier, budget: int) -> None:
+    def cut(chars: int) -> bool:
+        content = "c" * (chars - len(json.dumps({"path": "f0", "content": ""})))
+        view = admitted(session(turn(0, content=content), turn(1))).view
+        pressed = replace(pressure(20_000), tier=tier)
+        return any(draft.kind == "clipped" for draft in decided(FAST, view, pressure=pressed).drafts)
+
+    # A note takes some thirty characters: those of a little more than the budget would only grow.
+    assert (cut(budget), cut(budget + 90)) == (False, True)
 
 
 def test_the_first_text_that_is_cut_has_the_pointer() -> None:
