@@ -92,7 +92,7 @@ def test_a_test_of_its_row_fails_where_a_default_or_number_is_another(option: Op
         f"{sys.executable} -m pytest -n 0 -q -x -p tests.altered -p no:cacheprovider --inline-snapshot=disable"
     )
     done = subprocess.run(
-        [*command.split(), *tests],
+        [*command.split(), "--inline-snapshot=disable", *tests],
         env={**os.environ, "LADING_ALTERED": option.value, "HYPOTHESIS_PROFILE": "quick"},
         cwd=ROOT,
         capture_output=True,

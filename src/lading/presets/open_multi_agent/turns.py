@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carry_over, find_cut_points
+from lading.compaction.cutting import carry_over, carry_request, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message, ToolResult, is_own, user_text
+from lading.messages import Message, ToolResult, user_text
 
 
 class MessageGroup(Struct, frozen=True):
@@ -125,12 +125,11 @@ def cut_to_window(view: View, max_turns: int, *, pressure: Pressure) -> Draft | 
     pointer = pressure.address(f"{first}-{last}")
     starts: TurnStarts = view.readings.setdefault(TurnStarts, TurnStarts())
     starts.read(view)
-    carried = carry_over(view, position, pressure=pressure)
-    # What is carried over, such as the user's newest request, is not left out.
-    removed = starts.count(first, last) - sum(not is_own(message) for message in carried)
+    # The user's newest request is shown again, so it is not left out.
+    removed = starts.count(first, last) - len(carry_request(view, first, last=last, pressure=pressure))
     notice = (
         f"[Earlier conversation history truncated — {removed} turn(s) removed] "
         f"{last - first + 1} messages, kept at {pointer}"
     )
-    shown = (user_text(notice), *carried)
+    shown = (user_text(notice), *carry_over(view, position, pressure=pressure))
     return Draft("dropped", first, last, shown, f"sliding-window: more than {max_turns} turns", (pointer,))

@@ -70,11 +70,12 @@ def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
         return arguments
     pointers, kept = iter((f", whole: {pointer}",)), dict[str, str]()
     for key, value in read.items():
-        most_chars -= len(_write_object({key: _write_value(value, iter(()))}))
-        if most_chars < 0 and isinstance(value, list | dict):
+        chars = len(_write_object({key: _write_value(value, iter(()))}))
+        if chars > most_chars and isinstance(value, list | dict):
             kept[key] = json.dumps(_write_note(len(_write_value(value, None)), pointers))
-        else:
-            kept[key] = _write_value(value, pointers)
+            continue
+        kept[key] = _write_value(value, pointers)
+        most_chars -= chars if chars <= most_chars else 0
     cut = _write_object(kept)
     return cut if len(cut) < len(arguments) else arguments
 
