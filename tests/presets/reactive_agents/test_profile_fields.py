@@ -122,7 +122,8 @@ CAPPING = ["progressive", "scored", "synthesis", "synthesis_fast", "synthesis_de
 @pytest.mark.parametrize("most", [300, 800, 2_500])
 def test_tool_result_max_chars_bounds_each_result(strategy: str, most: int) -> None:
     history = rounds(1, words=4_000)
-    shown = texts(sent({"toolResultMaxChars": most}, strategy=strategy, history=history))[-1]
+    request = sent({"toolResultMaxChars": most}, strategy=strategy, history=history)
+    (shown,) = (message["content"] for message in request["messages"] if message["role"] == "tool")
     assert most * 0.5 < len(shown) <= most
 
 

@@ -25,6 +25,7 @@ from lading.events import ContextSynthesized, Event
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
+from lading.models.card import Tier
 from lading.models.profiles import Profile, ProfileLike, find_profile
 from lading.presets.reactive_agents import synthesis_deep
 from lading.presets.reactive_agents.capping import admit_capped
@@ -40,6 +41,7 @@ from lading.presets.reactive_agents.synthesis_fast import (
 from lading.presets.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
 from lading.presets.reactive_agents.synthesis_signals import (
     NO_SIGNALS,
+    STEERING_PREFIX,
     PathChoice,
     Signals,
     SignalsSource,
@@ -77,28 +79,39 @@ def synthesis(
     name = name or f"reactive_agents/synthesis{'' if config.mode == 'auto' else f'_{config.mode}'}"
     find_profile(profile)
 
+    def read(view: View, tier: Tier) -> tuple[StepIndex, Situation | None]:
+        """Return the steps, and the situation; None before the first reply, with which synthesis begins."""
+        known: StepIndex = view.readings.setdefault(StepIndex, StepIndex())
+        known.read(view)
+        iteration, chosen = known.reader.iteration + 1, find_profile(profile, tier=tier)
+        if not iteration:
+            return known, None
+        return known, read_situation(known.deciding_steps, iteration=iteration, signals=signals, profile=chosen)
+
     def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
         if config.mode == "off":
             return _cut_when_full(view, pressure)
-        known: StepIndex = view.readings.setdefault(StepIndex, StepIndex())
-        known.read(view)
-        if known.reader.iteration < 0:
-            # Synthesis begins after the first reply.
+        known, now = read(view, pressure.tier)
+        if now is None:
             return Compaction()
-        chosen = find_profile(profile, tier=pressure.tier)
-        now = read_situation(
-            known.deciding_steps, iteration=known.reader.iteration + 1, signals=signals, profile=chosen
-        )
         call = SynthesisCall(view, pressure, known, now, config, window or WINDOWS[now.tier])
         return _synthesize_by_caller(call) if config.mode == "custom" else _synthesize(call)
+
+    def write_tail(view: View, tier: Tier) -> str:
+        _, now = read(view, tier)
+        return STEERING_PREFIX + now.steering if now else ""
 
     def with_profile(given: Profile) -> Strategy:
         return synthesis(config, signals, window=window, profile=given, name=name)
 
-    if profile is None:
-        uncapped = cut_at_ends if config.mode == "off" else admit
-        return Strategy(name, compact, uncapped, with_profile=with_profile)
-    return Strategy(name, compact, partial(admit_capped, profile=profile))
+    uncapped = cut_at_ends if config.mode == "off" else admit
+    return Strategy(
+        name,
+        compact,
+        uncapped if profile is None else partial(admit_capped, profile=profile),
+        with_profile=with_profile if profile is None else None,
+        write_tail=None if config.mode in ("custom", "off") else write_tail,
+    )
 
 
 def _cut_when_full(view: View, pressure: Pressure) -> Compaction:
