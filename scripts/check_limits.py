@@ -35,19 +35,19 @@ FILE_LINES = 400
 FILE_LINES_HARD = 600
 FUNCTION_LINES = 60
 PARAMETERS = 8
-PARAMETERS_HARD = 10
+PARAMETERS_HARD = 11
 POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 46, "client": 59}
 LINE_FUNCTIONS = {"session": 209, "client": 316}
-LINE_CALLS = {"session": 455, "client": 698}
+LINE_CALLS = {"session": 458, "client": 702}
 LINE_STATE = 10
-LINE_LINES = {"session": 8_490, "client": 10_780}
+LINE_LINES = {"session": 8_740, "client": 11_010}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 28_895
-SOURCE_LINES = 45_325
+LOWER_FLOORS_LINES = 29_772
+SOURCE_LINES = 46_216
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -113,7 +113,6 @@ class Sanitizer:
         """The last number appended to each duplicate id."""
         self._origin = ""
         self._late: list[Message] = []
-        """Results without a call that are shown after the results of the open calls."""
         self.last: Message | None = None
         """The last message shown."""
 
