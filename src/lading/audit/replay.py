@@ -73,7 +73,7 @@ class Rebuilder:
         tools = reduce_tools(self._tools, manifest.tool_detail)
         request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
         request.show(self._view)
-        if request.chain[-1] != manifest.sent.digest or len(request.body()) != manifest.sent.body_bytes:
+        if request.chain[-1] != manifest.sent.digest or len(_write_body(request, manifest)) != manifest.sent.body_bytes:
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
         return manifest, request
 
@@ -157,8 +157,12 @@ def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -
     for data in store.manifests(tenant, session):
         manifest, request = rebuilder.step(data)
         if manifest.place.call == call:
-            return request.body()
+            return _write_body(request, manifest)
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
+
+
+def _write_body(request: RequestBuilder, manifest: Manifest) -> bytes:
+    return request.body(marks_end=manifest.sent.marks_end)
 
 
 def find_loaded_wire(name: str) -> Wire:

@@ -146,7 +146,7 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
         template,
         request.envelope,
         tuple(item for _, wire_messages in request.runs() for item in wire_messages),
-        request.body(),
+        request.body(marks_end=manifest.sent.marks_end),
         wire.layout,
     )
 

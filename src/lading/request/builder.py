@@ -17,6 +17,7 @@ from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
+from lading.wire.layout import list_blocks
 
 
 class _EncodedRun(NamedTuple):
@@ -132,11 +133,37 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(self) -> bytes:
-        """Return the body: the fields of the envelope, then the items."""
+    def body(self, *, marks_end: bool = False) -> bytes:
+        """Return the body: the fields of the envelope, then the items. ``marks_end``: as the property says."""
         opening = self._envelope_bytes[:-1] + (b"," if self._envelope else b"")
-        items = b",".join([unit.data for unit in self._units if unit.data])
+        units, scheme = [unit.data for unit in self._units], self.wire.layout.marks
+        if marks_end and scheme:
+            end = self._find_reply() - 1
+            *others, last = self._units[end].wire_messages
+            marked = scheme.mark_end(last, self._envelope[scheme.field])
+            units[end] = b",".join(map(jsonbytes.dump, [*others, marked]))
+        items = b",".join(filter(None, units))
         return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
+
+    @property
+    def marks_end(self) -> bool:
+        """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
+        before the request's own mark. Not where there are as many marks as a request may have."""
+        scheme, start = self.wire.layout.marks, self._find_reply()
+        mark = self._envelope.get(scheme.field) if scheme else None
+        if scheme is None or not mark or not start:
+            return False
+        blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
+        field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
+        # Marks of another lifetime behind it might be illegal (A21).
+        same = all(unit.data.count(field) == unit.data.count(field + own) for unit in self._units[start:])
+        marks = sum(data.count(field) for data in (self._envelope_bytes, *(unit.data for unit in self._units)))
+        return 0 < scheme.look_back <= blocks and marks < scheme.most and same
+
+    def _find_reply(self) -> int:
+        """Return the index of the unit with the last reply; 0: none."""
+        units = self._units
+        return next((at for at in range(len(units) - 1, 0, -1) if units[at].messages[0].role == "assistant"), 0)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
         """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units

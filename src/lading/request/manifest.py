@@ -132,6 +132,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """None: no usage was reported yet; counts are uncalibrated."""
     own: OwnCalls | None = None
     """Usage of compaction's own model calls for it; None: there were none."""
+    marks_end: bool = False
+    """Whether the end of the request before it bears a cache mark, which is not part of the digest."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

@@ -65,6 +65,7 @@ class Built(NamedTuple):
     ends: tuple[int, ...]
     """Tokens of the prefix that ends with each link."""
     body_bytes: int
+    marks_end: bool
 
 
 class Recorder:
@@ -161,7 +162,7 @@ class Recorder:
                 seen=log,
                 counts=dict(facts.counts),
                 prefix=prefix,
-                sent=Sent(built.digest, built.body_bytes, expected, facts.own),
+                sent=Sent(built.digest, built.body_bytes, expected, facts.own, built.marks_end),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),
                 account=facts.account,

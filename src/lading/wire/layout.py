@@ -80,6 +80,16 @@ class CacheMarks(Struct, frozen=True):
     """The mark that asks to cache a whole request; None: the provider caches without one."""
     stay: bool = False
     """Whether marks before the first reply keep their place."""
+    look_back: int = 0
+    """Number of blocks up to a mark in which the provider looks for the end of a cached prefix. 0: any number."""
+
+    def mark_end(self, item: Any, mark: Any) -> Any:
+        """Return the item with a mark on its last block; the same object if there is none that can bear one."""
+        content = item.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else list_blocks(item)
+        if not blocks or not isinstance(blocks[-1], dict) or self.field in blocks[-1]:
+            return item
+        return {**item, "content": [*blocks[:-1], {**blocks[-1], self.field: mark}]}
 
     def strip(self, item: Any, path: BlockPath = (), *, kept: Set[BlockPath] = frozenset()) -> Any:
         """Return the item without marks on itself, its blocks and theirs; the same object if there are none.
