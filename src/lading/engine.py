@@ -371,9 +371,9 @@ class Engine:
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
         request, plan, marks_end = self._request, fitted.plan, self._request.marks_end
-        body = request.body(marks_end=marks_end)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
+        body = request.body(marks_end=marks_end)
         built = Built(request.chain[-1], tuple(request.prompt), tuple(request.ends), len(body), marks_end)
         manifest = self._recorder.record(
             facts, self.history, plan=plan, known=fitted.known, offer=self._offer, built=built

@@ -73,7 +73,8 @@ class Rebuilder:
         tools = reduce_tools(self._tools, manifest.tool_detail)
         request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
         request.show(self._view)
-        if request.chain[-1] != manifest.sent.digest or len(_write_body(request, manifest)) != manifest.sent.body_bytes:
+        size = len(_write_body(request, manifest))
+        if (request.chain[-1], size) != (manifest.sent.digest, manifest.sent.body_bytes):
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
         return manifest, request
 
