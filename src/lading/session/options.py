@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,17 +14,19 @@ from lading.audit.replay import load_frame
 from lading.compaction import Strategy
 from lading.compaction import find_strategy as named
 from lading.economics import Rates
-from lading.effects import Summarizer
+from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
 from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
-from lading.models.profiles import Profile
+from lading.models.profiles import ProfileLike, find_profile
 from lading.request.summary_calls import find_summarizer
 from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
+from lading.session.own_text import OwnText
+from lading.session.providers import ContextProviders, read_providers
 from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
@@ -50,23 +52,30 @@ class SessionOptions(Struct, frozen=True):
     """The argument ``summarizer``, for those who keep their options together."""
     verbatim: float | None = None
     """The share of the window, counted from the newest message, that ``priced`` leaves verbatim; None: its own."""
-    profile: Profile | None = None
-    """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
+    profile: ProfileLike | None = None
+    """The context profile of requests: a Profile, the name of a tier, or fields in place of those of the model's
+    tier. None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
+    providers: tuple[ContextProvider | Provide, ...] = ()
+    """The argument ``providers``, for those who keep their options together."""
+    user: str = ""
+    """The user's name for context providers."""
 
     def __post_init__(self) -> None:
         check(self.tenant, str, advice="tenant is a name")
+        check(self.user, str, advice="user is a name")
+        check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
         for value, kind, advice in (
             (self.wait_s, (int, float), "wait_s is seconds, or None to wait as long as it takes"),
             (self.counter, (str,), "counter is the name of a token counter, or None"),
             (self.summarizer, (Summarizer,), "a summarizer is Summarizer(function), or None"),
-            (self.profile, (Profile,), "a profile is a Profile, such as context_profile(model, options), or None"),
             (self.loop_detection, (LoopDetection,), "loop_detection is LoopDetection(...), or None"),
         ):
             check(value, (*kind, type(None)), advice=advice)
+        find_profile(self.profile)
 
 
 DEFAULTS = SessionOptions()
@@ -103,6 +112,22 @@ def add_summarizer(options: SessionOptions, given: object, *, client: object = N
     check(options, SessionOptions, advice=_ADVICE)
     found = find_summarizer(options.summarizer if given is None else given, client=client)
     return options if found is options.summarizer else replace(options, summarizer=found)
+
+
+def add_providers(options: SessionOptions, given: Iterable[ContextProvider | Provide]) -> SessionOptions:
+    """Return the options with the context providers of an argument after their own. Raises InputError."""
+    check(given, Iterable, advice="providers is a list of functions")
+    found = read_providers((*options.providers, *given))
+    return replace(options, providers=found) if found != options.providers else options
+
+
+def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:
+    """Return the text that a session adds by itself; None for a session that adds none."""
+    settings, providers = engine.settings, None
+    if options.providers:
+        context = RequestContext(settings.tenant, options.user, settings.session)
+        providers = ContextProviders(read_providers(options.providers), context, wire=wire)
+    return OwnText(options.loop_detection, providers) if providers or options.loop_detection else None
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:
@@ -142,7 +167,9 @@ def make_settings(
         strict=options.strict,
         summarizer=options.summarizer,
     )
-    return apply_profile(settings, options.profile) if options.profile else settings
+    if options.profile is None:
+        return settings
+    return apply_profile(settings, find_profile(options.profile, tier=card.tier))
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | None) -> Template:

@@ -7,10 +7,10 @@ lists the differences from the document, with reasons.
 
 from __future__ import annotations
 
+from lading.effects import Provide as ContextProvider
+from lading.effects import RequestContext as RequestContext
 from lading.presets.agentrail.layers import Agentrail, configured, strategy, summarizer
 from lading.presets.agentrail.providers import (
-    ContextProvider,
-    RequestContext,
     TransformContext,
     compose_transform_contexts,
     create_transform_context,
@@ -19,15 +19,16 @@ from lading.presets.agentrail.providers import (
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
+from lading.presets.agentrail.usage import budget_used_pct
 
 __all__ = [
     "Agentrail",
     "Boundary",
     "ContextProvider",
     "Reactive",
-    "RequestContext",
     "ToolResults",
     "TransformContext",
+    "budget_used_pct",
     "compose_transform_contexts",
     "configured",
     "create_transform_context",
