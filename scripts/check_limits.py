@@ -46,10 +46,13 @@ LINE_CALLS = {"session": 458, "client": 702}
 LINE_STATE = 10
 LINE_LINES = {"session": 8_740, "client": 11_010}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 29_772
-SOURCE_LINES = 46_216
+LOWER_FLOORS_LINES = 29_836
+SOURCE_LINES = 46_370
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/lading/engine.py": "appending and packing share the plan",
+    "src/lading/exchange/conversations.py": "finding, claiming and continuing a conversation share its locks",
+}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"
