@@ -126,7 +126,7 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """The last link of its digest chain, with the tail: equal digests mean equal bytes."""
+    """The last link of its digest chain, with the tail: with ``marks_end``, equal digests mean equal bytes."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
