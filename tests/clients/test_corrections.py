@@ -62,9 +62,7 @@ def test_a_corrected_message_is_sent_as_it_is_given_now(what: str, after_reply: 
         send([*given, {"role": "user", "content": corrected}])
         sent = provider.requests[-1].body["messages"]
     assert len(sent) == len(given) + 1
-    # Only marks in the opening stay in place.
-    wanted = _without_marks(corrected) if "marks" in what and after_reply else corrected
-    assert sent[-1]["content"] == wanted
+    assert sent[-1]["content"] == corrected
 
 
 def _client(wire: str, url: str) -> Any:
@@ -73,10 +71,6 @@ def _client(wire: str, url: str) -> Any:
         return lambda given: claude.messages.create(model="claude-sonnet-5", max_tokens=99, messages=given)
     chat = lading.wrap(openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0))
     return lambda given: chat.chat.completions.create(model="gpt-4o", messages=given)
-
-
-def _without_marks(blocks: list[Any]) -> list[Any]:
-    return [{key: value for key, value in block.items() if key != "cache_control"} for block in blocks]
 
 
 @pytest.mark.parametrize("after_reply", [False, True])

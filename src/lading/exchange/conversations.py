@@ -23,6 +23,7 @@ from lading.exchange.bodies import DIGEST_BYTES, Bodies
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest, Opening, RequestHistory
 from lading.exchange.marks import PlacedMarks, arrange
+from lading.exchange.stored_marks import StoredMarks
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.messages import Tool
 from lading.models.card import is_same_model
@@ -47,9 +48,10 @@ class ClientConversation:
         self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
         self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
         self._given = b""  # Digests of the messages of the last request, after its opening system messages,
-        self._marks: PlacedMarks = {}  # and its cache marks.
+        self._given_marks: PlacedMarks = {}  # and its cache marks.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
+        self._marks = StoredMarks(session)
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
 
@@ -96,27 +98,32 @@ class ClientConversation:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
         if is_withdrawn := self.session.withdraw(position):
             self._settled, self._given = len(history), b""
+            self._marks.forget()
         return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
         session, wire, leading, marks = self.session, self.session.wire, history.opening.leading, history.marks
+        opening = [message for message, _ in leading]
         if session.entries:
             if self.opening is None or self.opening.leading != leading:
-                session.instruct([message for message, _ in leading])
+                session.instruct(opening)
             # The marks of a request without an answer may still change.
-            marked = session.is_unanswered and marks != self._marks
+            marked = session.is_unanswered and marks != self._given_marks
             start = len(leading) if marked else min(self._count_same(history), position)
             again = [message for message, _ in history.read(start)]
             position = session.update(again, start=start, end=position, marked=marked)
         new = [*([] if session.entries else leading), *history.read(position)]
         self._settled = max(self._settled, len(session.known) if new else 0)
-        session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
-        self.opening, self._given, self._marks = history.opening, history.digests, marks
-        fields, tools = wire.read_fields(body), body.get(wire.layout.tools)
+        tools, messages = body.get(wire.layout.tools), [message for message, _ in new]
+        if marks and session.entries:
+            messages = self._marks.strip_surplus(messages, leading=opening, tools=tools)
+        session.extend(messages, known_as=[known_as for _, known_as in new], stored=False)
+        self.opening, self._given, self._given_marks = history.opening, history.digests, marks
+        fields = wire.read_fields(body)
         if scheme := wire.layout.marks:
-            head = session.list_opening()
-            fields, tools = arrange(fields, tools, scheme=scheme, given=marks, head=head, leading=len(leading))
+            kept = self._marks.find(opening)
+            fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, wire.read_tools(tools)
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from itertools import takewhile
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from msgspec import Struct
@@ -72,11 +71,15 @@ class SharedSession(Session):
         """Reduce the window to one that the provider reported for another session of the model; None: no report."""
         self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
 
-    def list_opening(self) -> list[Message]:
-        """Return the messages before the first reply in the caller's newest form."""
+    def list_given(self) -> Iterator[Message]:
+        """Yield the caller's messages in its newest form."""
         history = self._engine.history
-        head = takewhile(lambda entry: entry.message.role != "assistant", history.known)
-        return list(map(history.find_form, head))
+        return map(history.find_form, history.known)
+
+    @property
+    def edits(self) -> int:
+        """Number of edits so far."""
+        return len(self._engine.history.edits)
 
     @property
     def shown(self) -> int:
