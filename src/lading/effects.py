@@ -13,10 +13,14 @@ from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from lading.errors import InputError
+
 Result = TypeVar("Result")
 
 
 SELF = "self"
+TIMEOUT_S = 60.0
+"""Seconds to wait for the answer of a function of the caller."""
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -87,7 +91,7 @@ class Summarizer(Struct, frozen=True):
     summarize: Summarize | str
     """A function; ``"provider:model"``, which ``client`` asks; or ``"self"`` with ``lading.wrap``: the model of the
     conversation, after the last request, which its prompt cache holds."""
-    timeout_s: float = 60.0
+    timeout_s: float = TIMEOUT_S
     """Seconds to wait for an answer."""
     client: Any = None
     """A client of OpenAI's or Anthropic's SDK, sync or async; None: the wrapped one."""
@@ -109,10 +113,22 @@ def ask(request: SummaryRequest) -> Steps[Summary | None]:
     raise TypeError(f"a {type(answer).__name__} was sent instead of a Summary")
 
 
-Await: TypeAlias = Callable[[Awaitable[SummaryAnswer], float], SummaryAnswer]
+Await: TypeAlias = Callable[[Awaitable[Any], float], Any]
 AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
 """Awaits an answer on the event loop of the coroutine that waits for this call, for at most the given seconds;
 None: there is no such loop."""
+
+
+def resolve(answer: Any, *, timeout_s: float = TIMEOUT_S) -> Any:
+    """Return the answer of a function of the caller; that of an async one is awaited on the loop of the coroutine
+    that waits for this call. Raises TimeoutError, and InputError where nothing waits that could await it."""
+    if not isinstance(answer, Awaitable):
+        return answer
+    if (awaited := AWAIT.get()) is not None:
+        return awaited(answer, timeout_s)
+    if close := getattr(answer, "close", None):
+        close()
+    raise InputError("it is an async function and this request is synchronous: use AsyncSession")
 
 
 def describe_error(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from lading.addresses import relative
-from lading.compaction import Pressure, find_strategy
+from lading.compaction import Account, Pressure, find_strategy
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
 from lading.errors import InputError, PackError, Violation, WindowExceeded
@@ -60,8 +60,7 @@ class FittedPlan(NamedTuple):
     known: Known
     """The state under which it fits."""
     detail: Detail
-    account: float
-    """Carrying cost since the last edit, in base input tokens."""
+    account: Account
     room_tokens: int
     """The input budget, tools included."""
 
@@ -88,7 +87,7 @@ class Engine:
         self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._recorder = Recorder(settings, store)
-        self._account = 0.0
+        self._account: Account = 0.0
 
     @property
     def call(self) -> int:
@@ -295,13 +294,15 @@ class Engine:
         rooms = now.known.rooms(self.settings, items=len(plan.view), most_tokens=now.most_tokens)
         return rooms[0] - tools_tokens, rooms[1] - tools_tokens
 
-    def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> float:
+    def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> Account:
         is_unchanged = now.known.is_unchanged(entries=len(self.history.entries), edits=len(plan.edits))
         if is_unchanged and not now.is_refused and plan.view.tokens <= room_tokens:
             # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
         pressure = self._pressure(plan, room_tokens, now)
-        return now.deciding.decide(plan, pressure, run=lambda steps: self._asking.run(steps, pressure))
+        return now.deciding.decide(
+            plan, pressure, account=self._account, run=lambda steps: self._asking.run(steps, pressure)
+        )
 
     def _pressure(self, plan: Plan, room_tokens: int, now: Conditions) -> Pressure:
         settings, known = self.settings, now.known
@@ -309,7 +310,7 @@ class Engine:
             room_tokens=room_tokens,
             sent_items=known.last.counted.messages,
             rates=settings.rates,
-            account=self._account,
+            account=0.0,
             cache_cold=known.is_cold(settings, now.at_s),
             count=self.count,
             address=relative,

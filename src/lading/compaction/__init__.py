@@ -66,6 +66,10 @@ When: TypeAlias = Literal["pays", "full"] | float
 """The trigger: when compaction pays, when the window is full, or, in addition, above a share of the window."""
 
 
+Account: TypeAlias = float | tuple[float, ...]
+"""Carrying cost accumulated since the last edit, in base input tokens; of a composition, that of each part."""
+
+
 class Past(Struct, frozen=True):
     """Outcome of the requests before this one."""
 
@@ -150,11 +154,16 @@ def admit_unchanged(_arrival: Arrival, _pressure: Pressure) -> None:
     """Admit every message unchanged."""
 
 
+def leave_unchanged(_view: View, _pressure: Pressure) -> Compaction:
+    """Draft nothing."""
+    return Compaction()
+
+
 class Strategy(Struct, frozen=True):
     """A compaction strategy, as functions."""
 
     name: str
-    compact: Callable[[View, Pressure], Compaction | Steps[Compaction]]
+    compact: Callable[[View, Pressure], Compaction | Steps[Compaction]] = leave_unchanged
     """Drafts for the view. Opening messages and newest block must stay. A generator may ask a model
     (``effects.ask``)."""
     admit: Callable[[Arrival, Pressure], Draft | None] = admit_unchanged
@@ -165,6 +174,8 @@ class Strategy(Struct, frozen=True):
     """This strategy with the numbers of a profile; None: it uses none, or one of its own."""
     with_options: Callable[[When | None, float | None], Strategy] | None = None
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
+    parts: tuple[Strategy, ...] = ()
+    """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 
 
 def find_strategy(name: str | Strategy) -> Strategy:

@@ -17,7 +17,6 @@ from typing import TypeGuard, TypeVar
 from lading.compaction import Pressure
 from lading.economics import OwnCalls, Usage
 from lading.effects import (
-    AWAIT,
     Steps,
     Summarizer,
     Summary,
@@ -25,6 +24,7 @@ from lading.effects import (
     SummaryRequest,
     attempt,
     describe_error,
+    resolve,
 )
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.history.history import History
@@ -151,17 +151,14 @@ def _is_sound(answer: object) -> TypeGuard[Summary]:
 def _call_summarizer(
     summarizer: Summarizer, start: Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 ) -> SummaryAnswer:
-    answer, awaited = start(), AWAIT.get()
-    if not isinstance(answer, Awaitable):
-        return answer
-    if awaited is not None:
-        try:
-            return awaited(answer, summarizer.timeout_s)
-        except TimeoutError as error:
-            raise _make_timeout(summarizer) from error
-    if close := getattr(answer, "close", None):
-        close()
-    raise SummaryFailed("it is an async function and this request is synchronous: use AsyncSession")
+    answer = start()
+    try:
+        resolved: SummaryAnswer = resolve(answer, timeout_s=summarizer.timeout_s)
+    except TimeoutError as error:
+        raise _make_timeout(summarizer) from error
+    except InputError as error:
+        raise SummaryFailed(str(error)) from error
+    return resolved
 
 
 def _make_timeout(summarizer: Summarizer) -> SummaryFailed:

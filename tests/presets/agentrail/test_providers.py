@@ -11,13 +11,8 @@ from lading import SessionOptions, resolve, verify
 from lading.errors import InputError
 from lading.events import StrategyOverruled
 from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
-from lading.presets.agentrail.providers import (
-    RequestContext,
-    add_context,
-    compose_transform_contexts,
-    create_transform_context,
-    transforming,
-)
+from lading.presets.agentrail import compose_transform_contexts, transforming
+from lading.presets.agentrail.providers import RequestContext, add_context, create_transform_context
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS

@@ -7,15 +7,9 @@ lists the differences from the document, with reasons.
 
 from __future__ import annotations
 
-from lading.presets.agentrail.layers import Agentrail, configured, strategy, summarizer
-from lading.presets.agentrail.providers import (
-    ContextProvider,
-    RequestContext,
-    TransformContext,
-    compose_transform_contexts,
-    create_transform_context,
-    transforming,
-)
+from lading.compaction.transforming import TransformContext, compose_transform_contexts, transforming
+from lading.presets.agentrail.layers import Agentrail, configured, strategy
+from lading.presets.agentrail.providers import ContextProvider, RequestContext, create_transform_context
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
@@ -32,6 +26,5 @@ __all__ = [
     "configured",
     "create_transform_context",
     "strategy",
-    "summarizer",
     "transforming",
 ]
