@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import parse
@@ -174,6 +175,8 @@ class Strategy(Struct, frozen=True):
     """This strategy with the numbers of a profile; None: it uses none, or one of its own."""
     with_options: Callable[[When | None, float | None], Strategy] | None = None
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
+    show: Callable[[Message], Message] | None = None
+    """How it shows a message that another part of a composition writes; None: unchanged."""
     parts: tuple[Strategy, ...] = ()
     """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 
@@ -245,6 +248,15 @@ def run_compact(
             raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
         jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
+
+
+def run_show(chosen: Strategy, draft: Draft) -> Draft:
+    """Run the strategy's ``show`` on the messages of another's draft, and check them as ``run_admit`` does."""
+    if chosen.show is None:
+        return draft
+    shown = replace(draft, replacement=tuple(map(chosen.show, draft.replacement)))
+    _check_storable(shown)
+    return shown
 
 
 def _check_storable(draft: object) -> None:

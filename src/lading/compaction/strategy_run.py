@@ -12,7 +12,17 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.compaction import Account, Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact
+from lading.compaction import (
+    Account,
+    Arrival,
+    Compaction,
+    Pressure,
+    Strategy,
+    find_fault,
+    run_admit,
+    run_compact,
+    run_show,
+)
 from lading.compaction.clearing import clear, find_consumed_end
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
@@ -101,10 +111,16 @@ class StrategyRun:
         if pressure.output_price is not None and compaction.is_silent:
             why = f"the strategy {self._name_of(part)} asks for none here"
             staged.events.append(SummaryNotAsked(self._call, why))
-        staged.drafts += [
-            draft for draft in compaction.drafts if self.apply(draft, plan, pressure=pressure, part=part)
-        ]
+        drafts = [self._show(draft, part) for draft in compaction.drafts]
+        staged.drafts += [draft for draft in drafts if self.apply(draft, plan, pressure=pressure, part=part)]
         staged.add(index, compaction)
+
+    def _show(self, draft: Draft, part: Strategy | None = None) -> Draft:
+        """Return a draft with its messages as the other parts show them."""
+        for other in self._strategy.parts:
+            if other is not part:
+                draft = self._guard(partial(run_show, other, draft), draft, part=other)
+        return draft
 
     def _rescue(self, plan: Plan, *, pressure: Pressure) -> None:
         """Cut a view that still does not fit. Where no cut is legal, used results can still go."""
@@ -115,7 +131,7 @@ class StrategyRun:
         if drafts:
             self.overrule("they did not fit the window")
         for draft in drafts:
-            self.apply(draft, plan, pressure=pressure)
+            self.apply(self._show(draft), plan, pressure=pressure)
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure, part: Strategy | None = None) -> bool:
         """Add a draft to the plan if it breaks no rule; return whether it was. Raises PackError for a faulty one if

@@ -92,12 +92,17 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
         given, known = _list_conversation(view, len(view)), view.readings.pop(apply, None)
         is_known = known is not None and known.call == pressure.past.calls and known.is_of(given)
         answer = known.messages if is_known else apply(given)
-        return _compact_by_transform(view, pressure, answer, apply=apply, name=name)
+        return _compact_by_transform(view, pressure, answer, apply=apply, carry=show, name=name)
 
     def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
         return _admit_by_transform(arrival, pressure, partial(ask, arrival.view, pressure), name=name)
 
-    return Strategy(name, compact, admit=admit)
+    def show(message: Message) -> Message:
+        alone: Sequence[Message] = apply([message])
+        same = len(alone) == 1 and _describe_structure(alone[0]) == _describe_structure(message)
+        return alone[0] if same else message
+
+    return Strategy(name, compact, admit=admit, show=show)
 
 
 class _Answer(Struct, frozen=True):
@@ -117,7 +122,13 @@ class _Answer(Struct, frozen=True):
 
 
 def _compact_by_transform(
-    view: View, pressure: Pressure, answer: Any, *, apply: Callable[[Sequence[Message]], Any], name: str
+    view: View,
+    pressure: Pressure,
+    answer: Any,
+    *,
+    apply: Callable[[Sequence[Message]], Any],
+    carry: Callable[[Message], Message],
+    name: str,
 ) -> Compaction:
     head = _list_conversation(view, view.head)
 
@@ -128,10 +139,6 @@ def _compact_by_transform(
         if of_head and of_head != head[-len(of_head) :] and list(answer[: len(of_head)]) == of_head:
             return [*head, *answer[len(of_head) :]]
         return answer
-
-    def carry(message: Message) -> Message:
-        alone: Sequence[Message] = apply([message])
-        return alone[0] if len(alone) == 1 else message
 
     draft = draft_rewrite(view, view.messages, rewrite=rewrite, name=name, pressure=pressure, carry=carry)
     return Compaction((draft,) if draft else ())
