@@ -77,10 +77,11 @@ SummaryAnswer: TypeAlias = str | Summary
 Summarize: TypeAlias = (
     Callable[[SummaryRequest], SummaryAnswer | Awaitable[SummaryAnswer]]
     | Callable[[list[dict[str, Any]], dict[str, str]], SummaryAnswer | Awaitable[SummaryAnswer]]
+    | Callable[[list[dict[str, Any]]], SummaryAnswer | Awaitable[SummaryAnswer]]
 )
-"""A function of the caller that asks a model. With two positional parameters it is given the messages to summarize,
-as dicts of the session's provider format, and ``{"reason": ...}``. If it returns an awaitable, that is awaited on
-the event loop of the waiting coroutine (``AsyncSession``)."""
+"""A function of the caller that asks a model. With two positional parameters, or one named ``messages``, it is
+given the messages to summarize as dicts of the session's provider format, and as the second ``{"reason": ...}``. If
+it returns an awaitable, that is awaited on the event loop of the waiting coroutine (``AsyncSession``)."""
 Steps: TypeAlias = Generator[SummaryRequest, object, Result]
 """A step that may yield requests, and its result."""
 

@@ -3,7 +3,7 @@ the last request, which its prompt cache holds, with the instruction as its last
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, TypeAlias
@@ -39,12 +39,29 @@ class LastRequest(Struct, frozen=True):
     request: RequestBuilder
     history: History
 
-    def write_messages(self, asked: SummaryRequest) -> Any:
-        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt."""
-        raw = self.history.view.raw_between(*asked.span) if asked.span else ()
-        messages = tuple(message for _, message in raw) or (user_text(asked.prompt),)
-        conversation = Conversation(messages, (), self.request.wire.name)
+    def write_messages(self, asked: SummaryRequest, pressure: Pressure) -> Any:
+        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt.
+
+        Earlier records are among them as they stand, other messages in full, or as they were sent where all of them
+        together are more than a request may have.
+        """
+        places = range(*self.history.view.span(*asked.span)) if asked.span else ()
+        messages = [message for place in places for message in self._read_whole(place)]
+        if sum(map(pressure.count, messages)) > pressure.room_tokens:
+            messages = [self.history.view.items[place].message for place in places]
+        conversation = Conversation(tuple(messages) or (user_text(asked.prompt),), (), self.request.wire.name)
         return encode(conversation, self.request.wire, card=self.request.card)[self.request.wire.layout.items.field]
+
+    def _read_whole(self, place: int) -> Iterable[Message]:
+        """Return the raw messages of an item, once for each entry; of a record what it says."""
+        view = self.history.view
+        item = view.items[place]
+        if item.kind in ("summarised", "dropped"):
+            return (item.message,)
+        if not view.starts_entry(place):
+            return ()
+        last = view.last_entry(view.span(item.entry, item.entry)[1])
+        return (message for _, message in view.raw_between(item.entry, last))
 
     def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
         """Return the last request with the instruction at its end, and its tokens, without its newest messages if
@@ -86,8 +103,10 @@ def start_call(
     if isinstance(summarize, str):
         return _ask_model(summarizer, asked, last=last, pressure=pressure)
     answer: SummaryAnswer | Awaitable[SummaryAnswer]
-    if _takes_messages(summarize):
-        answer = summarize(last.write_messages(asked), {"reason": asked.reason.partition(":")[0]})
+    names = _list_parameters(summarize)
+    if len(names) > 1 or names == ["messages"]:
+        context = ({"reason": asked.reason.partition(":")[0]},) if len(names) > 1 else ()
+        answer = summarize(last.write_messages(asked, pressure), *context)
     else:
         answer = summarize(asked)
     return answer
@@ -135,14 +154,14 @@ def _read(value: object, wire: Wire, tokens: int | None) -> Summary:
     return Summary(reply.message.text, used.input_tokens, used.output_tokens, used.read_tokens, used.written_tokens)
 
 
-def _takes_messages(summarize: Callable[..., object]) -> bool:
-    """Whether a function takes messages and a context. A second parameter with a value as default is no context."""
+def _list_parameters(summarize: Callable[..., object]) -> list[str]:
+    """Return the names of the positional parameters of a function, without those that have a value as default."""
     try:
         found = signature(summarize).parameters.values()
     except (TypeError, ValueError):
-        return False
+        return []
     kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds and one.default in (one.empty, None) for one in found) > 1
+    return [one.name for one in found if one.kind in kinds and one.default in (one.empty, None)]
 
 
 def find_sdk(client: object) -> str:
