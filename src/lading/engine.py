@@ -300,9 +300,8 @@ class Engine:
             # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
         pressure = self._pressure(plan, room_tokens, now)
-        return now.deciding.decide(
-            plan, pressure, account=self._account, run=lambda steps: self._asking.run(steps, pressure)
-        )
+        decide = now.deciding.decide
+        return decide(plan, pressure, account=self._account, run=lambda steps: self._asking.run(steps, pressure))
 
     def _pressure(self, plan: Plan, room_tokens: int, now: Conditions) -> Pressure:
         settings, known = self.settings, now.known

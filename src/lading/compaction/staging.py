@@ -1,4 +1,4 @@
-"""What the parts of a strategy decide at one call, one after the other, before it becomes one set of edits."""
+"""Stage the decisions that the parts of a strategy make at one call, one after the other."""
 
 from __future__ import annotations
 

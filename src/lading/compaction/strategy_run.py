@@ -76,7 +76,7 @@ class StrategyRun:
                 self._compact(index, staged, pressure=staged.press(pressure, index, makes_room=True), run=run)
         if staged.plan is not plan:
             for draft in staged.keep_newest():
-                plan.apply(keep_summary(draft, plan.view), room_tokens=pressure.room_tokens)
+                self.apply(draft, plan, pressure=pressure)
         self.events[:] = [*staged.decided.events(self._call, self.events), *staged.events]
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
             self._rescue(plan, pressure=pressure)

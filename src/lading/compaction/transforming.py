@@ -82,10 +82,10 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
 
     def ask(view: View, pressure: Pressure) -> object:
         # New messages are decided one by one, then the whole view: one call of the transform serves both.
-        known: _Answer | None = view.readings.get(apply)
+        known: _Transformed | None = view.readings.get(apply)
         if known is None or (known.call, known.size) != (pressure.past.calls, len(view)):
             given = _list_conversation(view, len(view))
-            known = view.readings[apply] = _Answer(pressure.past.calls, len(view), given, apply(given))
+            known = view.readings[apply] = _Transformed(pressure.past.calls, len(view), given, apply(given))
         return known.messages
 
     def compact(view: View, pressure: Pressure) -> Compaction:
@@ -105,8 +105,8 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     return Strategy(name, compact, admit=admit, show=show)
 
 
-class _Answer(Struct, frozen=True):
-    """What a transform made of the messages of a view."""
+class _Transformed(Struct, frozen=True):
+    """The messages of a view as a transform returned them."""
 
     call: int
     size: int

@@ -4,6 +4,7 @@ the last request, which its prompt cache holds, with the instruction as its last
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, TypeAlias
@@ -103,10 +104,9 @@ def start_call(
     if isinstance(summarize, str):
         return _ask_model(summarizer, asked, last=last, pressure=pressure)
     answer: SummaryAnswer | Awaitable[SummaryAnswer]
-    names = _list_parameters(summarize)
-    if len(names) > 1 or names == ["messages"]:
-        context = ({"reason": asked.reason.partition(":")[0]},) if len(names) > 1 else ()
-        answer = summarize(last.write_messages(asked, pressure), *context)
+    if count := _count_arguments(summarize):
+        given = last.write_messages(asked, pressure), {"reason": asked.reason.partition(":")[0]}
+        answer = summarize(*given[:count])
     else:
         answer = summarize(asked)
     return answer
@@ -154,14 +154,20 @@ def _read(value: object, wire: Wire, tokens: int | None) -> Summary:
     return Summary(reply.message.text, used.input_tokens, used.output_tokens, used.read_tokens, used.written_tokens)
 
 
-def _list_parameters(summarize: Callable[..., object]) -> list[str]:
-    """Return the names of the positional parameters of a function, without those that have a value as default."""
-    try:
-        found = signature(summarize).parameters.values()
-    except (TypeError, ValueError):
-        return []
+def _count_arguments(summarize: Callable[..., object]) -> int:
+    """Return how many of messages and context a function takes; 0 for one that takes a request. A second parameter
+    with a value as default is no context."""
     kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return [one.name for one in found if one.kind in kinds and one.default in (one.empty, None)]
+    try:
+        found = signature(summarize)
+    except (TypeError, ValueError):
+        return 0
+    given = [one for one in found.parameters.values() if one.kind in kinds and one.default in (one.empty, None)]
+    if len(given) > 1:
+        return 2
+    with suppress(TypeError):
+        return len(found.bind(messages=()).arguments)
+    return 0
 
 
 def find_sdk(client: object) -> str:
