@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 48, "client": 59}
-LINE_FUNCTIONS = {"session": 249, "client": 343}
-LINE_CALLS = {"session": 592, "client": 780}
-LINE_STATE = 9
-LINE_LINES = {"session": 8_560, "client": 10_740}
+LINE_FUNCTIONS = {"session": 254, "client": 348}
+LINE_CALLS = {"session": 605, "client": 800}
+LINE_STATE = 10
+LINE_LINES = {"session": 8_660, "client": 10_830}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 28_800
-SOURCE_LINES = 45_220
+LOWER_FLOORS_LINES = 28_895
+SOURCE_LINES = 45_325
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
 from lading.messages import Message, is_spoken
 
+_FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
+"""Kinds of edits that show little or nothing of the raw messages, and from which strategies do not make others."""
 ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
 """Kinds of edits that change how one entry is shown without removing it."""
 RESTORED_TOKENS = 2_500
@@ -47,7 +50,9 @@ class Item(Struct, frozen=True, gc=False):
 class View:
     """The messages of a session as the next request would show them."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Sequence[Entry] = ()) -> None:
+        """``log``: where the raw messages are read, entries that are not appended yet included."""
+        self._log = log
         self.items: list[Item] = []
         self.rounds = 0
         """Number of replies of the assistant in the log, shown or not."""
@@ -67,8 +72,11 @@ class View:
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
-        self._raw: dict[int, Message] = {}
+        self._withdrawn: set[int] = set()
         self._users: list[int] = []
+        """Entries with the user's words,"""
+        self._said: list[Message] = []
+        """and their messages, which are often read again."""
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
@@ -109,12 +117,14 @@ class View:
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones."""
-        return ((entry, self._raw[entry]) for entry in range(first, last + 1) if entry in self._raw)
+        entries = range(max(first, 0), min(last, self._last_entry) + 1)
+        return ((entry, self._log[entry].message) for entry in entries if entry not in self._withdrawn)
 
     def users_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
-        """Iterate over the user's messages of ``raw_between``, newest first, in time proportional to them."""
+        """Iterate over the user's messages of ``raw_between`` that have a text, newest first, in time proportional
+        to them."""
         start, end = bisect_left(self._users, first), bisect_right(self._users, last)
-        return ((entry, self._raw[entry]) for entry in reversed(self._users[start:end]))
+        return ((self._users[at], self._said[at]) for at in range(end - 1, start - 1, -1))
 
     def admitted_between(self, first: int, last: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
         """Iterate over the entries ``first`` to ``last`` as they were shown before any compaction, without
@@ -145,6 +155,12 @@ class View:
         """Return the first position from which on the view has at most ``tail_tokens`` tokens."""
         self._extend_sums(len(self))
         return bisect_left(self._tokens, self.tokens - max(tail_tokens, 0))
+
+    def find_unfolded(self) -> int:
+        """Return the first entry behind the opening messages that is not shown by a record, or left out."""
+        behind = islice(self.items, self.head, None)
+        unfolded = (item.entry for item in behind if item.kind not in _FOLDED)
+        return next(unfolded, self._last_entry + 1)
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return the half-open range of positions that show the entries ``first`` to ``last``."""
@@ -196,9 +212,9 @@ class View:
     def _track(self, message: Message, entry: int) -> None:
         self._last_entry = entry
         self.rounds += message.role == "assistant"
-        self._raw[entry] = message
-        if message.role == "user":
+        if message.role == "user" and message.text.strip():
             self._users.append(entry)
+            self._said.append(message)
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():
@@ -241,9 +257,10 @@ class View:
             self._clearable.append(self._clearable[-1] + item.clearable_tokens)
 
 
-def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
-    """Build the view of a whole log: for reopening, replaying and withdrawing."""
-    view = View()
+def rebuild(entries: Sequence[Entry], edits: Sequence[Edit], *, log: Sequence[Entry] | None = None) -> View:
+    """Build the view of a whole log: for reopening, replaying and withdrawing. ``log``: where the raw messages are
+    read; without, the entries."""
+    view = View(entries if log is None else log)
     shown: dict[int, Edit | None] = {}
     gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
     for edit in edits:
@@ -255,6 +272,7 @@ def rebuild(entries: Sequence[Entry], edits: Sequence[Edit]) -> View:
     for entry in entries:
         if entry.index in gone:
             view._last_entry = entry.index
+            view._withdrawn.add(entry.index)
         else:
             view._track(entry.message, entry.index)
         if entry.index not in shown:

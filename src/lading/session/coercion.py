@@ -72,7 +72,7 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
         messages += one.read_items(map(one.layout.strip, read)) if one else cast(Any, read)
     try:
         # What JSON cannot carry comes back as another value, or not at all. Nesting of ours was not checked yet.
-        is_whole = None not in chosen and _DECODER.decode(msgspec.json.encode(messages)) == messages
+        is_whole = None not in chosen and _carry(messages) == messages
     except (TypeError, ValueError, OverflowError, RecursionError):
         is_whole = False
     if is_whole:
@@ -80,6 +80,13 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     path = wire.layout.items.field
     check_json(path, sources)
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
+
+
+def _carry(messages: list[Message]) -> list[Message]:
+    """Return the messages as JSON carries them. Without numbers in them, long texts need not be written as JSON."""
+    built = msgspec.to_builtins(messages)
+    is_plain = jsonbytes.is_plain(built)
+    return msgspec.convert(built, list[Message]) if is_plain else _DECODER.decode(msgspec.json.encode(messages))
 
 
 def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
