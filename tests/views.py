@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from lading.compaction import Compaction, Pressure, Strategy
+from lading.compaction.composed_run import ComposedRun
 from lading.compaction.strategy_run import StrategyRun
 from lading.economics import Rates
 from lading.effects import Steps
@@ -41,7 +42,7 @@ def pressure(
     invariants: tuple[Invariant, ...] = (),
 ) -> Pressure:
     """A pressure under which nothing was sent and nothing is paid yet."""
-    return Pressure(room_tokens, 0, Rates(0.1, 1.25), 0.0, False, counter, address, invariants)
+    return Pressure(room_tokens, 0, Rates(0.1, 1.25), False, counter, address, invariants)
 
 
 def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction:
@@ -54,7 +55,8 @@ def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction
 def decide(strategy: Strategy, history: History, *, pressure: Pressure) -> list[Edit]:
     """The edits of a strategy, or of its parts, for a history, with nobody to ask."""
     plan = history.plan(call=1)
-    running = StrategyRun(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[])
+    start = ComposedRun if strategy.parts else StrategyRun
+    running = start(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[])
     running.decide(plan, pressure, account=0.0, run=unasked)
     return plan.edits[len(history.edits) :]
 

@@ -94,8 +94,6 @@ class Pressure(Struct, frozen=True):
     sent_items: int
     """Number of leading items of the view that were in the last request, and so in the provider's cache."""
     rates: Rates
-    account: float
-    """Carrying cost accumulated since the last edit, in base input tokens (``economics.rent``)."""
     cache_cold: bool
     count: Callable[[Message], int]
     """Tokens of a message, framing included."""
@@ -110,6 +108,8 @@ class Pressure(Struct, frozen=True):
     asks_itself: bool = False
     """Whether the session's own model writes summaries, after the last request, which it reads from its cache."""
     past: Past = Past()
+    account: float = 0.0
+    """Carrying cost accumulated since the last edit, in base input tokens (``economics.rent``)."""
 
     def count_text(self, text: str) -> int:
         """Return the tokens of a user message with this text."""
@@ -175,6 +175,8 @@ class Strategy(Struct, frozen=True):
     """This strategy with the numbers of a profile; None: it uses none, or one of its own."""
     with_options: Callable[[When | None, float | None], Strategy] | None = None
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
+    write_tail: Callable[[View, Tier], str] | None = None
+    """A text for the end of the next request alone, for the view before any decision; None: there is none."""
     show: Callable[[Message], Message] | None = None
     """How it shows a message that another part of a composition writes; None: unchanged."""
     parts: tuple[Strategy, ...] = ()

@@ -6,12 +6,14 @@ the first of them, the later parts do not count on the provider's cache any more
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from lading.compaction import Strategy, When, find_strategy
 from lading.compaction.transforming import TransformContext, transforming
 from lading.errors import InputError
+from lading.history.view import View
+from lading.models.card import Tier
 from lading.models.profiles import Profile
 
 
@@ -27,11 +29,13 @@ def compose(parts: Iterable[str | Strategy | TransformContext], *, name: str = "
         raise InputError("A composition needs a strategy: compose(['agentrail/tool_results', 'priced']).")
     inner = [part for one in found for part in one.parts or (one,)]
     acting = tuple(part for part in inner if part.changes_requests)
+    writing = [part.write_tail for part in acting if part.write_tail]
     return Strategy(
         name or "+".join(part.name for part in found),
         changes_requests=bool(acting),
         with_profile=partial(_apply_profile, acting, name) if any(part.with_profile for part in acting) else None,
         with_options=partial(_apply_options, acting, name) if any(part.with_options for part in acting) else None,
+        write_tail=partial(_write_tails, writing) if writing else None,
         parts=acting,
     )
 
@@ -40,6 +44,10 @@ def _find_part(given: str | Strategy | TransformContext) -> Strategy:
     if callable(given):
         return transforming(given, name=getattr(given, "__name__", "transform"))
     return find_strategy(given)
+
+
+def _write_tails(writing: Sequence[Callable[[View, Tier], str]], view: View, tier: Tier) -> str:
+    return "\n\n".join(text for write in writing if (text := write(view, tier)))
 
 
 def _apply_profile(parts: Sequence[Strategy], name: str, profile: Profile) -> Strategy:

@@ -6,7 +6,7 @@ an event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -26,13 +26,14 @@ from lading.compaction import (
 from lading.compaction.clearing import clear, find_consumed_end
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
-from lading.compaction.staging import Staged, list_admissions
 from lading.effects import Steps, attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryNotAsked
 from lading.history.log import Draft, Edits
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
+from lading.history.view import View
+from lading.models.card import Tier
 
 Decided = TypeVar("Decided")
 
@@ -58,31 +59,31 @@ class StrategyRun:
         self._session, self._strict = session, strict
         self.events = events
 
+    def write_tail(self, view: View, tier: Tier) -> str:
+        """Return the strategy's text for the end of this request alone."""
+        write = self._strategy.write_tail
+        text: object = self._guard(partial(write, view, tier), "") if write else ""
+        return text if isinstance(text, str) else ""
+
+    def start(self, part: Strategy, *, name: str) -> StrategyRun:
+        """Return a run of a part of the strategy, with the same events."""
+        owner, strict = self._session, self._strict
+        return StrategyRun(part, name=name, call=self._call, session=owner, strict=strict, events=self.events)
+
     def decide(
         self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
     ) -> Account:
-        """Add the strategy's edits to the plan; return the new account. ``run`` answers requests for summaries.
-
-        The last part makes room, then those before it.
-        """
-        for part in list_admissions(self._strategy):
-            self._admit(part, plan, pressure=pressure)
-        staged = Staged(self._strategy, plan, account=account)
-        *others, last = range(len(staged.parts))
-        for index in others:
-            self._compact(index, staged, pressure=staged.press(pressure, index, makes_room=False), run=run)
-        for index in (last, *reversed(others)):
-            if index == last or staged.plan.view.tokens > pressure.room_tokens:
-                self._compact(index, staged, pressure=staged.press(pressure, index, makes_room=True), run=run)
-        if staged.plan is not plan:
-            for draft in staged.keep_newest():
-                self.apply(draft, plan, pressure=pressure)
-        self.events[:] = [*staged.decided.events(self._call, self.events), *staged.events]
+        """Add the strategy's edits to the plan; return the new account. ``run`` answers requests for summaries."""
+        self.admit(plan, pressure)
+        before = account[-1] if isinstance(account, tuple) else account
+        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=Edits(plan.edits)))
+        compaction = self.compact(plan, pressure, run=run)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
-            self._rescue(plan, pressure=pressure)
-        return staged.account
+            self.rescue(plan, pressure)
+        return compaction.rent if compaction.drafts else before + compaction.rent
 
-    def _admit(self, part: Strategy, plan: Plan, *, pressure: Pressure) -> None:
+    def admit(self, plan: Plan, pressure: Pressure) -> None:
+        """Add the strategy's edits of messages that were never sent."""
         position = min(pressure.sent_items, len(plan.view))
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
@@ -90,7 +91,7 @@ class StrategyRun:
         items = plan.view.items.copy()
         while position < len(items):
             arrival = Arrival(items[position], plan.view)
-            draft = self._guard(partial(run_admit, part, arrival, pressure=pressure), None, part=part)
+            draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 plan.view.items[:] = items
                 self.apply(draft, plan, pressure=pressure)
@@ -99,31 +100,29 @@ class StrategyRun:
         # Compared once: for each message, comparing would take the length of the view.
         if plan.view.items != items:
             plan.view.items[:] = items
-            self.overrule("its admit changed the items of the view; give drafts instead", part=part)
+            self.overrule("its admit changed the items of the view; give drafts instead")
 
-    def _compact(
-        self, index: int, staged: Staged, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
-    ) -> None:
-        part, plan = staged.parts[index], staged.plan
-        compaction = self._guard(
-            partial(run_compact, part, plan.view, pressure=pressure, run=run), Compaction(), part=part
-        )
+    def compact(
+        self,
+        plan: Plan,
+        pressure: Pressure,
+        *,
+        run: Callable[[Steps[Compaction]], Compaction],
+        others: Sequence[StrategyRun] = (),
+    ) -> Compaction:
+        """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
+        decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
+        compaction = self._guard(decide, Compaction())
+        self.events[:] = compaction.events(self._call, self.events)
         if pressure.output_price is not None and compaction.is_silent:
-            why = f"the strategy {self._name_of(part)} asks for none here"
-            staged.events.append(SummaryNotAsked(self._call, why))
-        drafts = [self._show(draft, part) for draft in compaction.drafts]
-        staged.drafts += [draft for draft in drafts if self.apply(draft, plan, pressure=pressure, part=part)]
-        staged.add(index, compaction)
+            why = f"the strategy {self._name} asks for none here"
+            self.events.append(SummaryNotAsked(self._call, why))
+        for draft in compaction.drafts:
+            self.apply(draft, plan, pressure=pressure, others=others)
+        return compaction
 
-    def _show(self, draft: Draft, part: Strategy | None = None) -> Draft:
-        """Return a draft with its messages as the other parts show them."""
-        for other in self._strategy.parts:
-            if other is not part:
-                draft = self._guard(partial(run_show, other, draft), draft, part=other)
-        return draft
-
-    def _rescue(self, plan: Plan, *, pressure: Pressure) -> None:
-        """Cut a view that still does not fit. Where no cut is legal, used results can still go."""
+    def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
+        """Cut a view that does not fit. Where no cut is legal, used results can still go."""
         pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
         used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
         rescue = draft_emergency_cut(plan.view, pressure)
@@ -131,33 +130,31 @@ class StrategyRun:
         if drafts:
             self.overrule("they did not fit the window")
         for draft in drafts:
-            self.apply(self._show(draft), plan, pressure=pressure)
+            self.apply(draft, plan, pressure=pressure, others=others)
 
-    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure, part: Strategy | None = None) -> bool:
-        """Add a draft to the plan if it breaks no rule; return whether it was. Raises PackError for a faulty one if
+    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure, others: Sequence[StrategyRun] = ()) -> None:
+        """Add a draft to the plan, as ``others`` show it, if it breaks no rule. Raises PackError for a faulty one if
         strict."""
+        for other in others:
+            draft = other._guard(partial(run_show, other._strategy, draft), draft)
         entries = plan.view.last_entry(len(plan.view)) + 1
         fault = find_fault(draft, plan.view, entries=entries, session=self._session)
         if not fault:
             plan.apply(keep_summary(draft, plan.view), room_tokens=pressure.room_tokens)
         elif self._strict:
-            raise PackError(f"The strategy {self._name_of(part)} drafted an edit that {fault}.")
+            raise PackError(f"The strategy {self._name} drafted an edit that {fault}.")
         else:
-            self.overrule(f"an edit of its {fault}", part=part)
-        return not fault
+            self.overrule(f"an edit of its {fault}")
 
-    def overrule(self, why: str, *, part: Strategy | None = None) -> None:
-        """Report that the decision of the strategy, or of a part of it, was overruled."""
-        self.events.append(StrategyOverruled(self._call, self._name_of(part), why))
+    def overrule(self, why: str) -> None:
+        """Report that the strategy's decision was overruled."""
+        self.events.append(StrategyOverruled(self._call, self._name, why))
 
-    def _name_of(self, part: Strategy | None) -> str:
-        return part.name if part in self._strategy.parts else self._name
-
-    def _guard(self, decide: Callable[[], Decided], otherwise: Decided, *, part: Strategy) -> Decided:
+    def _guard(self, decide: Callable[[], Decided], otherwise: Decided) -> Decided:
         result = attempt(decide)
         if not isinstance(result, Exception):
             return result
         if self._strict:
             raise result
-        self.overrule(f"it failed: {describe_error(result)}", part=part)
+        self.overrule(f"it failed: {describe_error(result)}")
         return otherwise

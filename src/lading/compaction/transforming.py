@@ -5,7 +5,7 @@ A change becomes an edit with a pointer, and the log keeps the original.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,40 +24,22 @@ TransformContext: TypeAlias = Callable[[Sequence[Message]], Sequence[Message] | 
 """A function, sync or async, that returns the messages to send for the given ones, which it must not modify."""
 
 
-class ContextTransform(Struct, frozen=True):
-    """A transform that adds providers' messages, for messages not yet in a session."""
-
-    transform: TransformContext
-
-    def __call__(self, messages: Sequence[Message]) -> Sequence[Message] | Awaitable[Sequence[Message]]:
-        return self.transform(messages)
-
-
-def compose_transform_contexts(
-    transforms: Iterable[TransformContext | None],
-) -> Callable[[Sequence[Message]], Any]:
-    """Return one transform that applies these from left to right, leaving out None. With an async one among them,
-    its result must be awaited."""
-    chain = [transform for transform in transforms if transform is not None]
-    composed = partial(_apply_all, chain)
-    return ContextTransform(composed) if any(isinstance(one, ContextTransform) for one in chain) else composed
-
-
-def _apply_all(
-    chain: Sequence[TransformContext], messages: Sequence[Message]
+def apply_in_order(
+    transforms: Sequence[TransformContext], messages: Sequence[Message]
 ) -> Sequence[Message] | Awaitable[Sequence[Message]]:
-    for at, transform in enumerate(chain):
+    """Apply transforms one after the other. From an async one on, the result must be awaited."""
+    for at, transform in enumerate(transforms):
         answer = transform(messages)
         if isinstance(answer, Awaitable):
-            return _apply_rest(answer, chain[at + 1 :])
+            return _apply_rest(answer, transforms[at + 1 :])
         messages = answer
     return messages
 
 
 async def _apply_rest(
-    awaited: Awaitable[Sequence[Message]], chain: Sequence[TransformContext]
+    awaited: Awaitable[Sequence[Message]], transforms: Sequence[TransformContext]
 ) -> Sequence[Message]:
-    answer = _apply_all(chain, await awaited)
+    answer = apply_in_order(transforms, await awaited)
     return await answer if isinstance(answer, Awaitable) else answer
 
 
@@ -67,14 +49,13 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     The log keeps the originals. A change becomes an edit with a pointer, and the transform sees its earlier changes
     in its next input. A new message is shown as transformed if it is still the same call or result. The opening
     messages, all before the first answer, are not transformed here: transform them before adding them. Raises
-    InputError unless the transform is callable, and for one that adds providers' messages, which would be repeated
-    at each call and change messages already sent.
+    InputError unless the transform is callable, and for one with providers, which a session asks itself.
     """
     check(transform, Callable, advice="a transform is a function of messages")  # type: ignore[arg-type]
-    if isinstance(transform, ContextTransform):
+    if getattr(transform, "providers", ()):
         raise InputError(
-            "Messages of context providers are added once, with the user's: session.add(transform([...])). "
-            "Give transforming(...) only transforms that change or leave out messages."
+            "A session asks context providers itself: Session(providers=transform). Give transforming(...) only "
+            "transforms that change or leave out messages, such as its base_transform."
         )
 
     def apply(messages: Sequence[Message]) -> Any:

@@ -33,8 +33,8 @@ Result = TypeVar("Result")
 class AsyncSession:
     """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
 
-    Async functions of the caller (a summarizer, ``compress``, a transform) are awaited on the loop that awaits
-    ``pack`` or ``retry``, and are cancelled with it.
+    Async functions of the caller (a summarizer, a context provider, ``compress``, a transform) are awaited on the loop
+    that awaits ``pack`` or ``retry``, and are cancelled with it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -52,9 +52,10 @@ class AsyncSession:
         *,
         fields: Mapping[str, Any] | None = None,
         at_s: float | None = None,
+        tail: str = "",
     ) -> Pack:
         """See ``Session.pack``."""
-        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s))
+        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s, tail=tail))
 
     async def reply(self, response: object) -> Reply:
         """See ``Session.reply``; the stream may be asynchronous."""
