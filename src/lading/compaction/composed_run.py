@@ -23,11 +23,9 @@ class ComposedRun(StrategyRun):
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
         runs = [self.start(part, name=part.name) for part in self._strategy.parts]
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
-        admitting = sorted(
-            zip(self._strategy.parts, runs, strict=True), key=lambda one: one[0].admit is clip_enormous
-        )
-        for admits in {part.admit: one for part, one in admitting}.values():
-            admits.admit(plan, pressure)
+        admissions = {part.admit: one for part, one in zip(self._strategy.parts, runs, strict=True)}
+        for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
+            admissions[admit].admit(plan, pressure)
         accounts, staged, room_tokens = divide_account(account, len(runs)), plan.branch(), pressure.room_tokens
 
         def decide(index: int, room_tokens: int) -> None:

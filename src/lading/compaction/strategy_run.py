@@ -133,7 +133,7 @@ class StrategyRun:
             self.apply(draft, plan, pressure=pressure, others=others)
 
     def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure, others: Sequence[StrategyRun] = ()) -> None:
-        """Add a draft to the plan, as ``others`` show it, if it breaks no rule. Raises PackError for a faulty one if
+        """Add a draft, as ``others`` show it, to the plan if it breaks no rule. Raises PackError if it does and
         strict."""
         for other in others:
             draft = other._guard(partial(run_show, other._strategy, draft), draft)

@@ -33,8 +33,8 @@ Result = TypeVar("Result")
 class AsyncSession:
     """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
 
-    Async functions of the caller (a summarizer, a context provider, ``compress``, a transform) are awaited on the loop
-    that awaits ``pack`` or ``retry``, and are cancelled with it.
+    Async functions of the caller (summarizer, provider, ``compress``, transform) are awaited on the loop that
+    awaits ``pack`` or ``retry``, and are cancelled with it.
     """
 
     def __init__(self, session: Session) -> None:
