@@ -56,7 +56,7 @@ def decide(strategy: Strategy, history: History, *, pressure: Pressure) -> list[
     """The edits of a strategy, or of its parts, for a history, with nobody to ask."""
     plan = history.plan(call=1)
     start = ComposedRun if strategy.parts else StrategyRun
-    running = start(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[])
+    running = start(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[], tools=())
     running.decide(plan, pressure, account=0.0, run=unasked)
     return plan.edits[len(history.edits) :]
 

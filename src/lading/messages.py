@@ -147,6 +147,8 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     """True for an open schema made here because the session recorded none."""
     origin: str = ""
     template: Template | None = None
+    max_output_chars: int | None = None
+    """open-multi-agent's limit of a result in characters, for its strategies; no provider is sent it."""
 
 
 class Conversation(Struct, frozen=True, omit_defaults=True):

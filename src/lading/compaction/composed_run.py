@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from lading.compaction import Account, Compaction, Pressure
+from lading.compaction import Account, Compaction, Pressure, Strategy
 from lading.compaction.basic import admit as clip_enormous
 from lading.compaction.strategy_run import StrategyRun
 from lading.effects import Steps
@@ -21,7 +21,7 @@ class ComposedRun(StrategyRun):
         self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
     ) -> Account:
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
-        runs = [self.start(part, name=part.name) for part in self._strategy.parts]
+        runs = [self._start_part(part) for part in self._strategy.parts]
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
         admissions = {part.admit: one for part, one in zip(self._strategy.parts, runs, strict=True)}
         for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
@@ -46,6 +46,17 @@ class ComposedRun(StrategyRun):
         if self._strategy.changes_requests and plan.view.tokens > room_tokens:
             self.rescue(plan, pressure, others=runs)
         return join_account(accounts)
+
+    def _start_part(self, part: Strategy) -> StrategyRun:
+        return StrategyRun(
+            part,
+            name=part.name,
+            call=self._call,
+            session=self._session,
+            strict=self._strict,
+            events=self.events,
+            tools=self._tools,
+        )
 
 
 def divide_account(account: Account, parts: int) -> list[float]:

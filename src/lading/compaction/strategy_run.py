@@ -33,6 +33,7 @@ from lading.history.log import Draft, Edits
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
 from lading.history.view import View
+from lading.messages import Tool
 from lading.models.card import Tier
 
 Decided = TypeVar("Decided")
@@ -52,23 +53,21 @@ class StrategyRun:
         session: tuple[str, str],
         strict: bool,
         events: list[Event],
+        tools: tuple[Tool, ...],
     ) -> None:
         """``name``: of the strategy, in events. ``session``: the tenant and the session that pointers must belong
-        to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events."""
+        to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events.
+        ``tools``: of the request."""
         self._strategy, self._name, self._call = strategy, name, call
         self._session, self._strict = session, strict
         self.events = events
+        self._tools = tools
 
     def write_tail(self, view: View, tier: Tier) -> str:
         """Return the strategy's text for the end of this request alone."""
         write = self._strategy.write_tail
         text: object = self._guard(partial(write, view, tier), "") if write else ""
         return text if isinstance(text, str) else ""
-
-    def start(self, part: Strategy, *, name: str) -> StrategyRun:
-        """Return a run of a part of the strategy, with the same events."""
-        owner, strict = self._session, self._strict
-        return StrategyRun(part, name=name, call=self._call, session=owner, strict=strict, events=self.events)
 
     def decide(
         self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
@@ -90,7 +89,7 @@ class StrategyRun:
             position = min(position, newest_block(plan.view.messages))
         items = plan.view.items.copy()
         while position < len(items):
-            arrival = Arrival(items[position], plan.view)
+            arrival = Arrival(items[position], plan.view, self._tools)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 plan.view.items[:] = items

@@ -97,7 +97,9 @@ class Known(Struct, frozen=True):
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
-        return Past(reported, budget.limit_tokens, refused, Edits(edits), self.last.call)
+        return Past(
+            reported, budget.limit_tokens, refused, Edits(edits), self.last.call, window_tokens=budget.window_tokens
+        )
 
     def is_unchanged(self, *, entries: int, edits: int) -> bool:
         """Whether the last request showed the same entries and edits to the same model."""

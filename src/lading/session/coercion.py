@@ -20,11 +20,13 @@ from lading import jsonbytes
 from lading.errors import IllegalRequest, InputError, WireError
 from lading.jsontypes import check_json
 from lading.messages import Message, Tool, user_text
+from lading.validation import check_count
 from lading.wire import COMMON, Wire, find_wire, list_wires
 from lading.wire.layout import CERTAINLY
 from lading.wire.replies import Reply, SseEvent, make_event
 
 _DEEPEST = 32
+_OUTPUT_LIMIT = ("maxOutputChars", "max_output_chars")
 _LEAVES = (str, int, float, bool, type(None))
 _DECODER = msgspec.json.Decoder(list[Message])
 
@@ -99,9 +101,11 @@ def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
         if isinstance(item, Tool):
             found: tuple[Tool, ...] = (item,)
         else:
-            declaration = _to_dict(item)
+            declaration, most_chars = _take_output_limit(_to_dict(item))
             chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
             found = chosen.read_tools([declaration])
+            if most_chars is not None:
+                found = tuple(replace(tool, max_output_chars=most_chars) for tool in found)
         tools += found
     foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
     if foreign is not None:
@@ -110,6 +114,18 @@ def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
             "Offer it as a function with a schema, or leave it out."
         )
     return tuple(tools)
+
+
+def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Take open-multi-agent's ``maxOutputChars`` out of a declaration, which providers would refuse with it."""
+    for name in _OUTPUT_LIMIT:
+        if name in declaration:
+            check_count(declaration[name], name=name, least=1)
+            return {key: value for key, value in declaration.items() if key != name}, declaration[name]
+    if isinstance(inner := declaration.get("function"), dict):
+        shorter, most_chars = _take_output_limit(inner)
+        return {**declaration, "function": shorter}, most_chars
+    return declaration, None
 
 
 def reply_from(response: object, *, wire: Wire) -> Reply:

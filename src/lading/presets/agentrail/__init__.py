@@ -15,6 +15,7 @@ from lading.presets.agentrail.providers import compose_transform_contexts, creat
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
+from lading.presets.agentrail.usage import budget_used_pct
 
 __all__ = [
     "Agentrail",
@@ -23,6 +24,7 @@ __all__ = [
     "Reactive",
     "ToolResults",
     "TransformContext",
+    "budget_used_pct",
     "compose_transform_contexts",
     "configured",
     "create_transform_context",
