@@ -40,16 +40,19 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 48, "client": 59}
-LINE_FUNCTIONS = {"session": 257, "client": 350}
-LINE_CALLS = {"session": 611, "client": 805}
+LINE_FILES = {"session": 46, "client": 60}
+LINE_FUNCTIONS = {"session": 213, "client": 326}
+LINE_CALLS = {"session": 458, "client": 707}
 LINE_STATE = 10
-LINE_LINES = {"session": 8_977, "client": 11_132}
+LINE_LINES = {"session": 8_838, "client": 11_205}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 30_046
-SOURCE_LINES = 46_490
+LOWER_FLOORS_LINES = 30_110
+SOURCE_LINES = 46_643
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/lading/engine.py": "appending and packing share the plan",
+    "src/lading/exchange/conversations.py": "finding, claiming and continuing a conversation share its locks",
+}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"

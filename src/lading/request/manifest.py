@@ -137,6 +137,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """Digest of the stored text for this request alone (``request.transient``); empty: there was none."""
     without_tail: str = ""
     """Where it has such text: the last link without its tail, which the next request extends."""
+    marks_end: bool = False
+    """Whether the end of the request before it bears a cache mark, which is not part of the digest."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):
