@@ -10,6 +10,7 @@ from rich.console import Console
 from bench import (
     calibration,
     chains,
+    compositions,
     contract,
     durability,
     extremes,
@@ -31,6 +32,7 @@ from bench.figures import Figure, table
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "line": line.run,
     "warm-pack": warm_pack.run,
+    "compositions": compositions.run,
     "sessions": sessions.run,
     "store": store.run,
     "durability": durability.run,

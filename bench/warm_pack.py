@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.figures import Figure, below, plain
 from bench.histories import head, rounds
 from lading.budget import Budget
+from lading.compaction import Strategy
 from lading.economics import Rates
 from lading.engine import Engine, reopen
 from lading.messages import Tool
@@ -45,11 +46,11 @@ def _measured(strategy: str) -> list[Figure]:
     for case, log_tokens, window in CASES:
         name = f"{strategy}, {case}"
         with tempfile.TemporaryDirectory() as folder, open_sqlite(Path(folder), durability="off") as store:
-            engine, number = _grown(store, log_tokens, _settings(window, strategy))
+            engine, number = grow(store, log_tokens, make_settings(window, strategy))
             if log_tokens == CASES[1][1]:
                 added = _tailed(engine, number)
                 figures.append(below(f"a tail of 2,000 characters, {name}: added to p50", added, 0.6, unit="ms"))
-            times = _warm(engine, number + 2 * PACKS)
+            times = time_packs(engine, number + 2 * PACKS)
             medians.append(times[len(times) // 2])
             figures.append(below(f"warm pack, {name}: p50", medians[-1], 10, unit="ms"))
             figures.append(below(f"warm pack, {name}: p99", times[int(0.99 * len(times))], 30, unit="ms"))
@@ -63,14 +64,15 @@ def _measured(strategy: str) -> list[Figure]:
     return figures
 
 
-def _settings(window: int, strategy: str) -> Settings:
+def make_settings(window: int, strategy: str | Strategy) -> Settings:
+    """Settings of a session with this window and strategy."""
     card, _ = find_card("claude-sonnet-4-5")
     budget = Budget(window, 0, 0)
     return Settings(card, Meter(counter("cl100k")), budget, Rates(0.1, 1.25), strategy=strategy, session="bench")
 
 
-def _grown(store: SessionStore, log_tokens: int, settings: Settings) -> tuple[Engine, int]:
-    """A session whose log holds about so many tokens, with a request made every fifty rounds."""
+def grow(store: SessionStore, log_tokens: int, settings: Settings) -> tuple[Engine, int]:
+    """Make a session whose log holds about so many tokens, with a request every fifty rounds; also its rounds."""
     engine = Engine(settings, store)
     engine.append(head())
     number = 0
@@ -84,7 +86,7 @@ def _grown(store: SessionStore, log_tokens: int, settings: Settings) -> tuple[En
     return engine, number + 1
 
 
-def _warm(engine: Engine, number: int) -> list[float]:
+def time_packs(engine: Engine, number: int) -> list[float]:
     """Times of single packs in milliseconds, ascending. New blocks are small: what most steps append."""
     new = rounds(number, lines=40)
     times: list[float] = []

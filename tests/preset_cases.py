@@ -10,6 +10,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from lading.compaction import STRATEGIES, Compaction, Pressure, Strategy
+from lading.compaction.transforming import transforming
 from lading.effects import Summarizer, SummaryAnswer, SummaryRequest
 from lading.engine import Engine
 from lading.errors import SummaryFailed, WindowExceeded
@@ -20,7 +21,6 @@ from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.models.profiles import context_profile
 from lading.presets.aether_frame import tail
 from lading.presets.agentrail import configured
-from lading.presets.agentrail.providers import transforming
 from lading.presets.open_multi_agent import (
     AgentConfig,
     Compact,

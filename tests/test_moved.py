@@ -32,7 +32,7 @@ OLD_MODULES = [
 """All whose names are in the table, and those inside them that documents named."""
 DOCUMENTED_IMPORTS = """
 from lading.compaction.aether_frame import Tail, strategy, truncation_events
-from lading.compaction.agentrail import configured, summarizer
+from lading.compaction.agentrail import ToolResults, configured
 from lading.compaction.open_multi_agent import AgentConfig, Custom, Summarize, agent_config, strategy_for
 from lading.compaction.reactive_agents import TEMPLATES, MemoryItem, Signals, build_context, steps_of
 from lading.compaction.reactive_agents.progressive import progressive

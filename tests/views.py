@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import pytest
 from hypothesis import strategies as st
 
 from lading.compaction import Compaction, Pressure, Strategy
+from lading.compaction.composed_run import ComposedRun
+from lading.compaction.strategy_run import StrategyRun
 from lading.economics import Rates
+from lading.effects import Steps
 from lading.history.history import History
-from lading.history.log import Entry
+from lading.history.log import Edit, Entry
 from lading.history.repair import Needs
 from lading.history.validity import Invariant
 from lading.history.view import View
@@ -38,7 +42,7 @@ def pressure(
     invariants: tuple[Invariant, ...] = (),
 ) -> Pressure:
     """A pressure under which nothing was sent and nothing is paid yet."""
-    return Pressure(room_tokens, 0, Rates(0.1, 1.25), 0.0, False, counter, address, invariants)
+    return Pressure(room_tokens, 0, Rates(0.1, 1.25), False, counter, address, invariants)
 
 
 def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction:
@@ -48,9 +52,27 @@ def decided(strategy: Strategy, view: View, *, pressure: Pressure) -> Compaction
     return compaction
 
 
+def decide(strategy: Strategy, history: History, *, pressure: Pressure) -> list[Edit]:
+    """The edits of a strategy, or of its parts, for a history, with nobody to ask."""
+    plan = history.plan(call=1)
+    start = ComposedRun if strategy.parts else StrategyRun
+    running = start(strategy, name=strategy.name, call=1, session=("t", "s"), strict=True, events=[], tools=())
+    running.decide(plan, pressure, account=0.0, run=unasked)
+    return plan.edits[len(history.edits) :]
+
+
+def unasked(steps: Steps[Compaction]) -> Compaction:
+    """The result of a step that asks for nothing."""
+    with pytest.raises(StopIteration) as ended:
+        next(steps)
+    found = ended.value.value
+    assert isinstance(found, Compaction)
+    return found
+
+
 def admitted(messages: Iterable[Message]) -> History:
     """The log of these messages as they pass the sanitizer, closed for a request."""
-    history = History(Needs(), count)
+    history = History(Needs(), count, session=("t", "s"))
     for message in messages:
         history.append(message, call=1)
     history.commit(history.plan(call=1))

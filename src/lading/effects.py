@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 
 SELF = "self"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+TIMEOUT_S = 60.0
+"""Seconds to wait for the answer of a function of the caller."""
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -84,10 +86,11 @@ SummaryAnswer: TypeAlias = str | Summary
 Summarize: TypeAlias = (
     Callable[[SummaryRequest], SummaryAnswer | Awaitable[SummaryAnswer]]
     | Callable[[list[dict[str, Any]], dict[str, str]], SummaryAnswer | Awaitable[SummaryAnswer]]
+    | Callable[[list[dict[str, Any]]], SummaryAnswer | Awaitable[SummaryAnswer]]
 )
-"""A function of the caller that asks a model. With two positional parameters it is given the messages to summarize,
-as dicts of the session's provider format, and ``{"reason": ...}``. If it returns an awaitable, that is awaited on
-the event loop of the waiting coroutine (``AsyncSession``)."""
+"""A function of the caller that asks a model. With two positional parameters, or one named ``messages``, it is
+given the messages to summarize as dicts of the session's provider format, and as the second ``{"reason": ...}``. If
+it returns an awaitable, that is awaited on the event loop of the waiting coroutine (``AsyncSession``)."""
 Steps: TypeAlias = Generator[SummaryRequest, object, Result]
 """A step that may yield requests, and its result."""
 
@@ -98,7 +101,7 @@ class Summarizer(Struct, frozen=True):
     summarize: Summarize | str
     """A function; ``"provider:model"``, which ``client`` asks; or ``"self"`` with ``lading.wrap``: the model of the
     conversation, after the last request, which its prompt cache holds."""
-    timeout_s: float = 60.0
+    timeout_s: float = TIMEOUT_S
     """Seconds to wait for an answer."""
     client: Any = None
     """A client of OpenAI's or Anthropic's SDK, sync or async; None: the wrapped one."""
@@ -170,10 +173,22 @@ def ask_provider(provide: Provide, context: RequestContext, *, messages: Sequenc
     return provide(*(context, messages)[:taken])
 
 
-Await: TypeAlias = Callable[[Awaitable[SummaryAnswer], float], SummaryAnswer]
+Await: TypeAlias = Callable[[Awaitable[Any], float], Any]
 AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
 """Awaits an answer on the event loop of the coroutine that waits for this call, for at most the given seconds;
 None: there is no such loop."""
+
+
+def resolve(answer: Any, *, timeout_s: float = TIMEOUT_S) -> Any:
+    """Return the answer of a function of the caller; that of an async one is awaited on the loop of the coroutine
+    that waits for this call. Raises TimeoutError, and InputError where nothing waits that could await it."""
+    if not isinstance(answer, Awaitable):
+        return answer
+    if (awaited := AWAIT.get()) is not None:
+        return awaited(answer, timeout_s)
+    if close := getattr(answer, "close", None):
+        close()
+    raise InputError("it is an async function and this request is synchronous: use AsyncSession")
 
 
 def start_thread(

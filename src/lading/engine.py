@@ -12,7 +12,8 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from lading.addresses import relative
-from lading.compaction import Pressure, find_strategy
+from lading.compaction import Account, Pressure, find_strategy
+from lading.compaction.composed_run import ComposedRun
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
 from lading.errors import InputError, PackError, Violation, WindowExceeded
@@ -67,7 +68,7 @@ class Engine:
         self.pending: list[Event] = []
         """Events to report with the next pack."""
         self._recorder = Recorder(settings, store)
-        self._account = 0.0
+        self._account: Account = 0.0
 
     @property
     def call(self) -> int:
@@ -213,7 +214,7 @@ class Engine:
         return pack
 
     def _start_run(self, plan: Plan, tools: tuple[Tool, ...]) -> StrategyRun:
-        return StrategyRun(
+        return (ComposedRun if self._strategy.parts else StrategyRun)(
             self._strategy,
             name=self.settings.strategy_name,
             call=self.call,
@@ -296,13 +297,13 @@ class Engine:
         rooms = now.known.rooms(self.settings, items=items, most_tokens=now.most_tokens, has_tail=has_tail)
         return rooms[0] - beside_tokens, rooms[1] - beside_tokens
 
-    def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> float:
+    def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> Account:
         is_unchanged = now.known.is_unchanged(entries=len(self.history.entries), edits=len(plan.edits))
         if is_unchanged and not now.is_refused and plan.view.tokens <= room_tokens:
             # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
-        pressure = self._pressure(plan, room_tokens, now)
-        return now.deciding.decide(plan, pressure, run=lambda steps: self._asking.run(steps, pressure))
+        press = self._pressure(plan, room_tokens, now)
+        return now.deciding.decide(plan, press, account=self._account, run=lambda it: self._asking.run(it, press))
 
     def _pressure(self, plan: Plan, room_tokens: int, now: Conditions) -> Pressure:
         settings, known = self.settings, now.known
@@ -310,7 +311,6 @@ class Engine:
             room_tokens=room_tokens,
             sent_items=known.last.counted.messages,
             rates=settings.rates,
-            account=self._account,
             cache_cold=known.is_cold(settings, now.at_s),
             count=self.count,
             address=relative,

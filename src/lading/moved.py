@@ -42,7 +42,7 @@ MODULES = {
     "lading.compaction.open_multi_agent": "lading.presets.open_multi_agent",
     "lading.compaction.reactive_agents": "lading.presets.reactive_agents",
     "lading.loops": "lading.session.loop_detection",
-    "lading.providers": "lading.presets.agentrail.providers",
+    "lading.providers": "lading.presets.agentrail",
 }
 """Modules that documents named, with all modules inside, by their old name."""
 

@@ -209,3 +209,15 @@ def test_what_was_withdrawn_is_pinned_no_more() -> None:
     assert list(rebuild(entries, [pinned]).pinned_between(0, 3)) == [user_text("Keep this.")]
     withdrawn = edit_of(1, 2, 3, [], "restated")
     assert list(rebuild(entries, [pinned, withdrawn]).pinned_between(0, 3)) == []
+
+
+def test_what_was_pinned_stays_so_where_a_strategy_shows_it_in_an_edit_of_its_own() -> None:
+    entries = entries_of([user_text("task"), called("a"), answered("a", "word " * 99), said("ok")])
+    pinned = edit_of(0, 2, 2, [answered("a", "word " * 99)], "pinned")
+    again = edit_of(1, 1, 2, [called("a"), answered("a", "word " * 99)], "reshaped")
+    assert rebuild(entries, [pinned, again]).clearable_before(4) == 0
+    assert rebuild(entries, [again]).clearable_before(4) > 0
+    view = grown(entries)
+    view.apply(pinned)
+    view.apply(again)
+    assert view.clearable_before(4) == 0

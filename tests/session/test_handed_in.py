@@ -13,9 +13,8 @@ from lading.errors import InputError, UnknownName
 from lading.models.profiles import context_profile
 from lading.presets.aether_frame import Tail
 from lading.presets.aether_frame import strategy as tail_strategy
-from lading.presets.agentrail import Agentrail, Reactive, configured, summarizer
+from lading.presets.agentrail import Agentrail, Reactive, configured, transforming
 from lading.presets.agentrail import strategy as agentrail_strategy
-from lading.presets.agentrail.providers import transforming
 from lading.presets.open_multi_agent import agent_config
 from lading.presets.reactive_agents import Signals
 from lading.presets.reactive_agents.progressive import progressive
@@ -107,7 +106,6 @@ def test_an_unknown_strategy_is_refused_with_the_nearest_name_also_by_wrap() -> 
         (lambda: configured({"triggerToken": 1}), "no option 'triggerToken'. Did you mean 'triggerTokens'"),
         (lambda: configured({"trigger_token": 1}), "Did you mean 'trigger_tokens'"),
         (lambda: configured({"reactive": {"microTrigerPct": 1}}), "Did you mean 'microTriggerPct'"),
-        (lambda: summarizer(cast(Any, "x")), "a function of messages and a reason"),
         (lambda: Signals(tier=cast(Any, "big")), "tier of Signals cannot be 'big'"),
         (lambda: Signals(required_tools=cast(Any, "web-search")), "required_tools of Signals"),
         (lambda: transforming(cast(Any, "x"), name="mine"), "a function of messages"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import parse
@@ -66,6 +67,10 @@ When: TypeAlias = Literal["pays", "full"] | float
 """The trigger: when compaction pays, when the window is full, or, in addition, above a share of the window."""
 
 
+Account: TypeAlias = float | tuple[float, ...]
+"""Carrying cost accumulated since the last edit, in base input tokens; of a composition, that of each part."""
+
+
 class Past(Struct, frozen=True):
     """Outcome of the requests before this one."""
 
@@ -91,8 +96,6 @@ class Pressure(Struct, frozen=True):
     sent_items: int
     """Number of leading items of the view that were in the last request, and so in the provider's cache."""
     rates: Rates
-    account: float
-    """Carrying cost accumulated since the last edit, in base input tokens (``economics.rent``)."""
     cache_cold: bool
     count: Callable[[Message], int]
     """Tokens of a message, framing included."""
@@ -107,6 +110,8 @@ class Pressure(Struct, frozen=True):
     asks_itself: bool = False
     """Whether the session's own model writes summaries, after the last request, which it reads from its cache."""
     past: Past = Past()
+    account: float = 0.0
+    """Carrying cost accumulated since the last edit, in base input tokens (``economics.rent``)."""
 
     def count_text(self, text: str) -> int:
         """Return the tokens of a user message with this text."""
@@ -153,11 +158,16 @@ def admit_unchanged(_arrival: Arrival, _pressure: Pressure) -> None:
     """Admit every message unchanged."""
 
 
+def leave_unchanged(_view: View, _pressure: Pressure) -> Compaction:
+    """Draft nothing."""
+    return Compaction()
+
+
 class Strategy(Struct, frozen=True):
     """A compaction strategy, as functions."""
 
     name: str
-    compact: Callable[[View, Pressure], Compaction | Steps[Compaction]]
+    compact: Callable[[View, Pressure], Compaction | Steps[Compaction]] = leave_unchanged
     """Drafts for the view. Opening messages and newest block must stay. A generator may ask a model
     (``effects.ask``)."""
     admit: Callable[[Arrival, Pressure], Draft | None] = admit_unchanged
@@ -170,6 +180,10 @@ class Strategy(Struct, frozen=True):
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
     write_tail: Callable[[View, Tier], str] | None = None
     """A text for the end of the next request alone, for the view before any decision; None: there is none."""
+    show: Callable[[Message], Message] | None = None
+    """How it shows a message that another part of a composition writes; None: unchanged."""
+    parts: tuple[Strategy, ...] = ()
+    """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 
 
 def find_strategy(name: str | Strategy) -> Strategy:
@@ -239,6 +253,15 @@ def run_compact(
             raise TypeError(f"own_events has a {type(event).__name__}, not an Event")
         jsonbytes.load_value(jsonbytes.dump_value(event), type(event))
     return decided
+
+
+def run_show(chosen: Strategy, draft: Draft) -> Draft:
+    """Run the strategy's ``show`` on the messages of another's draft, and check them as ``run_admit`` does."""
+    if chosen.show is None:
+        return draft
+    shown = replace(draft, replacement=tuple(map(chosen.show, draft.replacement)))
+    _check_storable(shown)
+    return shown
 
 
 def _check_storable(draft: object) -> None:

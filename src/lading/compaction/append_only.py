@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from lading.compaction import Compaction, Pressure, Strategy
-from lading.history.view import View
+from lading.compaction import Strategy
 
-
-def compact(_view: View, _pressure: Pressure) -> Compaction:
-    """Return no drafts."""
-    return Compaction()
-
-
-STRATEGY = Strategy("append-only", compact, changes_requests=False)
+STRATEGY = Strategy("append-only", changes_requests=False)

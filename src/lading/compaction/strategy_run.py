@@ -6,13 +6,23 @@ an event.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lading.compaction import Arrival, Compaction, Pressure, Strategy, find_fault, run_admit, run_compact
+from lading.compaction import (
+    Account,
+    Arrival,
+    Compaction,
+    Pressure,
+    Strategy,
+    find_fault,
+    run_admit,
+    run_compact,
+    run_show,
+)
 from lading.compaction.clearing import clear, find_consumed_end
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
@@ -59,9 +69,20 @@ class StrategyRun:
         text: object = self._guard(partial(write, view, tier), "") if write else ""
         return text if isinstance(text, str) else ""
 
-    def decide(self, plan: Plan, pressure: Pressure, *, run: Callable[[Steps[Compaction]], Compaction]) -> float:
-        """Add the strategy's edits to the plan; return the new account of carrying cost. ``run`` answers requests
-        for summaries."""
+    def decide(
+        self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
+    ) -> Account:
+        """Add the strategy's edits to the plan; return the new account. ``run`` answers requests for summaries."""
+        self.admit(plan, pressure)
+        before = account[-1] if isinstance(account, tuple) else account
+        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=Edits(plan.edits)))
+        compaction = self.compact(plan, pressure, run=run)
+        if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
+            self.rescue(plan, pressure)
+        return compaction.rent if compaction.drafts else before + compaction.rent
+
+    def admit(self, plan: Plan, pressure: Pressure) -> None:
+        """Add the strategy's edits of messages that were never sent."""
         position = min(pressure.sent_items, len(plan.view))
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
@@ -79,7 +100,16 @@ class StrategyRun:
         if plan.view.items != items:
             plan.view.items[:] = items
             self.overrule("its admit changed the items of the view; give drafts instead")
-        pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+
+    def compact(
+        self,
+        plan: Plan,
+        pressure: Pressure,
+        *,
+        run: Callable[[Steps[Compaction]], Compaction],
+        others: Sequence[StrategyRun] = (),
+    ) -> Compaction:
+        """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
@@ -87,21 +117,25 @@ class StrategyRun:
             why = f"the strategy {self._name} asks for none here"
             self.events.append(SummaryNotAsked(self._call, why))
         for draft in compaction.drafts:
-            self.apply(draft, plan, pressure=pressure)
-        if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
-            pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
-            # Where no cut is legal, used results can still go.
-            used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
-            rescue = draft_emergency_cut(plan.view, pressure)
-            drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)
-            if drafts:
-                self.overrule("they did not fit the window")
-            for draft in drafts:
-                self.apply(draft, plan, pressure=pressure)
-        return compaction.rent if compaction.drafts else pressure.account + compaction.rent
+            self.apply(draft, plan, pressure=pressure, others=others)
+        return compaction
 
-    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure) -> None:
-        """Add a draft to the plan if it breaks no rule. Raises PackError for a faulty one if strict."""
+    def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
+        """Cut a view that does not fit. Where no cut is legal, used results can still go."""
+        pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+        used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
+        rescue = draft_emergency_cut(plan.view, pressure)
+        drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)
+        if drafts:
+            self.overrule("they did not fit the window")
+        for draft in drafts:
+            self.apply(draft, plan, pressure=pressure, others=others)
+
+    def apply(self, draft: Draft, plan: Plan, *, pressure: Pressure, others: Sequence[StrategyRun] = ()) -> None:
+        """Add a draft, as ``others`` show it, to the plan if it breaks no rule. Raises PackError if it does and
+        strict."""
+        for other in others:
+            draft = other._guard(partial(run_show, other._strategy, draft), draft)
         entries = plan.view.last_entry(len(plan.view)) + 1
         fault = find_fault(draft, plan.view, entries=entries, session=self._session)
         if not fault:

@@ -234,7 +234,9 @@ class View:
         clearable = tokens if message.results and not restored else 0
         if edit is None:
             return Item(message, entry, tokens, clearable_tokens=clearable)
-        left = 0 if edit.kind in ("cleared", "pinned") else clearable
+        # A strategy may show a pinned message again in an edit of its own.
+        stays = edit.kind == "cleared" or any(self.pinned_between(edit.first, edit.last))
+        left = 0 if stays else clearable
         return Item(message, edit.first, tokens, edit.index, left, edit.kind)
 
     def _push(self, item: Item) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from lading.compaction import Account
 from lading.compaction.record_lines import RecordText
 from lading.economics import OwnCalls, Usage
 from lading.evaluate.bill_reconciliation import BillComparison
@@ -113,8 +114,7 @@ class CallData(Struct, frozen=True, omit_defaults=True):
     """The same for everything sent, in an unlimited window; zero where the caller did not make the call."""
     prefix: Prefix | None = None
     sent: RequestData | None = None
-    account: float = 0.0
-    """Accumulated carrying cost since the last edit, in base input tokens."""
+    account: Account = 0.0
     at_s: float | None = None
     reported: Reported | None = None
     """Usage that the provider reported for this request."""

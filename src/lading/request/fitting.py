@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lading.compaction import Account
 from lading.compaction.strategy_run import StrategyRun
 from lading.history.plan import Plan
 from lading.models.profiles import Detail
@@ -28,7 +29,6 @@ class FittedPlan(NamedTuple):
     known: Known
     """The state under which it fits."""
     detail: Detail
-    account: float
-    """Carrying cost since the last edit, in base input tokens."""
+    account: Account
     room_tokens: int
     """The input budget, with tools and text for this request."""

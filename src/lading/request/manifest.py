@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.budget import Budget
+from lading.compaction import Account
 from lading.economics import OwnCalls, Rates
 from lading.errors import StoreFormatError, TamperedError
 from lading.history.log import Edit
@@ -154,8 +155,7 @@ class Manifest(Struct, frozen=True, omit_defaults=True):
     sent: Sent
     tool_detail: Detail = "full"
     decisions: tuple[Decision, ...] = ()
-    account: float = 0.0
-    """Carrying cost accumulated since the last edit, in base input tokens."""
+    account: Account = 0.0
     frame: Frame | None = None
     checksum: str = ""
 

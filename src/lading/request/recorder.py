@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.compaction import Account
 from lading.economics import OwnCalls
 from lading.history.history import History
 from lading.history.log import Edit, Entry
@@ -48,7 +49,7 @@ class Facts(Struct, frozen=True):
     counts: Mapping[str, int]
     """Tokens by layer."""
     tool_detail: Detail
-    account: float
+    account: Account
     """Carrying cost since the last edit, in base input tokens."""
     at_s: float | None
     cause: Cause

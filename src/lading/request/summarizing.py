@@ -15,13 +15,13 @@ from typing import TypeGuard, TypeVar
 from lading.compaction import Pressure
 from lading.economics import OwnCalls, Usage
 from lading.effects import (
-    AWAIT,
     Steps,
     Summarizer,
     Summary,
     SummaryAnswer,
     SummaryRequest,
     describe_error,
+    resolve,
     start_thread,
 )
 from lading.errors import InputError, PackError, SummaryFailed
@@ -140,17 +140,14 @@ def _is_sound(answer: object) -> TypeGuard[Summary]:
 def _call_summarizer(
     summarizer: Summarizer, start: Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 ) -> SummaryAnswer:
-    answer, awaited = start(), AWAIT.get()
-    if not isinstance(answer, Awaitable):
-        return answer
-    if awaited is not None:
-        try:
-            return awaited(answer, summarizer.timeout_s)
-        except TimeoutError as error:
-            raise _make_timeout(summarizer) from error
-    if close := getattr(answer, "close", None):
-        close()
-    raise SummaryFailed("it is an async function and this request is synchronous: use AsyncSession")
+    answer = start()
+    try:
+        resolved: SummaryAnswer = resolve(answer, timeout_s=summarizer.timeout_s)
+    except TimeoutError as error:
+        raise _make_timeout(summarizer) from error
+    except InputError as error:
+        raise SummaryFailed(str(error)) from error
+    return resolved
 
 
 def _make_timeout(summarizer: Summarizer) -> SummaryFailed:

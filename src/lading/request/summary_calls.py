@@ -3,7 +3,8 @@ the last request, which its prompt cache holds, with the instruction as its last
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any
@@ -38,12 +39,29 @@ class LastRequest(Struct, frozen=True):
     request: RequestBuilder
     history: History
 
-    def write_messages(self, asked: SummaryRequest) -> Any:
-        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt."""
-        raw = self.history.view.raw_between(*asked.span) if asked.span else ()
-        messages = tuple(message for _, message in raw) or (user_text(asked.prompt),)
-        conversation = Conversation(messages, (), self.request.wire.name)
+    def write_messages(self, asked: SummaryRequest, pressure: Pressure) -> Any:
+        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt.
+
+        Earlier records are among them as they stand, other messages in full, or as they were sent where all of them
+        together are more than a request may have.
+        """
+        places = range(*self.history.view.span(*asked.span)) if asked.span else ()
+        messages = [message for place in places for message in self._read_whole(place)]
+        if sum(map(pressure.count, messages)) > pressure.room_tokens:
+            messages = [self.history.view.items[place].message for place in places]
+        conversation = Conversation(tuple(messages) or (user_text(asked.prompt),), (), self.request.wire.name)
         return encode(conversation, self.request.wire, card=self.request.card)[self.request.wire.layout.items.field]
+
+    def _read_whole(self, place: int) -> Iterable[Message]:
+        """Return the raw messages of an item, once for each entry; of a record what it says."""
+        view = self.history.view
+        item = view.items[place]
+        if item.kind in ("summarised", "dropped"):
+            return (item.message,)
+        if not view.starts_entry(place):
+            return ()
+        last = view.last_entry(view.span(item.entry, item.entry)[1])
+        return (message for _, message in view.raw_between(item.entry, last))
 
     def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
         """Return the last request with the instruction at its end, and its tokens, without its newest messages if
@@ -85,8 +103,9 @@ def start_call(
     if isinstance(summarize, str):
         return _ask_model(summarizer, asked, last=last, pressure=pressure)
     answer: SummaryAnswer | Awaitable[SummaryAnswer]
-    if _takes_messages(summarize):
-        answer = summarize(last.write_messages(asked), {"reason": asked.reason.partition(":")[0]})
+    if count := _count_arguments(summarize):
+        given = last.write_messages(asked, pressure), {"reason": asked.reason.partition(":")[0]}
+        answer = summarize(*given[:count])
     else:
         answer = summarize(asked)
     return answer
@@ -134,14 +153,20 @@ def _read(value: object, wire: Wire, tokens: int | None) -> Summary:
     return Summary(reply.message.text, used.input_tokens, used.output_tokens, used.read_tokens, used.written_tokens)
 
 
-def _takes_messages(summarize: Callable[..., object]) -> bool:
-    """Whether a function takes messages and a context. A second parameter with a value as default is no context."""
-    try:
-        found = signature(summarize).parameters.values()
-    except (TypeError, ValueError):
-        return False
+def _count_arguments(summarize: Callable[..., object]) -> int:
+    """Return how many of messages and context a function takes; 0 for one that takes a request. A second parameter
+    with a value as default is no context."""
     kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds and one.default in (one.empty, None) for one in found) > 1
+    try:
+        found = signature(summarize)
+    except (TypeError, ValueError):
+        return 0
+    given = [one for one in found.parameters.values() if one.kind in kinds and one.default in (one.empty, None)]
+    if len(given) > 1:
+        return 2
+    with suppress(TypeError):
+        return len(found.bind(messages=()).arguments)
+    return 0
 
 
 def find_sdk(client: object) -> str:

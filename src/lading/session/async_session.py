@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from lading.audit.verdicts import Explanation
-from lading.effects import AWAIT, SummaryAnswer
+from lading.effects import AWAIT
 from lading.messages import Message
 from lading.request.pack import Pack
 from lading.session.matching import Changed
@@ -33,8 +33,8 @@ Result = TypeVar("Result")
 class AsyncSession:
     """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
 
-    An async summarizer or context provider is awaited on the loop that awaits ``pack`` or ``retry``, and is
-    cancelled with it.
+    Async functions of the caller (summarizer, provider, ``compress``, transform) are awaited on the loop that
+    awaits ``pack`` or ``retry``, and are cancelled with it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -94,10 +94,10 @@ async def in_thread(step: Callable[[], Result]) -> Result:
     A caller who is cancelled waits until the thread has ended, so that nothing works on a session which the next
     caller already uses.
     """
-    loop, asked = get_running_loop(), list[Future[SummaryAnswer]]()
+    loop, asked = get_running_loop(), list[Future[Any]]()
     is_given_up = False
 
-    def awaited(answer: Awaitable[SummaryAnswer], timeout_s: float) -> SummaryAnswer:
+    def awaited(answer: Awaitable[Any], timeout_s: float) -> Any:
         future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
         asked.append(future)
         if is_given_up:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from lading.errors import ContextOverflow, StoreError, SummaryFailed
 from lading.events import SummaryRejected
 from lading.history.log import Reported
 from lading.messages import Message, ToolCall, user_text
-from lading.presets.agentrail.layers import summarizer
 from lading.presets.agentrail.reactive import compact, find_rounds
 from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, find_boundary
 from lading.presets.agentrail.session_boundary import compact as at_boundary
@@ -120,11 +120,11 @@ def test_a_prompt_too_long_is_recognised_folded_in_full_and_sent_once_more(text:
 def test_nobody_is_asked_after_the_last_answer() -> None:
     asked: list[str] = []
 
-    def summarize(_messages: list[Message], reason: str) -> str:
-        asked.append(reason)
+    def summarize(_messages: list[dict[str, Any]], context: dict[str, str]) -> str:
+        asked.append(context["reason"])
         return "Goal: do it"
 
-    chosen = replace(settings(100_000, strategy="agentrail/layers"), summarizer=summarizer(summarize))
+    chosen = replace(settings(100_000, strategy="agentrail/layers"), summarizer=Summarizer(summarize))
     engine = Engine(chosen)
     engine.append([user_text("Do it."), *work(0, 40)])
     ask(engine)

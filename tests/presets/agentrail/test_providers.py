@@ -12,11 +12,7 @@ from lading.effects import RequestContext
 from lading.errors import InputError
 from lading.events import StrategyOverruled
 from lading.messages import Message, Part, Text, ToolCall, ToolResult, user_text
-from lading.presets.agentrail.providers import (
-    compose_transform_contexts,
-    create_transform_context,
-    transforming,
-)
+from lading.presets.agentrail import compose_transform_contexts, create_transform_context, transforming
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS

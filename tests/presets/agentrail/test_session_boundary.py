@@ -1,4 +1,4 @@
-"""Compaction at the boundary of a request, and the three layers together, as Agentrail describes them."""
+"""Compaction at the boundary of a request, as Agentrail describes it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from lading.compaction import Compaction, Past
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.messages import Message, ToolCall, user_text
-from lading.presets.agentrail.layers import Agentrail, configured
-from lading.presets.agentrail.layers import compact as all_layers
-from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import DEFAULTS, Boundary, compact, find_boundary
-from lading.presets.agentrail.tool_results import ToolResults
 from tests.histories import answered, called, said
 from tests.views import admitted, pressure
 
@@ -102,66 +98,3 @@ def test_what_is_folded_already_is_not_folded_again() -> None:
     few = Boundary(1_000, 5, compact_fraction=0.1)
     assert find_boundary(history.view, pressure(), options=few) == 2
     assert decided(compact(history.view, pressure(10**6), options=few)) == ()
-
-
-def rows(rounds: int) -> list[Message]:
-    """So many rounds, each with a result of 200 tokens."""
-    names = [f"{number}" for number in range(rounds)]
-    return [message for name in names for message in (called(name), answered(name, "row " * 200))]
-
-
-def layers() -> Agentrail:
-    """All three, with small numbers."""
-    return Agentrail(ToolResults(100, 1, 400), Boundary(5_000, 10), Reactive())
-
-
-def test_the_three_layers_act_in_one_decision() -> None:
-    loop = rows(6)
-    view = admitted([*talk(10, chars=2_000)[:-1], user_text("go"), *loop]).view
-    drafts = decided(all_layers(view, pressure(10**6), options=layers()))
-    assert {draft.reason for draft in drafts} == {"compact_tool_results: a large result"}
-    assert len(drafts) == 5
-    hot = replace(pressure(10**6), past=Past(90, 100, window_tokens=100))
-    fold, *previews = decided(all_layers(view, hot, options=layers()))
-    assert fold.reason.startswith("reactive_micro: 90 %")
-    assert len(previews) == 5
-    asked = admitted([*talk(10, chars=2_000)[:-1], *loop, said("done"), user_text("next")]).view
-    fold, *previews = decided(all_layers(asked, hot, options=layers()))
-    assert fold.reason.startswith("session_compaction: ")
-    assert not any(fold.first <= preview.first <= fold.last for preview in previews)
-
-
-def test_what_a_preview_saves_within_a_fold_is_saved_once() -> None:
-    loop = rows(9)
-    view = admitted([user_text("go"), *loop]).view
-    for room_tokens in range(300, 2_000, 100):
-        drafts = decided(all_layers(view, pressure(room_tokens), options=layers()))
-        spans = [view.span(draft.first, draft.last) for draft in drafts]
-        freed = sum(view.tokens_before(end) - view.tokens_before(start) for start, end in spans)
-        shown = sum(pressure().count(message) for draft in drafts for message in draft.replacement)
-        assert view.tokens - freed + shown <= room_tokens or not drafts
-
-
-def test_the_document_s_configuration_is_taken_as_it_is_spelled() -> None:
-    given = {
-        "triggerTokens": 70_000,
-        "minMessages": 12,
-        "toolResults": {"maxTokensPerToolResult": 900, "keep_recent_tool_results": 3},
-        "reactive": {
-            "enabled": True,
-            "microTriggerPct": 70,
-            "fullTriggerPct": 80,
-            "preserveRecentApiRounds": 1,
-            "microBatchGroups": 4,
-            "maxReactiveCompactionsPerRequest": 5,
-        },
-    }
-    chosen = Agentrail(ToolResults(900, 3), Boundary(70_000, 12), Reactive(True, 70, 80, 1, 4, 5))
-    assert configured(given).compact.keywords == {"options": chosen}  # type: ignore[attr-defined]
-    assert configured({}).compact.keywords == {"options": Agentrail()}  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("given", [{"triggerToken": 1}, {"reactive": {"microTriggerPct": "x"}}, {"reactive": 1}])
-def test_an_option_that_does_not_exist_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(InputError, match=r"options of Agentrail are invalid|no option 'triggerToken'"):
-        configured(given)

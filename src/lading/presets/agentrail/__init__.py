@@ -7,15 +7,11 @@ lists the differences from the document, with reasons.
 
 from __future__ import annotations
 
+from lading.compaction.transforming import TransformContext, transforming
 from lading.effects import Provide as ContextProvider
 from lading.effects import RequestContext as RequestContext
-from lading.presets.agentrail.layers import Agentrail, configured, strategy, summarizer
-from lading.presets.agentrail.providers import (
-    TransformContext,
-    compose_transform_contexts,
-    create_transform_context,
-    transforming,
-)
+from lading.presets.agentrail.layers import Agentrail, configured, strategy
+from lading.presets.agentrail.providers import compose_transform_contexts, create_transform_context
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
@@ -33,6 +29,5 @@ __all__ = [
     "configured",
     "create_transform_context",
     "strategy",
-    "summarizer",
     "transforming",
 ]

@@ -3,7 +3,9 @@ follow, an enormous one immediately. Differences from the document: docs/referen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,18 +60,30 @@ def compact(view: View, pressure: Pressure, *, options: ToolResults = DEFAULTS) 
 
 def draft_edits(view: View, pressure: Pressure, *, options: ToolResults) -> list[Draft]:
     """Draft previews for each entry with results above their limit."""
+    limit_tokens, recent_tokens = options.max_tokens_per_tool_result, options.most_recent_tokens
+    least, start = min(limit_tokens, recent_tokens), view.head
+    # Every message is looked at in each call; the size of an item is an upper bound for each of its results.
+    large = [
+        at for at, item in enumerate(view.items[start:], start) if item.tokens > least and item.clearable_tokens
+    ]
+    recent = {*islice(_list_newest(view), options.keep_recent_tool_results)} if large else set()
     due: dict[int, set[str]] = {}
-    newer = 0
-    for item in reversed(view.items[view.head :]):
-        for result in reversed(item.message.results):
-            is_recent = newer < options.keep_recent_tool_results
-            newer += 1
-            most = options.most_recent_tokens if is_recent else options.max_tokens_per_tool_result
-            # The size of the item is an upper bound for each of its results.
-            if item.tokens > most and item.clearable_tokens and _count_result(result, pressure) > most:
+    for position in large:
+        item = view.items[position]
+        for number, result in enumerate(item.message.results):
+            most = recent_tokens if (position, number) in recent else limit_tokens
+            if item.tokens > most and _count_result(result, pressure) > most:
                 due.setdefault(item.entry, set()).add(result.call_id)
     drafts = (_draft_preview(view, entry, due[entry], pressure) for entry in sorted(due))
     return [draft for draft in drafts if draft is not None]
+
+
+def _list_newest(view: View) -> Iterator[tuple[int, int]]:
+    """Iterate over the places of the results after the opening messages, newest first: the position of the message
+    and the number of the result in it."""
+    for position in range(len(view) - 1, view.head - 1, -1):
+        for number in reversed(range(len(view.items[position].message.results))):
+            yield position, number
 
 
 def _draft_preview(view: View, entry: int, call_ids: set[str], pressure: Pressure) -> Draft | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -14,8 +14,8 @@ from lading.validation import check_options, snake_case
 
 COMPRESSED_CHARS = 500
 """Threshold of ``compress_tool_results=True``."""
-Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message]]
-"""A caller's function: from the messages and their estimated tokens to the messages to show."""
+Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message] | Awaitable[Sequence[Message]]]
+"""A caller's function, sync or async: from the messages and their estimated tokens to the messages to show."""
 Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]
 Tokens: TypeAlias = Annotated[int, Meta(ge=1)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.rewriting import draft_rewrite
-from lading.effects import Steps
+from lading.effects import Steps, resolve
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import View
@@ -62,8 +61,9 @@ def _compact(view: View, pressure: Pressure, *, config: AgentConfig) -> Steps[Co
     return Compaction((*decided.drafts, *others), rejected=decided.rejected, own_events=decided.own_events)
 
 
-def _call_compress(messages: list[Message], *, compress: Compress) -> Sequence[Message]:
-    return compress(messages, estimate_tokens(messages))
+def _call_compress(messages: list[Message], *, compress: Compress) -> object:
+    answer: object = resolve(compress(messages, estimate_tokens(messages)))
+    return answer
 
 
 def _wrap_draft(draft: Draft | None) -> Compaction:

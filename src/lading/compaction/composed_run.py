@@ -1,0 +1,94 @@
+"""Run the parts of a composition over one plan, in order. Their edits at a call are one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from lading.compaction import Account, Compaction, Pressure, Strategy
+from lading.compaction.basic import admit as clip_enormous
+from lading.compaction.strategy_run import StrategyRun
+from lading.effects import Steps
+from lading.history.log import Draft, Edit, Edits
+from lading.history.plan import Plan
+
+
+class ComposedRun(StrategyRun):
+    """A run of the parts of one strategy at one call, each over the view that those before it left."""
+
+    def decide(
+        self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
+    ) -> Account:
+        """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
+        runs = [self._start_part(part) for part in self._strategy.parts]
+        # Clipping what is enormous comes last and once: strategies without an admission of their own do it.
+        admissions = {part.admit: one for part, one in zip(self._strategy.parts, runs, strict=True)}
+        for admit in sorted(admissions, key=lambda admit: admit is clip_enormous):
+            admissions[admit].admit(plan, pressure)
+        accounts, staged, room_tokens = divide_account(account, len(runs)), plan.branch(), pressure.room_tokens
+
+        def decide(index: int, room_tokens: int) -> None:
+            others = [*runs[:index], *runs[index + 1 :]]
+            now = _press_part(pressure, staged, before=plan)
+            now = replace(now, room_tokens=room_tokens, account=accounts[index])
+            compaction = runs[index].compact(staged, now, run=run, others=others)
+            accounts[index] = compaction.rent if compaction.drafts else accounts[index] + compaction.rent
+
+        *first, last = range(len(runs))
+        for index in first:
+            decide(index, max(room_tokens, staged.view.tokens))
+        for index in (last, *reversed(first)):
+            if index == last or staged.view.tokens > room_tokens:
+                decide(index, room_tokens)
+        for draft in _keep_newest(staged.edits[len(plan.edits) :]):
+            plan.apply(draft, room_tokens=room_tokens)
+        if self._strategy.changes_requests and plan.view.tokens > room_tokens:
+            self.rescue(plan, pressure, others=runs)
+        return join_account(accounts)
+
+    def _start_part(self, part: Strategy) -> StrategyRun:
+        return StrategyRun(
+            part,
+            name=part.name,
+            call=self._call,
+            session=self._session,
+            strict=self._strict,
+            events=self.events,
+            tools=self._tools,
+        )
+
+
+def divide_account(account: Account, parts: int) -> list[float]:
+    """Return the account of each part; where there were fewer or more of them, by their distance from the last."""
+    found = account if isinstance(account, tuple) else (account,)
+    return [*([0.0] * parts), *found][-parts:]
+
+
+def join_account(accounts: Sequence[float]) -> Account:
+    """Return the accounts of all parts; that of the last alone where no other has any."""
+    *others, last = accounts
+    return tuple(accounts) if any(others) else last
+
+
+def _press_part(pressure: Pressure, staged: Plan, *, before: Plan) -> Pressure:
+    """Return the pressure on the next part: behind the first change nothing counts as cached, and what earlier
+    parts freed of the last request no longer counts as reported."""
+    past, sent = pressure.past, min(pressure.sent_items, len(before.view))
+    reported = past.reported_tokens
+    if reported is not None and staged.changed < sent:
+        entry = before.view.last_entry(sent) + 1
+        left = staged.view.tokens_before(staged.view.span(entry, entry)[0])
+        reported = max(reported - before.view.tokens_before(sent) + left, 0)
+    past = replace(past, reported_tokens=reported, edits=Edits(staged.edits))
+    return replace(pressure, sent_items=min(pressure.sent_items, staged.changed), past=past)
+
+
+def _keep_newest(edits: Sequence[Edit]) -> list[Draft]:
+    """Return the edits as drafts, without those whose entries a later one replaces too."""
+    newest = {entry: edit for edit in edits for entry in range(edit.first, edit.last + 1)}
+    return [
+        Draft(edit.kind, edit.first, edit.last, edit.replacement, edit.reason, edit.pointers, edit.summary)
+        for edit in edits
+        if newest[edit.first] is edit
+    ]
