@@ -40,16 +40,19 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 48, "client": 59}
-LINE_FUNCTIONS = {"session": 255, "client": 348}
-LINE_CALLS = {"session": 609, "client": 803}
+LINE_FILES = {"session": 46, "client": 59}
+LINE_FUNCTIONS = {"session": 209, "client": 316}
+LINE_CALLS = {"session": 458, "client": 702}
 LINE_STATE = 10
-LINE_LINES = {"session": 8_905, "client": 11_060}
+LINE_LINES = {"session": 8_740, "client": 11_010}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 29_772
-SOURCE_LINES = 46_216
+LOWER_FLOORS_LINES = 29_836
+SOURCE_LINES = 46_370
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/lading/engine.py": "appending and packing share the plan",
+    "src/lading/exchange/conversations.py": "finding, claiming and continuing a conversation share its locks",
+}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"

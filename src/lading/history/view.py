@@ -54,6 +54,10 @@ class View:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
         self._log = log
         self.items: list[Item] = []
+        self.tokens = 0
+        """Tokens of all messages."""
+        self.newest_request: tuple[int, Message] | None = None
+        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
         self.rounds = 0
         """Number of replies of the assistant in the log, shown or not."""
         self.edits = 0
@@ -65,12 +69,10 @@ class View:
         self.derived: dict[object, Any] = {}
         """Values that strategies derive from the view. Cleared by each change."""
         self._entries: list[int] = []
-        self._total = 0
         # Prefix sums, valid up to their length. An edit truncates them, the next query extends them.
         self._tokens = [0]
         self._clearable = [0]
         self._first_assistant: int | None = None
-        self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
         self._withdrawn: set[int] = set()
         self._users: list[int] = []
@@ -91,11 +93,6 @@ class View:
         return len(self.items)
 
     @property
-    def tokens(self) -> int:
-        """Tokens of all messages."""
-        return self._total
-
-    @property
     def head(self) -> int:
         """Number of opening messages: those before the first assistant message, which are never compacted."""
         return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
@@ -104,11 +101,6 @@ class View:
     def records_end(self) -> int:
         """Position after the records that follow the opening messages."""
         return next((at for at in range(self.head, len(self)) if self.items[at].kind != "summarised"), len(self))
-
-    @property
-    def newest_request(self) -> tuple[int, Message] | None:
-        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-        return self._newest_request
 
     @property
     def messages(self) -> list[Message]:
@@ -138,7 +130,8 @@ class View:
 
     def tokens_before(self, position: int) -> int:
         """Return the tokens of the items before ``position``."""
-        self._extend_sums(position)
+        if position >= len(self._tokens):
+            self._extend_sums(position)
         return self._tokens[position]
 
     def clearable_before(self, position: int) -> int:
@@ -203,7 +196,7 @@ class View:
         self._track_pin(edit)
         start, end = self.span(edit.first, edit.last)
         replacement = [self._make_item(*shown, edit=edit) for shown in _replacement(edit)]
-        self._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
+        self.tokens += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
         self.items[start:end] = replacement
         self._entries[start:end] = [item.entry for item in replacement]
         del self._tokens[start + 1 :], self._clearable[start + 1 :]
@@ -218,7 +211,7 @@ class View:
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():
-            self._newest_request = entry, message
+            self.newest_request = entry, message
         calls = message.calls
         for call in calls:
             (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
@@ -247,7 +240,7 @@ class View:
     def _push(self, item: Item) -> None:
         self.items.append(item)
         self._entries.append(item.entry)
-        self._total += item.tokens
+        self.tokens += item.tokens
 
     def _extend_sums(self, position: int) -> None:
         for item in self.items[len(self._tokens) - 1 : position]:

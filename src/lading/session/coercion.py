@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.errors import IllegalRequest, InputError, WireError
-from lading.jsontypes import check_json
+from lading.jsontypes import DEEPEST_LEVELS, check_json
 from lading.messages import Message, Tool, user_text
 from lading.validation import check_count
 from lading.wire import COMMON, Wire, find_wire, list_wires
@@ -85,13 +85,20 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
 
 
 def _carry(messages: list[Message]) -> list[Message]:
-    """Return the messages as JSON carries them. Without numbers in them, long texts need not be written as JSON."""
+    """Return the messages as JSON carries them. Long texts in plain values need not be written as JSON."""
     built = msgspec.to_builtins(messages)
     is_plain = jsonbytes.is_plain(built)
     return msgspec.convert(built, list[Message]) if is_plain else _DECODER.decode(msgspec.json.encode(messages))
 
 
-def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
+class Declared(NamedTuple):
+    """Tools, and a copy of the list that they were read from; None if they were given in another form."""
+
+    given: object
+    tools: tuple[Tool, ...]
+
+
+def declare(given: Iterable[object], *, wire: Wire) -> Declared:
     """Convert ``Tool`` values or dicts of any wire to tools. Raises InputError, WireError, and IllegalRequest for
     another provider's own tool."""
     if not isinstance(given, Iterable):
@@ -113,7 +120,8 @@ def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
             f"The tool {foreign.name!r} is one of {foreign.origin}'s own, and {wire.name} has no form for it. "
             "Offer it as a function with a schema, or leave it out."
         )
-    return tuple(tools)
+    # What is nested deeper was refused above.
+    return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
 
 
 def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:

@@ -33,7 +33,7 @@ from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
+from lading.session.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -41,8 +41,6 @@ from lading.validation import check, check_count
 from lading.wire import find_wire
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
-
-_REMEMBERED_REPLIES = 64  # To recognise a reply that is passed in twice.
 
 
 class Session:
@@ -86,8 +84,7 @@ class Session:
             options=options,
         )
         self._reserves = output_reserve is not None
-        self.model = model.name if isinstance(model, Card) else model
-        """The model's name in requests."""
+        self.model = model.name if isinstance(model, Card) else model  # In requests.
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
@@ -110,8 +107,9 @@ class Session:
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
-        self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
+        self._replies: deque[tuple[str, str]] = deque(maxlen=64)  # To recognise a reply that is passed in twice.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
+        self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._tail = ""  # The caller's text for the last request alone.
@@ -148,12 +146,12 @@ class Session:
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
-            end = matched.position
-            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
+            end, continues = matched.position, matched.kind == "continues"
+            new = (self.update(given, start=start, end=end) if continues and start < end else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
-            if matched.kind == "continues":
+            if continues:
                 # A copy, since callers may change what they gave.
                 self._given[start:] = deepcopy(rest) if isinstance(rest, list) else []
         return self
@@ -276,7 +274,9 @@ class Session:
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
-            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
+            if tools is not None and tools != self._declared.given:
+                self._declared = declare(tools, wire=self.wire)
+            chosen = self._tools if tools is None else self._declared.tools
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)

@@ -81,6 +81,8 @@ class CacheMarks(Struct, frozen=True):
     """The mark that asks to cache a whole request; None: the provider caches without one."""
     stay: bool = False
     """Whether marks before the first reply keep their place."""
+    look_back: int = 0
+    """Number of blocks up to a mark in which the provider looks for the end of a cached prefix. 0: any number."""
 
     def strip(self, item: Any, path: BlockPath = (), *, kept: Set[BlockPath] = frozenset()) -> Any:
         """Return the item without marks on itself, its blocks and theirs; the same object if there are none.
@@ -137,12 +139,12 @@ class Layout(Struct, frozen=True):
     items: Items
     claims_tool: Callable[[Object], bool]
     """Whether the declaration of a tool is written in this format."""
-    leading: Callable[[Sequence[Message]], int]
-    """Return how many of the first messages are written beside the items."""
     unread: frozenset[str]
     """Fields that are not part of the prompt: they do not change what a prompt cache matches."""
     limits: tuple[str, ...]
     """Fields, inner ones with dots, that limit the output tokens. The first depends on the model."""
+    leading: Callable[[Sequence[Message]], int] = lambda _messages: 0
+    """Return how many of the first messages are written beside the items."""
     system: str = ""
     """The field with the system messages beside the items; empty: all are among the items."""
     tools: str = "tools"
