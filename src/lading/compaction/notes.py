@@ -73,6 +73,11 @@ class Note(Struct, frozen=True, gc=False):
         """Whether its words are shortened in the middle only, and removed last."""
         return self.speaker in ("User", "System")
 
+    def has_demands(self, form: int) -> bool:
+        """Return whether this form quotes what a document demands."""
+        demands = self.action.ended.demands if self.action else ""
+        return bool(demands) and demands in self.forms[form].text
+
     def shorten(self, form: int = 0) -> Note:
         """Return the note without the forms that are longer than this one."""
         return replace(self, forms=self.forms[: form + 1])

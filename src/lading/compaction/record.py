@@ -56,13 +56,18 @@ def write_record(
 ) -> str:
     """Write the notes in at most ``most_tokens``; empty if not even one fits.
 
-    ``instead``: lines that replace all but the user's words, which are shown as they would be without these lines.
+    ``instead``: lines that replace all but the user's words and the demands of documents, which are shown as they
+    would be without these lines.
     """
     state = _read_state(notes)
     included = [*_merge_failures(notes, state)]
     if instead:
         forms = _choose(included, most_tokens=most_tokens - count("\n".join(_write_state(state))))
-        included = [note.shorten(forms.get(at, 0)) for at, note in enumerate(included) if note.is_verbatim]
+        included = [
+            note.shorten(forms.get(at, 0))
+            for at, note in enumerate(included)
+            if note.is_verbatim or (at in forms and note.has_demands(forms[at]))
+        ]
     # The user's words are removed last: leave out the state if they do not fit beside it.
     for ending in ([*instead, *_write_state(state)], [*instead]):
         written, is_whole = _fit(included, ending, most_tokens=most_tokens, count=count)
