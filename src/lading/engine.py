@@ -179,9 +179,9 @@ class Engine:
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
         seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
         ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
-        long and counted this many tokens (0: unknown). ``tail`` and ``front``: text for this request alone, at its
-        end and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
-        PackError, StoreError; after an error nothing has changed, and the call may be repeated.
+        long and counted this many tokens (0: unknown). ``tail``, ``front``: text for this request alone, at its end
+        and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded, PackError,
+        StoreError; after an error nothing has changed, and the call may be repeated.
         """
         given: object = at_s
         if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
@@ -192,8 +192,8 @@ class Engine:
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT
         deciding, is_recorded = self._start_run(plan, tuple(tools)), False
-        meter, last = self.settings.meter, self._offer
-        self._offer = make_offer(tuple(tools), template, meter=meter, last=last, transient=text)
+        meter = self.settings.meter
+        self._offer = make_offer(tuple(tools), template, meter=meter, last=self._offer, transient=text)
         try:
             known = self._recall()
             if refused_tokens is not None:
@@ -201,8 +201,8 @@ class Engine:
             now = Conditions(deciding, known, at_s, most_tokens, refused_tokens is not None)
             fit = self._fit_with_text if self._strategy.write_tail else self._fit_or_distrust
             fitted, violations = self._assemble(plan, fit(plan, now), deciding)
-            beside, room = self._offer.count_beside(fitted.detail), fitted.room_tokens
-            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=room)
+            beside = self._offer.count_beside(fitted.detail)
+            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=fitted.room_tokens)
             facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self._asking.spent)
             pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
             is_recorded = True
@@ -225,8 +225,7 @@ class Engine:
         )
 
     def _recall(self) -> Known:
-        """Return the state of the last request. After reopening, build that request again to get its digest chain,
-        whose beginning the new one shares."""
+        """Return the state of the last request. After reopening, build it again for its digest chain."""
         known, last = self._known, self._known.last
         if last.chain or not last.call:
             return known
@@ -242,9 +241,8 @@ class Engine:
         given = self._offer.transient
         if text := now.deciding.write_tail(plan.view, self.settings.card.tier):
             with suppress(WindowExceeded):
-                self._offer = replace(
-                    self._offer, transient=self._count_text(text, given.text.tail, front=given.text.front)
-                )
+                both = self._count_text(text, given.text.tail, front=given.text.front)
+                self._offer = replace(self._offer, transient=both)
                 return self._fit_or_distrust(plan, now)
             self._offer = replace(self._offer, transient=given)
         return self._fit_or_distrust(plan, now)

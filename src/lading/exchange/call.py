@@ -16,7 +16,8 @@ from lading.effects import describe_error
 from lading.errors import LadingError, LoopStopped, WireError
 from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored, Unpacked
 from lading.exchange.bodies import GivenMessages
-from lading.exchange.conversations import ClientConversation, Conversations
+from lading.exchange.client_conversation import ClientConversation
+from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
 from lading.messages import Message, Text, ToolResult
 from lading.request.pack import Pack

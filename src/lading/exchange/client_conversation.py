@@ -1,0 +1,119 @@
+"""One conversation of a client: whether a history continues it or diverges from it, and what is new in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import takewhile
+from typing import Any
+from weakref import WeakMethod
+
+from lading.exchange.bodies import DIGEST_BYTES
+from lading.exchange.history import Opening, RequestHistory
+from lading.exchange.marks import PlacedMarks, arrange
+from lading.exchange.stored_marks import StoredMarks
+from lading.exchange.wrapping import SharedSession
+from lading.messages import Tool
+from lading.session.matching import Matched, match
+from lading.stores.leases import Lease
+
+
+class ClientConversation:
+    """One conversation of a client: its session and the digests of its last request."""
+
+    def __init__(self, session: SharedSession, head: str) -> None:
+        self.session, self.head = session, head
+        self.opening: Opening | None = None  # Of the last request.
+        self.leave: WeakMethod[Callable[[], None]] | None = None  # Ends the call whose answer is streamed.
+        self.busy = self.is_closed = False  # Closed: the next request opens it again from the store.
+        self._given = b""  # Digests of the messages of the last request, after its opening system messages,
+        self._given_marks: PlacedMarks = {}  # and its cache marks.
+        self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
+        self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
+        self._marks = StoredMarks(session)
+        self._tools_given: Any = None
+        self._tools: tuple[Tool, ...] = ()
+
+    def lease(self) -> Lease:
+        """Return a lease for one call, which has to release it."""
+        # Kept: a lease that is collected with the answer would end before the reply is recorded.
+        self.busy, self.leave, self._lease = True, None, Lease(self._free)
+        return self._lease
+
+    def _free(self) -> None:
+        try:
+            self.session.let_go()
+        finally:
+            self.busy = False
+
+    def end_abandoned_call(self, history: RequestHistory) -> bool:
+        """End a streaming call that the history continues: its caller is gone. Return whether it is free."""
+        if self.leave and (end := self.leave()) and self.find_continuation(history) not in (None, len(history)):
+            end()
+        return not self.busy
+
+    def find_continuation(self, history: RequestHistory, *, answered: bool = False) -> int | None:
+        """Return the position of the first new message; None if the history does not continue this conversation.
+        ``answered``: nor if the history has replies and this conversation has none."""
+        matched = self._match(history)
+        if matched is None or matched.kind != "continues":
+            return None
+        is_short = answered and history.has_reply_before(len(history))
+        return None if is_short and not history.has_reply_before(matched.position) else matched.position
+
+    def find_divergence(self, history: RequestHistory, *, named: bool) -> int | None:
+        """Return the position at which a history diverges, if only the last call differs: a reply requested again
+        or rewritten, a last message edited. None if it is another conversation."""
+        matched, leading = self._match(history), history.opening.leading
+        if matched is None or matched.position <= len(leading) or matched.position < self._settled:
+            return None
+        if named or history.has_reply_before(matched.position):
+            return matched.position
+        # Before the first reply, another conversation may have the same start; unless the caller named this one.
+        is_instructed = [known_as for _, known_as in leading] == self.session.known[: len(leading)]
+        return matched.position if is_instructed and matched.position < len(history) else None
+
+    def withdraw(self, history: RequestHistory, position: int) -> bool:
+        """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
+        if is_withdrawn := self.session.withdraw(position):
+            self._settled, self._given = len(history), b""
+            self._marks.forget()
+        return is_withdrawn
+
+    def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
+        """Add the messages from a position on to the session, and the request's tools and other fields."""
+        session, wire, leading, marks = self.session, self.session.wire, history.opening.leading, history.marks
+        opening = [message for message, _ in leading]
+        if session.entries:
+            if self.opening is None or self.opening.leading != leading:
+                session.instruct(opening)
+            # The marks of a request without an answer may still change.
+            marked = session.is_unanswered and marks != self._given_marks
+            start = len(leading) if marked else min(self._count_same(history), position)
+            again = [message for message, _ in history.read(start)]
+            position = session.update(again, start=start, end=position, marked=marked)
+        new = [*([] if session.entries else leading), *history.read(position)]
+        self._settled = max(self._settled, len(session.known) if new else 0)
+        tools, messages = body.get(wire.layout.tools), [message for message, _ in new]
+        if marks and session.entries:
+            messages = self._marks.strip_surplus(messages, leading=opening, tools=tools)
+        session.extend(messages, known_as=[known_as for _, known_as in new], stored=False)
+        self.opening, self._given, self._given_marks = history.opening, history.digests, marks
+        fields = wire.read_fields(body)
+        if scheme := wire.layout.marks:
+            kept = self._marks.find(opening)
+            fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
+        if tools != self._tools_given:
+            self._tools_given, self._tools = tools, wire.read_tools(tools)
+        session.offer(self._tools, fields, restore=not wire.layout.forces(body))
+
+    def _match(self, history: RequestHistory) -> Matched | None:
+        """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""
+        leading, start = len(history.opening.leading), self._count_same(history)
+        if sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.session.entries)) != leading:
+            return None
+        return match(self.session.known, [known_as for _, known_as in history.read(start)], start=start)
+
+    def _count_same(self, history: RequestHistory) -> int:
+        """Count the messages at the start that have the bytes of the last request, cache marks aside."""
+        same = self._given if history.digests.startswith(self._given) else b""
+        return len(history.opening.leading) + len(same) // DIGEST_BYTES
