@@ -7,10 +7,8 @@ has the same methods as coroutines.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from copy import deepcopy
 from functools import partial
 from itertools import islice, takewhile
 from threading import RLock
@@ -33,7 +31,7 @@ from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import error_text, is_stream, messages_from, reply_from, tools_from
+from lading.session.coercion import copy_list, error_text, is_stream, messages_from, reply_from, tools_from
 from lading.session.loop_detection import detect
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
@@ -42,8 +40,6 @@ from lading.validation import check, check_count
 from lading.wire import find_wire
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
-
-_REMEMBERED_REPLIES = 64  # To recognise a reply that is passed in twice.
 
 
 class Session:
@@ -108,7 +104,7 @@ class Session:
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
-        self._replies: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED_REPLIES)
+        self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._last: Pack | None = None
         self._looped: int | None = None  # The newest answer that was part of a loop.
@@ -141,18 +137,19 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
+            continues = matched.kind == "continues"
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             end = matched.position
-            new = (self.update(given, start=start, end=end) if matched.kind == "continues" else end) - start
+            copied = copy_list(rest) if continues else []
+            new = (self.update(given, start=start, end=end) if continues else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
-            if matched.kind == "continues":
-                # A copy, since callers may change what they gave.
-                self._given[start:] = deepcopy(rest) if isinstance(rest, list) else []
+            if continues:
+                self._given[start:] = copied
         return self
 
     def extend(
@@ -313,24 +310,25 @@ class Session:
                 refused_tokens=refused_tokens,
             )
             self._retried = cause == "retry"
+            self._replies.clear()  # Some servers name all answers alike.
             return self._last
 
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts.
 
-        An answer given twice is added once, a cut stream never (``complete`` is False). Raises WireError.
+        An answer given twice to one request is added once, a cut stream never (``complete`` is False). Raises WireError.
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             known_as = fingerprint(answered.message)
-            named = answered.id, known_as  # Ids alone are not unique: some servers draw from 0 to 998.
+            named = answered.id, known_as
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
                 if answered.usage is None and response is not answered:
                     self.untold_usage(is_stream=is_stream(response))
-                self._replies.append(named)
+                self._replies.add(named)
         return answered
 
     def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:
