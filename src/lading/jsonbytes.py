@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lading.errors import IllegalRequest, Violation, WireError
+from lading.frozen import FrozenDict, FrozenList
 from lading.jsontypes import check_json
 
 V = TypeVar("V")
@@ -116,10 +117,10 @@ def _is_plain(value: Any) -> bool:
     found = [value]
     for item in found:
         kind = type(item)
-        if kind is dict:
+        if kind is dict or kind is FrozenDict:
             found += item
             found += item.values()
-        elif kind is list or kind is tuple:
+        elif kind is list or kind is tuple or kind is FrozenList:
             found += item
         elif kind is not str and kind is not bool and item is not None:
             return False

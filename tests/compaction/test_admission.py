@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lading.compaction import Arrival
 from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admit, find_admission_cap, find_terms
 from lading.history.log import Draft
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.examples import share_of_examples
@@ -23,7 +23,7 @@ LINES = "\n".join(f"{number}: a line about nothing in particular" for number in 
 def shown(*messages: Message) -> View:
     view = View()
     for entry, message in enumerate(messages):
-        view.append(message, entry=entry, tokens=count(message))
+        append_message(view, message, entry=entry, tokens=count(message))
     return view
 
 

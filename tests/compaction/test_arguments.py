@@ -16,7 +16,7 @@ from lading.compaction.arguments import LARGE_CHARS, _split_json, clip_arguments
 from lading.engine import Engine
 from lading.events import StrategyOverruled
 from lading.history.log import Draft
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.jsonbytes import digest
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.stores.memory import MemoryStore
@@ -36,7 +36,7 @@ both = pytest.mark.parametrize("strategy", ["priced", "basic"])
 def shown(*messages: Message) -> View:
     view = View()
     for entry, message in enumerate(messages):
-        view.append(message, entry=entry, tokens=count(message))
+        append_message(view, message, entry=entry, tokens=count(message))
     return view
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE, parse
 from lading.compaction.clearing import MOST_NAME_CHARS, clear, find_consumed_end, is_worth_clearing
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
 from tests.views import address, admitted, count, paired, pairing_faults, pressure
@@ -16,7 +16,7 @@ WORDS = "word " * 200
 def shown(*messages: Message) -> View:
     view = View()
     for entry, message in enumerate(messages):
-        view.append(message, entry=entry, tokens=count(message))
+        append_message(view, message, entry=entry, tokens=count(message))
     return view
 
 

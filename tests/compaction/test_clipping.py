@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lading.compaction.clipping import clip
 from lading.history.log import Draft
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
 from lading.tokens.meter import COUNTED_CHARS
 from tests.histories import answered, called
@@ -104,7 +104,7 @@ def test_a_result_at_the_cap_is_left_alone() -> None:
 
 def drafted(message: Message, cap_tokens: int) -> Draft | None:
     view = View()
-    view.append(message, entry=0, tokens=count(message))
+    append_message(view, message, entry=0, tokens=count(message))
     return clip(view, view.items[0], cap_tokens=cap_tokens, pressure=pressure())
 
 

@@ -7,7 +7,7 @@ from lading.compaction import Arrival
 from lading.compaction.admission import admit
 from lading.compaction.clearing import find_consumed_end
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.histories import answered, called, histories, said
@@ -19,7 +19,7 @@ OUTPUT = "\n".join(f"src/part_{number}.py:{number}: found" for number in range(3
 def shown(*messages: Message) -> View:
     view = View()
     for entry, message in enumerate(messages):
-        view.append(message, entry=entry, tokens=count(message))
+        append_message(view, message, entry=entry, tokens=count(message))
     return view
 
 

@@ -16,7 +16,7 @@ from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry, log_chain
-from lading.history.view import View
+from lading.history.view import View, append_message, apply_edit
 from lading.messages import Template, Tool
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
@@ -99,7 +99,7 @@ class Rebuilder:
         if seen.entries < self._shown_entries or seen.edits < self._shown_edits:
             raise TamperedError("The manifest lists fewer entries than the previous one.")
         for entry in self._entries[self._shown_entries : seen.entries]:
-            self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+            append_message(self._view, entry.message, entry=entry.index, tokens=entry.tokens)
             self._log = log_chain(self._log, entry)
         if self._log != seen.log:
             raise TamperedError("The log's entries are not those the manifest lists.")
@@ -110,7 +110,7 @@ class Rebuilder:
             in_log = 0 <= edit.first <= edit.last < seen.entries
             if not in_log or len(edit.replacement) != len(edit.replacement_tokens):
                 raise TamperedError(f"Edit {edit.index} is not a valid edit.")
-            request.forget(self._view.apply(edit))
+            request.forget(apply_edit(self._view, edit))
             self._check_pointers(edit)
         self._shown_entries, self._shown_edits = seen.entries, seen.edits
 

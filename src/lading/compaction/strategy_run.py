@@ -19,7 +19,8 @@ from lading.compaction.provider_summaries import keep_summary
 from lading.effects import Steps, attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryNotAsked
-from lading.history.log import Draft, Edits
+from lading.frozen import ReadOnly
+from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
 
@@ -54,20 +55,13 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        items = plan.view.items.copy()
-        while position < len(items):
-            arrival = Arrival(items[position], plan.view)
+        while position < (length := len(plan.view)):
+            arrival = Arrival(plan.view.items[position], plan.view)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
-                plan.view.items[:] = items
                 self.apply(draft, plan, pressure=pressure)
-                position, items = position + len(plan.view) - len(items), plan.view.items.copy()
-            position += 1
-        # Compared once: for each message, comparing would take the length of the view.
-        if plan.view.items != items:
-            plan.view.items[:] = items
-            self.overrule("its admit changed the items of the view; give drafts instead")
-        pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+            position += 1 + len(plan.view) - length
+        pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
@@ -77,7 +71,7 @@ class StrategyRun:
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
-            pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+            pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
             # Where no cut is legal, used results can still go.
             used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
             rescue = draft_emergency_cut(plan.view, pressure)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from lading.events import Event, Repaired
 from lading.history.log import Draft, Edit, Entry, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
 from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trim_end
-from lading.history.view import View, rebuild
+from lading.history.view import View, append_message, apply_edit, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
@@ -69,12 +70,13 @@ class History:
         known = [entry for entry in newest if entry.known_as != "" and entry.index not in self.withdrawn]
         return [entry for entry in reversed(known) if entry.message.role != "system"]
 
-    def rebuild_view(self, entries: int, edits: int) -> View:
-        """Return the view of the first ``entries`` entries and ``edits`` edits."""
+    def rebuild_view(self, entries: int, edits: int, *, readings: dict[object, Any] | None = None) -> View:
+        """Return the view of the first ``entries`` entries and ``edits`` edits, with these readings."""
         of_entries, of_edits = self._recounted
         return rebuild(
             [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
             [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
+            readings=readings,
         )
 
     def append(
@@ -130,7 +132,7 @@ class History:
         """Apply a draft without a plan. Returns the first position that changed."""
         edit = self._make_edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
         self.edits.append(edit)
-        return self.view.apply(edit)
+        return apply_edit(self.view, edit)
 
     def _make_edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
         """Make an edit of a draft. The tokens by which the view exceeds ``room_tokens`` count as forced."""
@@ -205,9 +207,7 @@ class History:
             self._recounted = entries, edits
 
     def _refresh_view(self) -> None:
-        readings = self.view.readings
-        self.view = self.rebuild_view(len(self.entries), len(self.edits))
-        self.view.readings = readings
+        self.view = self.rebuild_view(len(self.entries), len(self.edits), readings=self.view.readings)
 
     def _replay_sanitizer(self) -> None:
         """Replay the history through a new sanitizer."""
@@ -228,7 +228,7 @@ class History:
 
     def _admit_entry(self, entry: Entry) -> None:
         self._add_entry(entry)
-        self.view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+        append_message(self.view, entry.message, entry=entry.index, tokens=entry.tokens)
 
     def _add_entry(self, entry: Entry) -> None:
         self.entries.append(entry)

@@ -6,8 +6,7 @@ all requests from one call on. The log is never rewritten; ``view.py`` applies t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -93,31 +92,6 @@ class Edit(Struct, frozen=True, omit_defaults=True):
     def tokens_after(self) -> int:
         """Tokens of the replacement."""
         return sum(self.replacement_tokens)
-
-
-class Edits(Sequence[Edit]):
-    """A read-only view of a growing list of edits: strategies may be users' own code. Making one copies nothing."""
-
-    __slots__ = ("_edits",)
-
-    def __init__(self, edits: Sequence[Edit]) -> None:
-        self._edits = edits
-
-    def __len__(self) -> int:
-        return len(self._edits)
-
-    def __iter__(self) -> Iterator[Edit]:
-        return iter(self._edits)
-
-    @overload
-    def __getitem__(self, at: int) -> Edit: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Edit]: ...
-    def __getitem__(self, at: int | slice) -> Edit | Sequence[Edit]:
-        return self._edits[at]
-
-    def __reversed__(self) -> Iterator[Edit]:
-        return reversed(self._edits)
 
 
 class Draft(Struct, frozen=True):

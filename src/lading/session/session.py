@@ -317,7 +317,8 @@ class Session:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts.
 
-        An answer given twice to one request is added once, a cut stream never (``complete`` is False). Raises WireError.
+        Given twice since the last request, it is added once; a cut stream never (``complete`` is False). Raises
+        WireError.
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
