@@ -6,6 +6,7 @@ At most one call is running: until a hanging one returns, nothing else is asked,
 from __future__ import annotations
 
 import math
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -35,6 +36,8 @@ Result = TypeVar("Result")
 
 MOST_REQUESTS = 4
 """A step that asks more often for one request of the agent is stopped."""
+_ENDINGS = SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError
+"""What ends a program or a task ends the summarizer's thread only, without words on stderr."""
 _MOST_TOKENS = 2**53
 _REASON_CHARS = 400
 
@@ -122,7 +125,7 @@ class SummaryRunner:
     def _work(self, call: Callable[[], SummaryAnswer], answers: SimpleQueue[object]) -> None:
         outcome: object = SummaryFailed("it ended its thread")
         try:
-            with suppress(SystemExit):
+            with suppress(*_ENDINGS):
                 outcome = attempt(call)
         finally:
             self._busy.release()
