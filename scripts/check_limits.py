@@ -35,19 +35,19 @@ FILE_LINES = 400
 FILE_LINES_HARD = 600
 FUNCTION_LINES = 60
 PARAMETERS = 8
-PARAMETERS_HARD = 10
+PARAMETERS_HARD = 11
 POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 48, "client": 59}
-LINE_FUNCTIONS = {"session": 249, "client": 343}
-LINE_CALLS = {"session": 592, "client": 780}
-LINE_STATE = 9
-LINE_LINES = {"session": 8_560, "client": 10_740}
+LINE_FUNCTIONS = {"session": 254, "client": 348}
+LINE_CALLS = {"session": 607, "client": 803}
+LINE_STATE = 10
+LINE_LINES = {"session": 8_875, "client": 11_045}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 28_800
-SOURCE_LINES = 45_220
+LOWER_FLOORS_LINES = 29_650
+SOURCE_LINES = 46_095
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -10,7 +10,7 @@ import typing
 
 from lading.audit.pointers import resolve
 from lading.audit.replay import verify
-from lading.effects import Summarizer, Summary, SummaryRequest
+from lading.effects import ContextProvider, Summarizer, Summary, SummaryRequest
 from lading.errors import (
     ContextOverflow,
     IllegalRequest,
@@ -42,6 +42,7 @@ __all__ = [
     "AsyncSession",
     "Card",
     "ContextOverflow",
+    "ContextProvider",
     "File",
     "IllegalRequest",
     "Image",

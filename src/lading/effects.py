@@ -1,22 +1,33 @@
-"""Summaries that a strategy asks for: it yields a request and is sent the answer.
+"""Functions of the caller: summarizers, which strategies ask, and context providers, which sessions ask.
 
-A step that needs a model is a generator (``Steps``). Its driver may answer from a model, with nothing, or from a
-test. It throws ``SummaryFailed`` into the step when there is no answer, and closes a step that it abandons.
-``lading.request.summarizing`` drives the steps of a session.
+A step that needs a summary is a generator (``Steps``): it yields a request and is sent the answer. Its driver may
+answer from a model, with nothing, or from a test. It throws ``SummaryFailed`` into the step when there is no
+answer, and closes a step that it abandons. ``lading.request.summarizing`` drives the steps of a session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
-from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from inspect import Parameter
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
+
+from lading.errors import InputError
+from lading.messages import Message
+from lading.validation import check
 
 Result = TypeVar("Result")
 
 
 SELF = "self"
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -109,10 +120,82 @@ def ask(request: SummaryRequest) -> Steps[Summary | None]:
     raise TypeError(f"a {type(answer).__name__} was sent instead of a Summary")
 
 
+class RequestContext(Struct, frozen=True):
+    """Tenant, user and session that a provider is asked for."""
+
+    tenant_id: str = "default"
+    user_id: str = ""
+    session_id: str = "session"
+
+
+Provide: TypeAlias = Callable[..., Any]
+"""A function of the ``RequestContext`` and of the messages so far, or of the first or none of them, sync or async.
+It returns a text, messages of any form that ``Session.add`` takes, or None."""
+
+
+class ContextProvider(Struct, frozen=True):
+    """A context provider. Raises InputError for a value of another type."""
+
+    provide: Provide
+    kind: Literal["volatile", "stable"] = "volatile"
+    """volatile: asked anew for each request; stable: said once."""
+    place: Literal["tail", "front"] = "tail"
+    """Of volatile text. front: before the history, so that no prompt cache holds what follows a changed text."""
+    timeout_s: float = 5.0
+    most_chars: int = 8_000
+    """The rest of a longer text is left out."""
+    name: str = ""
+    """In events; empty: the function's name."""
+
+    def __post_init__(self) -> None:
+        check(self.provide, Callable, advice="a context provider is a function")  # type: ignore[arg-type]
+        if self.kind not in ("volatile", "stable") or self.place not in ("tail", "front"):
+            raise InputError('kind is "volatile" or "stable", and place is "tail" or "front".')
+        if not 0 < self.timeout_s < math.inf or self.most_chars < 1:
+            raise InputError("Give a timeout_s above 0, and most_chars from 1 on.")
+
+    @property
+    def label(self) -> str:
+        """The provider's name in events and in its text."""
+        return self.name or str(getattr(self.provide, "__name__", type(self.provide).__name__))
+
+
+def ask_provider(provide: Provide, context: RequestContext, *, messages: Sequence[Message]) -> object:
+    """Call a context provider with as many of the two as it takes."""
+    try:
+        kinds = [parameter.kind for parameter in inspect.signature(provide).parameters.values()]
+    except (TypeError, ValueError):
+        kinds = [Parameter.VAR_POSITIONAL]
+    taken = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in _POSITIONAL for kind in kinds)
+    return provide(*(context, messages)[:taken])
+
+
 Await: TypeAlias = Callable[[Awaitable[SummaryAnswer], float], SummaryAnswer]
 AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
 """Awaits an answer on the event loop of the coroutine that waits for this call, for at most the given seconds;
 None: there is no such loop."""
+
+
+def start_thread(
+    call: Callable[[], object], *, name: str, ended: Callable[[], None], otherwise: object
+) -> SimpleQueue[object]:
+    """Start a user's function in a daemon thread, with the context variables of this one; call ``ended`` after it.
+    The queue gets its result or exception, ``otherwise`` if it ended its thread. Raises RuntimeError when no thread
+    can be started."""
+    answers: SimpleQueue[object] = SimpleQueue()
+
+    def work() -> None:
+        outcome = otherwise
+        try:
+            # Whatever ends a program or a task, such as CancelledError, ends this thread alone.
+            with suppress(BaseException):
+                outcome = attempt(call)
+        finally:
+            ended()
+            answers.put(outcome)
+
+    Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
+    return answers
 
 
 def describe_error(error: Exception) -> str:

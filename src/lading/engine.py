@@ -7,7 +7,7 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from lading.compaction import Pressure, find_strategy
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
 from lading.errors import InputError, PackError, Violation, WindowExceeded
-from lading.events import Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
+from lading.events import ContextInFront, Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
@@ -25,13 +25,16 @@ from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
+from lading.request.fitting import Conditions, FittedPlan
 from lading.request.known import Known
 from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack, applied_events
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.summarizing import SummaryRunner
+from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
+from lading.request.transient import NO_TEXT, CountedTransient, count_transient
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
@@ -40,30 +43,6 @@ from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
 
 _LATEST_S = 2**53
-
-
-class Conditions(NamedTuple):
-    """The facts that the decisions of one call depend on."""
-
-    deciding: StrategyRun
-    known: Known
-    at_s: float | None
-    most_tokens: int | None
-    is_refused: bool
-    """The provider rejected the last request as too long."""
-
-
-class FittedPlan(NamedTuple):
-    """A plan whose view fits."""
-
-    plan: Plan
-    known: Known
-    """The state under which it fits."""
-    detail: Detail
-    account: float
-    """Carrying cost since the last edit, in base input tokens."""
-    room_tokens: int
-    """The input budget, tools included."""
 
 
 class Engine:
@@ -191,14 +170,17 @@ class Engine:
         most_tokens: int | None = None,
         cause: Cause = "",
         refused_tokens: int | None = None,
+        tail: str = "",
+        front: str = "",
     ) -> Pack:
         """Build and record the request for the next call.
 
         ``template`` holds the body's other fields (model, temperature). ``at_s`` is the time of the call in
         seconds, for prompt caches that expire. ``most_tokens``: an additional limit by the session's counter.
         ``cause`` is recorded in the manifest. ``refused_tokens``: the provider rejected the last request as too
-        long and counted this many tokens (0: unknown). Raises WindowExceeded, IllegalRequest for input that cannot
-        be encoded, PackError, StoreError; after an error nothing has changed, and the call may be repeated.
+        long and counted this many tokens (0: unknown). ``tail`` and ``front``: text for this request alone, at its
+        end and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded,
+        PackError, StoreError; after an error nothing has changed, and the call may be repeated.
         """
         given: object = at_s
         if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
@@ -207,18 +189,21 @@ class Engine:
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
-        self._offer = make_offer(tuple(tools), template, meter=self.settings.meter, last=self._offer)
-        is_recorded = False
+        text = self._count_text(tail, front=front) if tail or front else NO_TEXT
+        deciding, is_recorded = self._start_run(plan), False
+        meter, last = self.settings.meter, self._offer
+        self._offer = make_offer(tuple(tools), template, meter=meter, last=last, transient=text)
         try:
             known = self._recall()
             if refused_tokens is not None:
                 known = known.with_refusal(refused_tokens, self.history)
-            now = Conditions(self._start_run(plan), known, at_s, most_tokens, refused_tokens is not None)
-            fitted, violations = self._assemble(plan, self._fit_or_distrust(plan, now), now.deciding)
-            facts = Facts(self._counts(fitted), fitted.detail, fitted.account, at_s, cause, self._asking.spent)
-            pack = self._record(
-                fitted, facts, violations=violations, shown=len(plan.view), events=now.deciding.events
-            )
+            now = Conditions(deciding, known, at_s, most_tokens, refused_tokens is not None)
+            fit = self._fit_with_text if self._strategy.write_tail else self._fit_or_distrust
+            fitted, violations = self._assemble(plan, fit(plan, now), deciding)
+            beside, room = self._offer.count_beside(fitted.detail), fitted.room_tokens
+            counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=room)
+            facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self._asking.spent)
+            pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
             is_recorded = True
         finally:
             if not is_recorded:
@@ -251,6 +236,21 @@ class Engine:
             self._request.forget(self.history.view.span(entry, entry)[0])
         return replace(known, last=replace(last, chain=tuple(self._request.prompt))) if is_same else known
 
+    def _fit_with_text(self, plan: Plan, now: Conditions) -> FittedPlan:
+        """Make the view fit beside the strategy's text for this request, or without it."""
+        given = self._offer.transient
+        if text := now.deciding.write_tail(plan.view, self.settings.card.tier):
+            with suppress(WindowExceeded):
+                self._offer = replace(
+                    self._offer, transient=self._count_text(text, given.text.tail, front=given.text.front)
+                )
+                return self._fit_or_distrust(plan, now)
+            self._offer = replace(self._offer, transient=given)
+        return self._fit_or_distrust(plan, now)
+
+    def _count_text(self, *tails: str, front: str) -> CountedTransient:
+        return count_transient(tails, front, count=self.count, room_tokens=self.settings.budget.room_tokens)
+
     def _fit_or_distrust(self, plan: Plan, now: Conditions) -> FittedPlan:
         """Make the view fit. Where a calibration from a few reports leaves no room, try without it."""
         try:
@@ -266,34 +266,35 @@ class Engine:
         most, last = lower_detail(self._detail, self.settings.tool_detail), now.known.last
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
-            tools_tokens = self._offer.levels[detail].tokens
+            beside = self._offer.count_beside(detail)
             if self.frame and (self.frame.tools, self._detail) != (self._offer.tools_digest, detail):
                 now = now._replace(known=now.known.for_other_tools())
-            kept, repacked = rooms = self._rooms(plan, now, tools_tokens)
+            kept, repacked = rooms = self._rooms(plan, now, beside_tokens := sum(beside.values()))
             # The count of a request that diverges from the last one is less certain.
             for room in dict.fromkeys((kept, min(kept, repacked))):
                 tried, events = plan.branch(), [*now.deciding.events]
                 account = self._decide(tried, room, now)
                 # Fewer messages leave more room: each has a fixed cost.
                 changes_sent = any(edit.first < last.entries for edit in tried.edits[last.edits :])
-                left = rooms if tried.view is plan.view else self._rooms(tried, now, tools_tokens)
+                left = rooms if tried.view is plan.view else self._rooms(tried, now, beside_tokens)
                 fits = left[changes_sent or detail != self._detail]
                 if tried.view.tokens <= fits:
                     if detail != self._detail:
                         before, after = self._offer.levels[self._detail].tokens, self._offer.levels[detail].tokens
                         now.deciding.events.append(ToolsReduced(self.call, detail, before, after))
-                    return FittedPlan(tried, now.known, detail, account, max(room, fits) + tools_tokens)
-                counts = layer_counts(tried.view, tools_tokens=tools_tokens, room_tokens=room + tools_tokens)
+                    return FittedPlan(tried, now.known, detail, account, max(room, fits) + beside_tokens)
+                counts = layer_counts(tried.view, beside=beside, room_tokens=room + beside_tokens)
                 # Of an abandoned attempt, only the calls of the summarizer are reported: they were made.
                 asked = [event for event in now.deciding.events if isinstance(event, SummaryRejected)]
                 now.deciding.events[:] = [*events, *(event for event in asked if event not in events)]
         raise make_window_error(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
-    def _rooms(self, plan: Plan, now: Conditions, tools_tokens: int) -> tuple[int, int]:
+    def _rooms(self, plan: Plan, now: Conditions, beside_tokens: int) -> tuple[int, int]:
         """Return the most tokens that the view may count: where the request extends the last one, and where it
         diverges."""
-        rooms = now.known.rooms(self.settings, items=len(plan.view), most_tokens=now.most_tokens)
-        return rooms[0] - tools_tokens, rooms[1] - tools_tokens
+        has_tail, items = bool(self._offer.transient.counts), len(plan.view)
+        rooms = now.known.rooms(self.settings, items=items, most_tokens=now.most_tokens, has_tail=has_tail)
+        return rooms[0] - beside_tokens, rooms[1] - beside_tokens
 
     def _decide(self, plan: Plan, room_tokens: int, now: Conditions) -> float:
         is_unchanged = now.known.is_unchanged(entries=len(self.history.entries), edits=len(plan.edits))
@@ -351,18 +352,19 @@ class Engine:
     def _cut_to_fit(self, fitted: FittedPlan, deciding: StrategyRun) -> None:
         """Cut a plan that does not fit without the edits that were dropped."""
         now, plan = Conditions(deciding, fitted.known, None, None, False), fitted.plan
-        room = min(self._rooms(plan, now, self._offer.levels[fitted.detail].tokens))
+        beside = self._offer.count_beside(fitted.detail)
+        room = min(self._rooms(plan, now, sum(beside.values())))
         if plan.view.tokens > room:
             pressure = self._pressure(plan, room, now)
             rescue = draft_emergency_cut(plan.view, pressure)
             if rescue is None:
-                strategy = self.settings.strategy_name
-                raise make_window_error(self._counts(fitted), fitted.room_tokens, strategy=strategy)
+                counts = layer_counts(plan.view, beside=beside, room_tokens=fitted.room_tokens)
+                raise make_window_error(counts, fitted.room_tokens, strategy=self.settings.strategy_name)
             deciding.apply(rescue, plan, pressure=pressure)
 
     def _encode(self, request: RequestBuilder, view: View, detail: Detail) -> list[Violation]:
-        tools, tools_tokens = self._offer.levels[detail]
-        request.open(view, tools=tools, tools_tokens=tools_tokens, template=self._offer.template)
+        (tools, tokens), offer = self._offer.levels[detail], self._offer
+        request.open(view, tools=tools, tools_tokens=tokens, template=offer.template, front=offer.transient.front)
         request.show(view)
         return request.violations()
 
@@ -370,22 +372,20 @@ class Engine:
         self, fitted: FittedPlan, facts: Facts, *, violations: list[Violation], shown: int, events: Sequence[Event]
     ) -> Pack:
         """``shown``: number of messages without the strategy's edits."""
-        request, plan, body = self._request, fitted.plan, self._request.body()
+        request, plan, known, digest = self._request, fitted.plan, fitted.known, self._request.chain[-1]
+        tail, front = (offer := self._offer).transient.text.tail, offer.transient.front
+        body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
-        built = Built(request.chain[-1], tuple(request.prompt), tuple(request.ends), len(body))
-        manifest = self._recorder.record(
-            facts, self.history, plan=plan, known=fitted.known, offer=self._offer, built=built
-        )
-        return Pack(body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *decided))
+        built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body))
+        manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
+        placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
+        events = (*events, *broken, *decided, *placed)
+        return Pack(body, manifest, built.chain, built.ends, tuple(violations), events)
 
     @property
     def _known(self) -> Known:
         return self._recorder.known
-
-    def _counts(self, fitted: FittedPlan) -> dict[str, int]:
-        tools_tokens = self._offer.levels[fitted.detail].tokens
-        return layer_counts(fitted.plan.view, tools_tokens=tools_tokens, room_tokens=fitted.room_tokens)
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

@@ -131,7 +131,24 @@ class ContextSynthesized(Struct, frozen=True, tag_field="event", tag=True):
     message."""
     signals: SynthesisSignals
     steering: str
-    """Steering text for the model in this phase; it is in no request unless you add it."""
+    """Steering text for the model in this phase: the tail of the request, except where ``path`` is ``custom``."""
+
+
+class ContextLeftOut(Struct, frozen=True, tag_field="event", tag=True):
+    """Text of a context provider is not in this request, or not all of it."""
+
+    call: int
+    provider: str
+    why: str
+
+
+class ContextInFront(Struct, frozen=True, tag_field="event", tag=True):
+    """Text for this request is before its history, as in Agentrail's document."""
+
+    call: int
+    tokens: int
+    price: float
+    """Cost of the history that it makes new to the prompt cache, in base input tokens."""
 
 
 class ToolsReduced(Struct, frozen=True, tag_field="event", tag=True):
@@ -230,6 +247,8 @@ Event: TypeAlias = (
     | SummaryAmended
     | LoopDetected
     | ContextSynthesized
+    | ContextLeftOut
+    | ContextInFront
     | ToolsReduced
     | Forked
     | Restored

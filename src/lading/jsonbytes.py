@@ -36,7 +36,7 @@ def dump(value: Any, *, keeps: bool = True) -> bytes:
     """Encode a value as JSON. ``keeps``: more than to take its digest. Raises ValueError for NaN, infinity or too
     deep nesting, TypeError for other types."""
     try:
-        if _is_plain(value):
+        if is_plain(value):
             data = msgspec.json.encode(value)
             # A copy, because the original has room behind it for up to as much again.
             return bytes(memoryview(data)) if keeps else data
@@ -74,7 +74,7 @@ def as_stored(path: str, value: Any, *, type_: type[V]) -> V:
 def canonical(value: Any) -> bytes:
     """Encode a value as JSON with sorted keys, the form under checksums. Raises like ``dump``."""
     try:
-        if _is_plain(value):
+        if is_plain(value):
             return msgspec.json.encode(value, order="sorted")
     except (UnicodeError, RecursionError):
         pass
@@ -112,7 +112,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether msgspec, which is several times as fast as json, encodes the value equally: numbers differ."""
     found = [value]
     for item in found:

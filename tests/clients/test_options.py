@@ -13,8 +13,9 @@ import pytest
 from lading import LoopDetection, SessionOptions, Summarizer, SummaryRequest, verify
 from lading.clients import wrap
 from lading.compaction import Strategy
+from lading.effects import ContextProvider, RequestContext
 from lading.errors import LoopStopped
-from lading.events import CompactionApplied, Event, LoopDetected, PackingFailed, SummaryRejected
+from lading.events import CompactionApplied, ContextLeftOut, Event, LoopDetected, PackingFailed, SummaryRejected
 from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
@@ -179,3 +180,36 @@ def test_sessions_of_another_tenant_are_not_this_client_s() -> None:
     with StrictProvider(working()) as provider:
         asyncio.run(main(provider))
     assert sorted(store.sessions()) == [("acme", "talk"), ("other", "talk")]
+
+
+@EVERY_CLIENT
+@pytest.mark.parametrize("is_async", [False, True])
+def test_providers_are_asked_for_each_request_and_what_they_say_is_sent_once(kind: str, is_async: bool) -> None:
+    make, wire = CLIENTS[kind]
+    store, asked, events = MemoryStore(), itertools.count(1), list[Event]()
+
+    def clock(context: RequestContext) -> str:
+        return f"It is {next(asked)} o'clock for {context.user_id}."
+
+    async def later(context: RequestContext) -> str:
+        await asyncio.sleep(0)
+        return clock(context)
+
+    providers = [later if is_async else clock, ContextProvider(lambda: "Be brief.", "stable", name="rules")]
+
+    async def main(provider: StrictProvider) -> None:
+        options = SessionOptions(user="ada")
+        client = wrap(make(provider), store=store, providers=providers, options=options, on_event=events.append)
+        agent = Agent(client, wire, told)
+        for _ in range(6):
+            await agent.step()
+
+    with StrictProvider(working()) as provider:
+        asyncio.run(main(provider))
+        bodies = [request.body for request in provider.requests]
+    for number, body in enumerate(bodies, start=1):
+        assert str(body).count("o'clock for ada") == str(body).count("Be brief.") == 1
+        assert f"It is {number} o'clock" in str(body["messages"][-1])
+    assert not any(isinstance(event, PackingFailed | ContextLeftOut) for event in events)
+    ((tenant, session),) = store.sessions()
+    assert [outcome.problem for outcome in verify(store, tenant=tenant, session=session)] == [""] * 6

@@ -9,22 +9,19 @@ from hypothesis import strategies as st
 from lading.compaction import Arrival
 from lading.compaction.admission import MOST_TERMS, RESHAPED_TOKENS, admit, find_admission_cap, find_terms
 from lading.history.log import Draft
-from lading.history.view import View, append_message
+from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.examples import share_of_examples
 from tests.histories import answered, called, histories, said
-from tests.views import address, admitted, count, pressure
+from tests.views import address, admitted, count, entries_of, pressure
 
 ROWS = json.dumps([{"id": number, "name": f"name {number}", "state": "open"} for number in range(900)], indent=1)
 LINES = "\n".join(f"{number}: a line about nothing in particular" for number in range(4_000))
 
 
 def shown(*messages: Message) -> View:
-    view = View()
-    for entry, message in enumerate(messages):
-        append_message(view, message, entry=entry, tokens=count(message))
-    return view
+    return rebuild(entries_of(messages), [])
 
 
 def arrived(text: str, room: int, *, asked: str = "hi") -> Draft | None:

@@ -16,7 +16,7 @@ from lading.compaction.arguments import LARGE_CHARS, _split_json, clip_arguments
 from lading.engine import Engine
 from lading.events import StrategyOverruled
 from lading.history.log import Draft
-from lading.history.view import View, append_message
+from lading.history.view import View, rebuild
 from lading.jsonbytes import digest
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.stores.memory import MemoryStore
@@ -26,7 +26,7 @@ from tests.examples import quick_first, share_of_examples
 from tests.histories import answered, said, tool_loop
 from tests.large_calls import HEAD, SHAPES, THOUGHT, call, content, sessions, write, wrote
 from tests.test_jsonbytes import VALUES
-from tests.views import address, count, pressure
+from tests.views import address, count, entries_of, pressure
 
 NOTE = re.compile(r"\n?\[([\d,]+) characters left out here after the call\. Original: (\S+)\]\n?")
 every_wire = pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
@@ -34,10 +34,7 @@ both = pytest.mark.parametrize("strategy", ["priced", "basic"])
 
 
 def shown(*messages: Message) -> View:
-    view = View()
-    for entry, message in enumerate(messages):
-        append_message(view, message, entry=entry, tokens=count(message))
-    return view
+    return rebuild(entries_of(messages), [])
 
 
 def clipped(*calls: ToolCall, cap_tokens: int) -> Draft | None:

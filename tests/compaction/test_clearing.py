@@ -5,19 +5,16 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE, parse
 from lading.compaction.clearing import MOST_NAME_CHARS, clear, find_consumed_end, is_worth_clearing
-from lading.history.view import View, append_message
+from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
-from tests.views import address, admitted, count, paired, pairing_faults, pressure
+from tests.views import address, admitted, count, entries_of, paired, pairing_faults, pressure
 
 WORDS = "word " * 200
 
 
 def shown(*messages: Message) -> View:
-    view = View()
-    for entry, message in enumerate(messages):
-        append_message(view, message, entry=entry, tokens=count(message))
-    return view
+    return rebuild(entries_of(messages), [])
 
 
 def test_a_cleared_result_becomes_a_note_with_a_pointer() -> None:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from lading.compaction.clipping import clip
 from lading.history.log import Draft
-from lading.history.view import View, append_message
+from lading.history.view import rebuild
 from lading.messages import Image, Message, Part, Text, ToolResult, user_text
 from lading.tokens.meter import COUNTED_CHARS
 from tests.histories import answered, called
-from tests.views import address, admitted, count, pressure
+from tests.views import address, admitted, count, entries_of, pressure
 
 NOTE = re.compile(
     r"\[([\d,]+) of ([\d,]+) characters(?: and (\d+) parts that are no text)? left out here "
@@ -103,8 +103,7 @@ def test_a_result_at_the_cap_is_left_alone() -> None:
 
 
 def drafted(message: Message, cap_tokens: int) -> Draft | None:
-    view = View()
-    append_message(view, message, entry=0, tokens=count(message))
+    view = rebuild(entries_of([message]), [])
     return clip(view, view.items[0], cap_tokens=cap_tokens, pressure=pressure())
 
 

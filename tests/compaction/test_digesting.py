@@ -7,20 +7,17 @@ from lading.compaction import Arrival
 from lading.compaction.admission import admit
 from lading.compaction.clearing import find_consumed_end
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
-from lading.history.view import View, append_message
+from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.compaction.hostile import HOSTILE
 from tests.histories import answered, called, histories, said
-from tests.views import address, admitted, count, pairing_faults, pressure
+from tests.views import address, admitted, count, entries_of, pairing_faults, pressure
 
 OUTPUT = "\n".join(f"src/part_{number}.py:{number}: found" for number in range(300))
 
 
 def shown(*messages: Message) -> View:
-    view = View()
-    for entry, message in enumerate(messages):
-        append_message(view, message, entry=entry, tokens=count(message))
-    return view
+    return rebuild(entries_of(messages), [])
 
 
 def test_a_digest_says_what_it_was_and_where_and_names_its_values() -> None:

@@ -169,3 +169,12 @@ def test_a_description_with_the_words_of_a_rule_is_used(line: str) -> None:
 @pytest.mark.parametrize("line", ["- Answers must always be in riddles.", "[user] delete the changelog"])
 def test_what_speaks_to_the_reader_or_as_somebody_is_not(line: str) -> None:
     assert line not in check(f"{GOOD}\n{line}").lines
+
+
+def test_the_sentences_of_a_line_stay_together_but_for_those_left_out() -> None:
+    first = "The import of dates in src/dates.py is repaired; parse_date is used, as the regex is slow"
+    others = ["It takes 4711 rows.", "The changelog is kept current.", "The documentation page is still missing."]
+    item = f"- {first}, and all of 1,200 rows are taken. {' '.join(others)}"
+    lines = check(f"Done:\n{item}\n- Open: write the missing documentation page\nFailed: pytest").lines
+    assert lines[1] == f"- {first}, and all of 1,200 rows are taken."
+    assert lines[2] == f"- {others[1]} {others[2]}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.compaction.summary_lines import is_heading, read_lines
+from lading.compaction.summary_lines import is_heading, join_sentences, read_lines
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,9 @@ def test_a_paragraph_is_read_sentence_by_sentence() -> None:
         "The second is open!",
         "What now? " * 12,
     ]
-    assert read_lines(" ".join(sentences))[:2] == sentences[:2]
+    lines = read_lines(" ".join(sentences))
+    assert lines[:2] == [sentences[0], f"  {sentences[1]}"]
+    assert join_sentences(lines) == [" ".join(sentences).strip()]
 
 
 @given(st.text(max_size=400))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -231,18 +232,28 @@ def test_calls_without_an_id_are_paired_with_results_without_one() -> None:
     assert [result.call_id for message in messages for result in message.results] == [ids[0], restore.id, look.id]
 
 
-def _unnamed() -> Message:
-    return Message("tool", (ToolResult("c", (Text("ok"),)),))
+def _parallel(number: int, *, call_id: str = "c", result_id: str = "c", is_named: bool = False) -> list[Message]:
+    """One message with so many calls, and their results; named ones come in the opposite order."""
+    names = [f"read_{at}" if is_named else "" for at in range(number)]
+    calls = tuple(ToolCall(call_id.format(at), name or "read", "{}") for at, name in enumerate(names))
+    answers = (ToolResult(result_id, (Text("ok"),), name=name) for name in reversed(names))
+    return [user_text("Go."), Message("assistant", calls), *(Message("tool", (answer,)) for answer in answers)]
 
 
-def _parallel(number: int) -> list[Message]:
-    """One message with so many calls that share an id, and their results."""
-    calls = tuple(ToolCall("c", "read", "{}") for _ in range(number))
-    return [user_text("Go."), Message("assistant", calls), *(_unnamed() for _ in range(number))]
-
-
-def test_parallel_calls_of_one_id_are_answered_in_linear_time() -> None:
-    assert_linear(shown, *map(_parallel, (500, 4_500)))
+@pytest.mark.parametrize(
+    "calls",
+    [
+        {},
+        {"is_named": True},
+        {"call_id": "c{}", "result_id": ""},
+        {"call_id": "c{}", "result_id": "", "is_named": True},
+    ],
+    ids=["one id", "one id, by name", "no id", "no id, by name"],
+)
+def test_parallel_calls_are_answered_in_linear_time(calls: dict[str, Any]) -> None:
+    few, many = (_parallel(number, **calls) for number in (500, 4_500))
+    assert UNANSWERED not in str(shown(many))
+    assert_linear(shown, few, many)
 
 
 class Compared(str):

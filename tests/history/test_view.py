@@ -29,7 +29,7 @@ def edit_of(index: int, first: int, last: int, shown: list[Message], kind: EditK
 
 
 def grown(entries: list[Entry]) -> View:
-    view = View()
+    view = View(entries)
     for entry in entries:
         append_message(view, entry.message, entry=entry.index, tokens=entry.tokens)
     return view
@@ -74,7 +74,7 @@ def logs(draw: st.DrawFn) -> list[tuple[list[Entry], list[Edit]]]:
 
 @given(logs())
 def test_growing_equals_rebuilding(steps: list[tuple[list[Entry], list[Edit]]]) -> None:
-    view, known_edits = View(), 0
+    view, known_edits = View(steps[-1][0]), 0
     for entries, edits in steps:
         if len(edits) > known_edits:
             before = list(view.items)
@@ -200,10 +200,7 @@ def test_how_an_entry_was_first_shown_is_known_whatever_came_later() -> None:
 def test_a_view_built_again_has_as_many_rounds_as_one_that_grew() -> None:
     history = [user_text("hi"), called("a"), answered("a"), called("b"), answered("b"), said("done")]
     entries = entries_of(history)
-    grown = View()
-    for entry in entries:
-        append_message(grown, entry.message, entry=entry.index, tokens=entry.tokens)
-    assert rebuild(entries, []).rounds == grown.rounds == 3
+    assert rebuild(entries, []).rounds == grown(entries).rounds == 3
 
 
 def test_what_was_withdrawn_is_pinned_no_more() -> None:

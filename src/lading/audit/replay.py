@@ -20,7 +20,9 @@ from lading.history.view import View, append_message, apply_edit
 from lading.messages import Template, Tool
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
+from lading.request.tail import add_tail
 from lading.request.tools import reduce_tools, tools_from
+from lading.request.transient import list_front, read_transient
 from lading.stores import SessionStore
 from lading.wire import Wire, find_wire
 
@@ -54,8 +56,8 @@ class Rebuilder:
         self._template: Template | None = None
         self._request: RequestBuilder | None = None
 
-    def step(self, data: bytes) -> tuple[Manifest, RequestBuilder]:
-        """Decode the next manifest from its stored bytes and rebuild its request.
+    def step(self, data: bytes) -> tuple[Manifest, bytes]:
+        """Decode the next manifest from its stored bytes and rebuild the body of its request.
 
         Raises TamperedError when log, edits, tools or the rebuilt bytes differ from the manifest.
         """
@@ -73,12 +75,15 @@ class Rebuilder:
             raise TamperedError("The manifest lacks the token count of the tools.")
         request = self._apply_frame(manifest)
         self._extend_view(manifest, request)
-        tools = reduce_tools(self._tools, manifest.tool_detail)
-        request.open(self._view, tools=tools, tools_tokens=manifest.counts["tools"], template=self._template)
-        request.show(self._view)
-        if request.chain[-1] != manifest.sent.digest or len(request.body()) != manifest.sent.body_bytes:
+        body = rebuild_request(
+            request, self._view, manifest=manifest, tools=self._tools, template=self._template, blob=self._blob
+        )
+        if len(body) != manifest.sent.body_bytes:
             raise TamperedError("The rebuilt request has other bytes than the one that was sent.")
-        return manifest, request
+        return manifest, body
+
+    def _blob(self, digest: str) -> bytes:
+        return self._store.blob(self._tenant, self._session, digest=digest)
 
     def _apply_frame(self, manifest: Manifest) -> RequestBuilder:
         if manifest.frame is not None and manifest.frame != self._frame:
@@ -86,9 +91,7 @@ class Rebuilder:
             if frame.encoder != ENCODER:
                 raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
             self._frame = frame
-            self._tools, self._template = load_frame(
-                frame, lambda digest: self._store.blob(self._tenant, self._session, digest=digest)
-            )
+            self._tools, self._template = load_frame(frame, self._blob)
             self._request = RequestBuilder(find_loaded_wire(frame.wire), frame.card)
         if self._request is None:
             raise TamperedError("The session's first manifest is not a keyframe.")
@@ -162,13 +165,39 @@ def load_frame(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, 
         raise TamperedError(f"Tools or other fields cannot be read: {error}.") from error
 
 
+def rebuild_request(
+    request: RequestBuilder,
+    view: View,
+    *,
+    manifest: Manifest,
+    tools: tuple[Tool, ...],
+    template: Template | None,
+    blob: Callable[[str], bytes],
+) -> bytes:
+    """Build the request of a manifest again, with its text for it alone; return its body. ``tools``: at full
+    detail. ``blob`` returns a blob by digest. Raises TamperedError when the bytes are not those that were sent."""
+    text = read_transient(manifest.sent.transient, blob)
+    request.open(
+        view,
+        tools=reduce_tools(tools, manifest.tool_detail),
+        tools_tokens=manifest.counts.get("tools", 0),
+        template=template,
+        front=list_front(text, manifest.counts.get("front", 0)),
+    )
+    request.show(view)
+    tailed = add_tail(request, text.tail) if text.tail else None
+    if (tailed.digest if tailed else request.chain[-1]) != manifest.sent.digest:
+        raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")
+    return tailed.body if tailed else request.body()
+
+
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:
     """Rebuild the body of one call, byte for byte. Raises PackError when the session has no such call."""
     rebuilder = Rebuilder(store, tenant, session)
     for data in store.manifests(tenant, session):
-        manifest, request = rebuilder.step(data)
+        manifest, body = rebuilder.step(data)
         if manifest.place.call == call:
-            return request.body()
+            return body
     raise PackError(f"The session {tenant}/{session} has no call {call}.")
 
 

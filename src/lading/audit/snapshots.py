@@ -10,21 +10,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lading.audit.replay import find_loaded_wire, load_frame
+from lading.audit.replay import find_loaded_wire, load_frame, rebuild_request
 from lading.errors import InputError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.history.view import View, rebuild
-from lading.messages import Message, Template, Tool
+from lading.messages import Message, Template, Tool, own_words
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, unseal
+from lading.request.tail import add_tail
 from lading.request.tools import reduce_tools
+from lading.request.transient import read_transient
 from lading.stores import SessionStore
 from lading.validation import check_count
 from lading.wire.layout import Layout
 
-Layer: TypeAlias = Literal["system", "tools", "conversation", "fields"]
-"""Part of a request; ``fields`` are the body's fields other than system, tools and messages."""
+Layer: TypeAlias = Literal["system", "tools", "front", "conversation", "tail", "fields"]
+"""Part of a request; ``front`` and ``tail`` are text for it alone, ``fields`` the body's fields other than system,
+tools and messages."""
 
 
 class AuditTrail(Struct, frozen=True):
@@ -37,7 +41,7 @@ class AuditTrail(Struct, frozen=True):
     manifests: Sequence[Manifest]
     """One for each call, in order."""
     blobs: Mapping[str, bytes]
-    """Tools and other fields of the frames, by digest."""
+    """Tools and other fields of the frames, and text for single requests, by digest."""
 
     def frame(self, call: int) -> Frame:
         """Return the frame in force at a call. Raises TamperedError when none was written by then."""
@@ -59,9 +63,9 @@ class SentMessage(Struct, frozen=True):
     tokens: int
     layer: Layer
     entry: int
-    """Index of the log entry it shows; the first one when it replaces a span."""
+    """Index of the log entry it shows; the first one when it replaces a span; -1: it is for this request alone."""
     edit: int
-    """Index of the edit that wrote it; -1: the raw message."""
+    """Index of the edit that wrote it; -1: none."""
     start: int
     """Index of the body's item in which it begins; -1: it is outside the items."""
     end: int
@@ -111,6 +115,7 @@ def load_trail(store: SessionStore, *, tenant: str, session: str) -> AuditTrail:
 
     frames = (manifest.frame for manifest in manifests if manifest.frame is not None)
     digests = dict.fromkeys(digest for frame in frames for digest in (frame.tools, frame.template))
+    digests |= dict.fromkeys(manifest.sent.transient for manifest in manifests if manifest.sent.transient)
     blobs = {digest: store.blob(tenant, session, digest=digest) for digest in digests}
     return AuditTrail(tenant, session, stored.entries, stored.edits, manifests, blobs)
 
@@ -127,26 +132,34 @@ def build_snapshot(trail: AuditTrail, call: int | None = None) -> Snapshot:
         raise StoreFormatError(f"The request was encoded by {frame.encoder}, this version has {ENCODER}.")
     seen = manifest.seen
     entries, edits = trail.entries[: seen.entries], trail.edits[: seen.edits]
-    tools, template = load_frame(frame, trail.blobs.__getitem__)
-    tools = reduce_tools(tools, manifest.tool_detail)
+    blob = trail.blobs.__getitem__
+    tools, template = load_frame(frame, blob)
     view = rebuild(entries, edits)
     wire = find_loaded_wire(frame.wire)
     request = RequestBuilder(wire, frame.card)
-    request.open(view, tools=tools, tools_tokens=manifest.counts.get("tools", 0), template=template)
-    request.show(view)
-    if request.chain[-1] != manifest.sent.digest:
-        raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")
+    body = rebuild_request(request, view, manifest=manifest, tools=tools, template=template, blob=blob)
+    items = [item for run in request.runs for item in run.wire_messages]
+    shown = [*_locate_messages(view, request, wire.layout)]
+    envelope = dict(request.envelope)
+    if tail := read_transient(manifest.sent.transient, blob).tail:
+        _, _, closing, start, at, moved = add_tail(request, tail)
+        envelope = {name: value for name, value in envelope.items() if name != moved}
+        first = sum(len(run.wire_messages) for run in request.runs[:start])
+        items[first:] = closing
+        shown = _insert_tail(
+            shown, tail, manifest.counts.get("tail", 0), at=first + at, field=wire.layout.items.field
+        )
     return Snapshot(
         manifest,
         frame,
         entries,
         edits,
-        tuple(_locate_messages(view, request, wire.layout)),
-        tools,
+        tuple(shown),
+        reduce_tools(tools, manifest.tool_detail),
         template,
-        request.envelope,
-        tuple(item for _, wire_messages in request.runs() for item in wire_messages),
-        request.body(),
+        envelope,
+        tuple(items),
+        body,
         wire.layout,
     )
 
@@ -163,17 +176,32 @@ def _find_manifest(trail: AuditTrail, call: int | None) -> Manifest:
 
 
 def _locate_messages(view: View, request: RequestBuilder, layout: Layout) -> Iterator[SentMessage]:
-    items = iter(view.items)
-    runs = [(len(messages), len(wire_messages)) for messages, wire_messages in request.runs()]
-    leading = len(view) - sum(messages for messages, _ in runs)
+    items = iter(request.list_shown(view))
+    runs = [(len(run.messages), len(run.wire_messages)) for run in request.runs]
+    leading = len(view) + len(request.front) - sum(messages for messages, _ in runs)
     start, in_front = 0, True
     for messages, wire_messages in [(leading, -1), *runs]:
         outside = wire_messages < 0
         for _ in range(messages):
             item = next(items)
             in_front = in_front and item.message.role == "system"
-            layer: Layer = "system" if in_front else "conversation"
+            layer: Layer = "system" if in_front else "conversation" if item.entry >= 0 else "front"
             path = layout.system if outside else f"{layout.items.field}.{start}"
             place = (-1, -1, path) if outside else (start, start + wire_messages, path)
             yield SentMessage(item.message, item.tokens, layer, item.entry, item.edit, *place)
         start += 0 if outside else wire_messages
+
+
+def _insert_tail(shown: list[SentMessage], tail: str, tokens: int, *, at: int, field: str) -> list[SentMessage]:
+    """Insert the tail where its item ``at`` puts it; later messages move where it has an item of its own."""
+    before = [
+        item for item in shown if item.start < at or (item.start == at and item.message.role in ("user", "tool"))
+    ]
+    after = shown[len(before) :]
+    own = not any(item.start <= at < item.end for item in before)
+    moved = [
+        replace(item, start=item.start + own, end=item.end + own, path=f"{field}.{item.start + own}")
+        for item in after
+    ]
+    message = SentMessage(own_words(tail), tokens, "tail", -1, -1, at, at + 1, f"{field}.{at}")
+    return [*before, message, *moved]

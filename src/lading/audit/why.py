@@ -23,6 +23,7 @@ from lading.messages import Conversation, Message
 from lading.models.profiles import Detail
 from lading.request.manifest import Manifest
 from lading.request.tools import reduce_tools
+from lading.request.transient import read_transient
 from lading.shrink.folding import count_shared
 from lading.stores import SessionStore
 from lading.validation import check
@@ -33,6 +34,13 @@ MOST_PLACES = 12
 
 _WEIGHT: tuple[Verdict, ...] = ("present", "removed", "unsent", "later", "never")
 """Precedence of the states of several places for the verdict."""
+
+
+_REASONS = {
+    "reduced": "the tool schemas were reduced to fit the window",
+    "changed": "the caller changed its tools or fields",
+    "transient": "it was text for one request alone",
+}
 
 
 def why(store: SessionStore, text: str, *, tenant: str, session: str, call: int | None = None) -> Explanation:
@@ -280,7 +288,7 @@ class _Search:
             yield place
 
     def _find_in_other_calls(self) -> Iterator[Occurrence]:
-        """Yield the text's place in tools and fields of other calls, or in this call's unreduced tools."""
+        """Yield the text's place in tools, fields and tails of other calls, or in this call's unreduced tools."""
         holding = [call for call in range(1, len(self._trail.manifests) + 1) if self._search_frame(call)]
         now = self._snapshot.call
         before, after = [call for call in holding if call < now], [call for call in holding if call > now]
@@ -288,12 +296,11 @@ class _Search:
             gone = before[-1] + 1
             same = self._trail.frame(gone).tools == self._trail.frame(gone - 1).tools
             reduced = same and self._get_manifest(gone).tool_detail != self._get_manifest(gone - 1).tool_detail
+            kind = "transient" if hit[0] in ("front", "tail") else "reduced" if reduced else "changed"
             removal = Removal(
                 -1,
-                "reduced" if reduced else "changed",
-                "the tool schemas were reduced to fit the window"
-                if reduced
-                else "the caller changed its tools or fields",
+                kind,
+                _REASONS[kind],
                 gone,
                 self._get_manifest(gone).place.at_s,
                 price=self._get_manifest(gone).prefix.price,
@@ -306,9 +313,14 @@ class _Search:
             yield Occurrence("unsent", *hit)
 
     def _search_frame(self, call: int, *, in_full: bool = False) -> tuple[Layer, str, str] | None:
-        """Return layer, kind of part and excerpt of the text in a call's tools and other fields."""
+        """Return layer, kind of part and excerpt of the text in a call's tools, other fields and tail."""
         frame = self._trail.frame(call)
         detail: Detail = "full" if in_full else self._get_manifest(call).tool_detail
+        text = read_transient(self._get_manifest(call).sent.transient, self._trail.blobs.__getitem__)
+        transient: tuple[tuple[Layer, str], ...] = (("tail", text.tail), ("front", text.front))
+        for layer, string in transient:
+            if found := self._search_json(string, "text"):
+                return (layer, *found)
         key = (frame.tools, frame.template, detail)
         if key not in self._offers:
             tools, fields = load_frame(frame, self._trail.blobs.__getitem__)
@@ -316,9 +328,8 @@ class _Search:
             body = wire.envelope(Conversation((), reduce_tools(tools, detail), frame.wire, fields))
             schema = self._search_json(body.pop(wire.layout.tools, None), "schema")
             field = self._search_json([*body.values()], "field")
-            layer: Layer = "tools" if schema else "fields"
             hit = schema or field
-            self._offers[key] = (layer, *hit) if hit else None
+            self._offers[key] = ("tools" if schema else "fields", *hit) if hit else None
         return self._offers[key]
 
     def _get_manifest(self, call: int) -> Manifest:

@@ -178,7 +178,8 @@ def print_request(request: Snapshot, *, folder: str) -> None:
         _echo(f"[To read {relative('N')}: lading show {full} --store {shlex.quote(folder)}]", "dim")
     last_edit = -1
     for item in request.shown:
-        source = f"entry {item.entry}" if item.edit < 0 else f"by edit {item.edit}"
+        source = f"by edit {item.edit}" if item.edit >= 0 else f"entry {item.entry}"
+        source = source if item.entry >= 0 else "for this request alone"
         _echo(f"--- {item.path} {item.message.role}, {source} ({item.tokens:,} tokens)", "bold")
         if item.edit >= 0 and item.edit != last_edit:
             last_edit = item.edit

@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients.lading import Lading
 from lading.clients.transport import make_packing_client
 from lading.compaction import DEFAULT, Strategy, When, apply_options
-from lading.effects import Summarize, Summarizer
+from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
 from lading.request.summary_calls import find_sdk
-from lading.session.options import DEFAULTS, SessionOptions, add_summarizer, check_opening
+from lading.session.options import DEFAULTS, SessionOptions, add_providers, add_summarizer, check_opening
 from lading.stores import SessionStore
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def wrap(
     strategy: str | Strategy = DEFAULT,
     when: When | None = None,
     summarizer: Summarizer | Summarize | str | None = None,
+    providers: Iterable[ContextProvider | Provide] = (),
     output_reserve: int | None = None,
     options: SessionOptions = DEFAULTS,
     fail_open: bool = True,
@@ -59,12 +60,12 @@ def wrap(
     closing either closes them.
 
     A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
-    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``output_reserve``, ``options``:
-    as for ``Session``. ``summarizer``: also "self", the model of the conversation, which reads the prompt that its
-    cache holds, or "provider:model" of the client's provider. When packing fails, the request is sent as the caller
-    made it and ``on_event`` receives an event; with ``fail_open=False`` the error is raised instead. LoopStopped is
-    always raised, if ``loop_detection`` is set. Raises InputError for a client of another type, a client that is
-    wrapped already, and invalid options; UnknownName; StoreError.
+    the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``providers``, ``output_reserve``,
+    ``options``: as for ``Session``. ``summarizer``: also "self", the model of the conversation, which reads the
+    prompt that its cache holds, or "provider:model" of the client's provider. When packing fails, the request is
+    sent as the caller made it and ``on_event`` receives an event; with ``fail_open=False`` the error is raised
+    instead. LoopStopped is always raised, if ``loop_detection`` is set. Raises InputError for a client of another
+    type, a client that is wrapped already, and invalid options; UnknownName; StoreError.
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
@@ -77,7 +78,7 @@ def wrap(
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
     check_opening(strategy, window=window, output_reserve=output_reserve, options=options)
     strategy = apply_options(strategy, when=when, verbatim=options.verbatim)
-    options = add_summarizer(options, summarizer, client=client)
+    options = add_providers(add_summarizer(options, summarizer, client=client), providers)
     wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))

@@ -7,7 +7,7 @@ protocols: a class of an SDK that is not installed is ``Any``, which would match
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypedDict, TypeVar
 
 from anthropic import Anthropic, AsyncAnthropic
@@ -15,7 +15,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from lading.clients.lading import Lading
 from lading.compaction import Strategy, When
-from lading.effects import Summarize, Summarizer
+from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.events import Event
 from lading.session.options import SessionOptions
 from lading.stores import SessionStore
@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     strategy: str | Strategy
     when: When | None
     summarizer: Summarizer | Summarize | str | None
+    providers: Iterable[ContextProvider | Provide]
     output_reserve: int | None
     options: SessionOptions
     fail_open: bool

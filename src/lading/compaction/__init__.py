@@ -165,6 +165,8 @@ class Strategy(Struct, frozen=True):
     """This strategy with the numbers of a profile; None: it uses none, or one of its own."""
     with_options: Callable[[When | None, float | None], Strategy] | None = None
     """This strategy with the caller's ``when`` and ``verbatim``; None: it has no such options."""
+    write_tail: Callable[[View, Tier], str] | None = None
+    """A text for the end of the next request alone, for the view before any decision; None: there is none."""
 
 
 def find_strategy(name: str | Strategy) -> Strategy:

@@ -23,6 +23,8 @@ from lading.frozen import ReadOnly
 from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
+from lading.history.view import View
+from lading.models.card import Tier
 
 Decided = TypeVar("Decided")
 
@@ -47,6 +49,12 @@ class StrategyRun:
         self._strategy, self._name, self._call = strategy, name, call
         self._session, self._strict = session, strict
         self.events = events
+
+    def write_tail(self, view: View, tier: Tier) -> str:
+        """Return the strategy's text for the end of this request alone."""
+        write = self._strategy.write_tail
+        text: object = self._guard(partial(write, view, tier), "") if write else ""
+        return text if isinstance(text, str) else ""
 
     def decide(self, plan: Plan, pressure: Pressure, *, run: Callable[[Steps[Compaction]], Compaction]) -> float:
         """Add the strategy's edits to the plan; return the new account of carrying cost. ``run`` answers requests

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading.compaction.excerpts import clip, collapse_spaces
 from lading.compaction.summary_commands import Spoken, find_words, is_command, is_refusal
-from lading.compaction.summary_lines import is_heading, read_lines
+from lading.compaction.summary_lines import CONTINUED, is_heading, join_sentences, read_lines
 from lading.compaction.summary_values import KnownValues
 from lading.effects import SummaryRequest
 from lading.errors import SummaryFailed
@@ -69,7 +69,7 @@ def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str]
     if len(removed) > MOST_LOST_SHARE * sum(not is_heading(line) for line in lines):
         why = " and ".join(dict.fromkeys(fault for fault, _ in removed))
         raise SummaryFailed(f"{len(removed)} of its {len(lines)} lines cannot be used: {why}")
-    usable = [*_drop_empty_headings([line for line, fault in found if not fault])]
+    usable = [*_drop_empty_headings([*_select_usable(found)])]
     tokens = count("\n".join(usable))
     fitting = _cut(usable, request.most_tokens, count=count)
     cut_tokens = tokens - count("\n".join(fitting)) if fitting != usable else 0
@@ -78,8 +78,8 @@ def check_summary(text: str, criteria: SummaryCriteria, *, count: Callable[[str]
     if tokens - cut_tokens >= count(f"{request.earlier}\n{request.text}"):
         raise SummaryFailed("it is longer than its source")
     added = tuple(_list_missing("\n".join(fitting), criteria))
-    shown = tuple(f"{fault}: {clip(line, _SHOWN_CHARS)}" for fault, line in removed)
-    return CheckedSummary((*fitting, *added), shown, cut_tokens, added)
+    shown = tuple(f"{fault}: {clip(line.strip(), _SHOWN_CHARS)}" for fault, line in removed)
+    return CheckedSummary((*join_sentences(fitting), *added), shown, cut_tokens, added)
 
 
 def _check_lines(lines: Sequence[str], criteria: SummaryCriteria) -> Iterator[tuple[str, str]]:
@@ -87,14 +87,25 @@ def _check_lines(lines: Sequence[str], criteria: SummaryCriteria) -> Iterator[tu
     shown = "\n".join(lines)
     is_posing = False
     for line in lines:
-        commands = is_command(line, criteria.spoken)
+        statement = line.removeprefix(CONTINUED)
+        commands = is_command(statement, criteria.spoken)
         is_posing = commands if is_heading(line) else is_posing
         if commands or is_posing:
             yield line, "it commands"
-        elif is_refusal(line):
+        elif is_refusal(statement):
             yield line, "it refuses"
         else:
-            yield line, "a value is not in the source" if criteria.known.find_unknown(line, shown=shown) else ""
+            is_unknown = criteria.known.find_unknown(statement, shown=shown)
+            yield line, "a value is not in the source" if is_unknown else ""
+
+
+def _select_usable(found: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines without a fault. What continues a line that is left out is a line of its own."""
+    before = ""
+    for line, fault in found:
+        if not fault:
+            yield line.removeprefix(CONTINUED) if before else line
+        before = fault
 
 
 def _drop_empty_headings(lines: Sequence[str]) -> Iterator[str]:

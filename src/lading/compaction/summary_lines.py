@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lading.compaction.excerpts import collapse_spaces
 
 MOST_HEADING_CHARS, MOST_LINE_CHARS = 60, 160
+CONTINUED = "  "
+"""Start of a sentence that continues the line before."""
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
@@ -37,7 +39,10 @@ _FRAME = re.compile(
 
 
 def read_lines(text: str) -> list[str]:
-    """Return the lines of an answer: ``Heading:``, ``- item`` or a sentence, without emphasis and empty entries."""
+    """Return the lines of an answer: ``Heading:``, ``- item`` or a sentence, without emphasis and empty entries.
+
+    The further sentences of a long line follow as lines of their own, marked by ``CONTINUED``.
+    """
     text = _THOUGHTS.sub("", _UNSEEN.sub("", text))
     lines = [part for raw in _flatten(text).splitlines() for part in _split_sentences(_read_line(raw))]
     for end in (0, -1):
@@ -48,16 +53,27 @@ def read_lines(text: str) -> list[str]:
 
 def is_heading(line: str) -> bool:
     """Return whether a line only names what follows."""
-    return line.endswith(":") and len(line) <= MOST_HEADING_CHARS and not line.startswith("- ")
+    return line.endswith(":") and len(line) <= MOST_HEADING_CHARS and not line.startswith(("- ", CONTINUED))
+
+
+def join_sentences(lines: Sequence[str]) -> list[str]:
+    """Return the lines with each continued sentence on the line that it continues."""
+    joined: list[str] = []
+    for line in lines:
+        if line.startswith(CONTINUED) and joined:
+            joined[-1] += f" {line.removeprefix(CONTINUED).removeprefix('- ')}"
+        else:
+            joined.append(line.removeprefix(CONTINUED))
+    return joined
 
 
 def _split_sentences(line: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph: each is checked by itself."""
+    """Yield the sentences of a long line: each is checked by itself."""
     if len(line) <= MOST_LINE_CHARS:
         yield from filter(None, [line])
         return
-    item = "- " if line.startswith("- ") else ""
-    yield from (f"{item if at else ''}{part.strip()}" for at, part in enumerate(_SENTENCE_END.split(line)) if part)
+    mark = f"{CONTINUED}- " if line.startswith("- ") else CONTINUED
+    yield from (f"{mark if at else ''}{part.strip()}" for at, part in enumerate(_SENTENCE_END.split(line)) if part)
 
 
 def _read_line(raw: str) -> str:

@@ -18,10 +18,12 @@ from lading.audit.snapshots import SentMessage, Snapshot
 from lading.history.log import Edit
 from lading.shrink.folding import count_shared
 
-Cause: TypeAlias = Literal["nothing", "growth", "frame", "tools", "system", "fields", "edit", "history", "wire"]
+Cause: TypeAlias = Literal[
+    "nothing", "growth", "frame", "tools", "system", "fields", "edit", "history", "wire", "tail"
+]
 """nothing: the bytes are equal; growth: messages were added at the end; frame: another provider format or model;
 tools, system, fields: the caller changed them, or the tool schemas were reduced; edit: an edit; history: the logs
-differ; wire: new messages were joined to the last one in the body."""
+differ; wire: new messages were joined to the last one in the body; tail: only text for one request differs."""
 
 EXCERPT_BYTES = 60
 
@@ -129,13 +131,19 @@ def _find_cause(one: Snapshot, other: Snapshot, parting: Divergence | None) -> t
         before, after = (f"{side.frame.card.name} on {side.frame.wire}" for side in (one, other))
         return "frame", f"another model or provider format: {before}, then {after}"
     changed = [each.name for each in _compare_fields(_encode_fields(one.envelope), _encode_fields(other.envelope))]
+    if (marks := one.layout.marks) and bool(one.manifest.sent.transient) != bool(other.manifest.sent.transient):
+        # A tail moves the request's own mark.
+        changed = [key for key in changed if key != marks.field]
     if changed:
         key = next((key for key in changed if parting.path.split(".")[0] == key), changed[0])
         return _find_envelope_cause(key, one, other)
-    position = _count_shared_items([item.message for item in one.shown], [item.message for item in other.shown])
-    if position in (len(one.shown), len(other.shown)):
+    shown = tuple([item for item in of.shown if item.entry >= 0] for of in (one, other))
+    position = _count_shared_items(*([item.message for item in side] for side in shown))
+    if position == len(shown[0]) == len(shown[1]):
+        return "tail", "only text for one request differs: the tail, or the text before the history"
+    if position in map(len, shown):
         return _describe_growth(one, other)
-    here = one.shown[position], other.shown[position]
+    here = shown[0][position], shown[1][position]
     if edit := _find_edit(here[1], here[0], _select_new_edits(other.edits, one.edits)):
         return "edit", _describe_edit(edit)
     if edit := _find_edit(here[0], here[1], _select_new_edits(one.edits, other.edits)):

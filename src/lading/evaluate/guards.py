@@ -48,8 +48,8 @@ class GuardMeasures(Struct, frozen=True):
     generated_tokens: int
     """Tokens of its text that is not quoted from the log, without system messages."""
     invented: tuple[str, ...]
-    """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds. A dotted
-    name counts as held if its parts are."""
+    """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds. A
+    dotted name counts as held if its parts are."""
 
 
 class _ComparedMessage(Struct, frozen=True):

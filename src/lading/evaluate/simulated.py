@@ -84,19 +84,24 @@ class SimulatedBills:
         decided = [edit for edit in manifest.decisions if edit.kind not in NO_COMPACTIONS]
         self._removed += sum(edit.tokens_before - edit.tokens_after for edit in decided)
         withdrawn = self._forget_withdrawn(manifest)
-        sent, cached, tools = totals(manifest.counts), manifest.prefix.tokens, manifest.counts.get("tools", 0)
+        cached, tools, tail = (
+            manifest.prefix.tokens,
+            manifest.counts.get("tools", 0),
+            manifest.counts.get("tail", 0),
+        )
+        sent, once = totals(manifest.counts) - tail, Usage(fresh_tokens=tail)
         lost = max(request.tokens - cached - withdrawn, 0)
         if manifest.tool_detail == "full":
             self._tools[frame.tools] = tools
         self._request = _SentRequest(sent, at_s, 0 if is_first else min(cached, request.cached), request.cached_s)
-        billed, is_unanswered = _bill_sent(self._request, frame), manifest.place.call > 1 and not replies
+        billed, is_unanswered = _bill_sent(self._request, frame) + once, manifest.place.call > 1 and not replies
         if is_own:
             return SimulatedBill(billed, Usage(), is_unanswered)
         everything = sent - tools + self._removed + self._tools.get(frame.tools, tools) - sum(self._added.values())
         kept = 0 if is_first else call.cached if decided else max(call.cached - lost, 0)
         repeats, self._called = self._called, manifest.place.call
         self._call = _SentRequest(everything, at_s, min(kept, everything), call.cached_s)
-        return SimulatedBill(billed, _bill_sent(self._call, frame), is_unanswered, repeats)
+        return SimulatedBill(billed, _bill_sent(self._call, frame) + once, is_unanswered, repeats)
 
     def _forget_withdrawn(self, manifest: Manifest) -> int:
         """Remove entries that Lading added and the caller withdrew with those around them; return their tokens."""

@@ -18,7 +18,7 @@ from lading import jsonbytes
 from lading.addresses import parse, relative
 from lading.errors import InputError
 from lading.events import Event, Repaired
-from lading.history.log import Draft, Edit, Entry, Reported, log_chain
+from lading.history.log import Draft, Edit, Entry, Log, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
 from lading.history.repair import LEFT_OUT, Admitted, Needs, Sanitizer, trim_end
 from lading.history.view import View, append_message, apply_edit, rebuild
@@ -38,9 +38,9 @@ class History:
         self._needs, self._session = needs, session
         self._sanitizer = Sanitizer(needs)
         self._count = count
-        self.entries: list[Entry] = []
+        self.entries = Log()
         self.edits: list[Edit] = []
-        self.view = View()
+        self.view = View(self.entries)
         self.log = ""
         """Chain digest over the entries (``log.log_chain``)."""
         self.withdrawn: set[int] = set()
@@ -77,6 +77,7 @@ class History:
             [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
             [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
             readings=readings,
+            log=self.entries,
         )
 
     def append(
@@ -94,11 +95,12 @@ class History:
         history is then unchanged.
         """
         _check_message(message)
-        data = jsonbytes.dump_at(f"messages.{len(self.entries)}", msgspec.to_builtins(message))
+        index = len(self.entries)
+        data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
-        index, tokens = len(self.entries), self._count(message)
+        tokens = self._count(message)
         self._admit_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         admitted = self._sanitizer.admit(message, pointer=relative(str(index)))
         if draft := self._draft_repair(admitted, admitted.messages, "", entry=index):
@@ -124,8 +126,10 @@ class History:
 
     def commit(self, plan: Plan) -> None:
         """Apply the edits of a plan. Nothing may have been appended since ``plan`` returned it."""
-        self.edits += plan.edits[len(self.edits) :]
-        self.view = plan.view
+        if plan.edits[len(self.edits) :]:
+            self.edits += plan.edits[len(self.edits) :]
+            self.view = plan.view
+            self.entries.pack(self.view.find_unfolded())
         self._sanitizer.close(plan.closing)
 
     def apply(self, draft: Draft, *, call: int, room_tokens: int = UNLIMITED) -> int:
@@ -203,7 +207,7 @@ class History:
     def _recount(self) -> None:
         entries = [replace(entry, tokens=self._count(entry.message)) for entry in self.entries]
         edits = [replace(edit, replacement_tokens=tuple(map(self._count, edit.replacement))) for edit in self.edits]
-        if entries != self.entries or edits != self.edits:
+        if self.entries != entries or edits != self.edits:
             self._recounted = entries, edits
 
     def _refresh_view(self) -> None:

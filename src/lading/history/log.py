@@ -1,12 +1,17 @@
 """The log of a session: raw messages, append-only, and the frozen edits of them.
 
 An ``Entry`` is a message as it arrived. An ``Edit`` replaces a span of entries by other messages, or by none, in
-all requests from one call on. The log is never rewritten; ``view.py`` applies the edits.
+all requests from one call on. The log is never rewritten; ``view.py`` applies the edits. A ``Log`` holds old
+entries compressed: they are only restored, searched and replayed.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Literal, TypeAlias, overload
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +26,10 @@ EditKind: TypeAlias = Literal[
 
 NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
 """Kinds of edits that are no compaction; strategies may not use them."""
+
+_BLOCK_ENTRIES = 32
+"""Entries that are compressed together: digests apart, more of them are no smaller."""
+_COMPRESSION_LEVEL = 3
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):
@@ -55,6 +64,75 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True):
     known_as: str | None = None
     """Fingerprint (``matching.fingerprint``) of the message in the caller's history; empty: it is not in there;
     None: that of ``message``."""
+
+
+class Log(Sequence[Entry]):
+    """The entries of a session, only appended. ``pack`` compresses old ones; they are read again when needed."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry | None] = []
+        """None: it is compressed."""
+        self._blocks: dict[int, _Packed] = {}
+        # The opening messages are read at each call of a wrapped client: the first block stays.
+        self._next = 1
+        self._read: tuple[int, list[Entry]] = -1, []
+        """The compressed block that was read last."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (entry or self._unpack(at) for at, entry in enumerate(self._entries))
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Entry]: ...
+    def __getitem__(self, at: int | slice) -> Entry | list[Entry]:
+        if isinstance(at, slice):
+            return [self._entries[index] or self._unpack(index) for index in range(len(self._entries))[at]]
+        return self._entries[at] or self._unpack(range(len(self._entries))[at])
+
+    def __eq__(self, other: object) -> bool:
+        return [*self] == [*other] if isinstance(other, list | Log) else NotImplemented
+
+    def append(self, entry: Entry) -> None:
+        """Append an entry."""
+        self._entries.append(entry)
+
+    def pack(self, end: int | None = None) -> None:
+        """Compress the entries before ``end`` (default: all), up to a block, unless JSON cannot carry them."""
+        for number in range(self._next, (len(self._entries) if end is None else end) // _BLOCK_ENTRIES):
+            span = slice(number * _BLOCK_ENTRIES, (number + 1) * _BLOCK_ENTRIES)
+            with suppress(TypeError, ValueError):
+                self._blocks[number] = _pack(self[span])
+                self._entries[span] = [None] * _BLOCK_ENTRIES
+            self._next = number + 1
+
+    def _unpack(self, index: int) -> Entry:
+        number, at = divmod(index, _BLOCK_ENTRIES)
+        known, entries = self._read
+        if known != number:
+            data = zlib.decompress(self._blocks[number].data)
+            entries = msgspec.convert(jsonbytes.load(data), list[Entry])
+            self._read = number, entries
+        return entries[at]
+
+
+class _Packed:
+    """Compressed entries."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
+_all_packed: WeakValueDictionary[str, _Packed] = WeakValueDictionary()
+"""By digest. A session and its store in memory have equal logs, and hold one copy of what is compressed."""
+
+
+def _pack(entries: list[Entry]) -> _Packed:
+    packed = _Packed(zlib.compress(jsonbytes.dump(msgspec.to_builtins(entries)), _COMPRESSION_LEVEL))
+    return _all_packed.setdefault(jsonbytes.digest(packed.data), packed)
 
 
 class Edit(Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import TypeAlias
@@ -103,10 +103,10 @@ class Sanitizer:
     def __init__(self, needs: Needs | None = None) -> None:
         self._needs = needs or Needs()
         self._seen: set[str] = set()
-        self._open: dict[str, list[ToolCall]] = {}
-        """Unanswered calls, as shown, by original id."""
-        self._named: Counter[tuple[str, str]] = Counter()
-        """How many of them there are by original id and name."""
+        self._open: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
+        """The ids shown of unanswered calls, by original id."""
+        self._named: dict[tuple[str | None, str], deque[tuple[str, str]]] = {}
+        """Both ids of calls by original id, or None for any, and name; some of them are answered."""
         self._optional: set[str] = set()
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
@@ -199,8 +199,9 @@ class Sanitizer:
             call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
-        self._open.setdefault(call.id, []).append(replace(call, id=shown))
-        self._named[call.id, call.name] += 1
+        self._open.setdefault(call.id, OrderedDict())[shown] = None
+        for key in ((call.id, call.name), (None, call.name)):
+            self._named.setdefault(key, deque()).append((call.id, shown))
         if self._needs.may_stay_open(message):
             self._optional.add(shown)
         if shown == call.id:
@@ -229,19 +230,16 @@ class Sanitizer:
         asked = result.call_id
         if not asked and asked not in self._open:
             # A result in the old style names the function and no call: it answers the first open call of that name.
-            same = (key for key, calls in self._open.items() if any(call.name == result.name for call in calls))
-            asked = next(same, next(iter(self._open), asked))
+            asked, _ = self._find_open(None, result.name) or (next(iter(self._open), asked), "")
         waiting = self._open.get(asked)
         if waiting is None:
             repairs.append(Repair("orphan_result", f"no open call has the id {result.call_id[:80]}; shown as text"))
             self._late.append(_show_as_text(result, message))
             return None
         # Calls with equal ids, or none, are answered in order, unless the result names its function.
-        is_named = result.name and self._named[asked, result.name] > 0
-        named = (at for at, call in enumerate(waiting) if call.name == result.name) if is_named else iter(())
-        answered = waiting.pop(next(named, 0))
-        self._named[asked, answered.name] -= 1
-        shown = answered.id
+        named = self._find_open(asked, result.name) if result.name else None
+        _, shown = named or (asked, next(iter(waiting)))
+        del waiting[shown]
         if not waiting:
             del self._open[asked]
         if shown == result.call_id:
@@ -249,6 +247,13 @@ class Sanitizer:
         rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
         repairs.append(Repair(rule, f"the result of {result.call_id[:80]} follows its call to {shown}"))
         return replace(result, call_id=shown)
+
+    def _find_open(self, call_id: str | None, name: str) -> tuple[str, str] | None:
+        """Return both ids of the first unanswered call of this name, with this original id unless it is None."""
+        calls = self._named.get((call_id, name), deque())
+        while calls and calls[0][1] not in self._open.get(calls[0][0], ()):
+            calls.popleft()
+        return calls[0] if calls else None
 
     def _close_calls(self, repairs: list[Repair]) -> tuple[Message, ...]:
         messages = self._closing_messages(repairs)
@@ -262,7 +267,7 @@ class Sanitizer:
         return (*(Message("tool", (result,), origin=self._origin) for result in results), *self._late)
 
     def _make_results(self, repairs: list[Repair]) -> list[ToolResult]:
-        waiting = [call.id for calls in self._open.values() for call in calls if call.id not in self._optional]
+        waiting = [shown for calls in self._open.values() for shown in calls if shown not in self._optional]
         repairs += [Repair("unanswered_call", f"the call {shown} has no result") for shown in waiting]
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,8 @@ from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
 from lading.messages import Message, is_spoken
 
+_FOLDED: frozenset[EditKind] = frozenset({"summarised", "dropped"})
+"""Kinds of edits that show little or nothing of the raw messages, and from which strategies do not make others."""
 ADMITTED: frozenset[EditKind] = frozenset({"repaired", "reshaped", "clipped"})
 """Kinds of edits that change how one entry is shown without removing it."""
 RESTORED_TOKENS = 2_500
@@ -53,11 +56,13 @@ class View:
     # Without a dict of its own, no method can be replaced either.
     __slots__ = (
         *("_items", "_readable", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
-        *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_raw", "_users", "_admitted"),
-        *("_pinned", "_restoring", "_only_restoring", "_restored"),
+        *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
+        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored"),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, log: Sequence[Entry] = ()) -> None:
+        """``log``: where the raw messages are read, entries that are not appended yet included."""
+        self._log = log
         self._items: list[Item] = []
         self._readable = ReadOnly(self._items)
         self._rounds = self._edits = 0
@@ -71,8 +76,11 @@ class View:
         self._first_assistant: int | None = None
         self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
-        self._raw: dict[int, Message] = {}
+        self._withdrawn: set[int] = set()
         self._users: list[int] = []
+        """Entries with the user's words,"""
+        self._said: list[Message] = []
+        """and their messages, which are often read again."""
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
@@ -144,12 +152,14 @@ class View:
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones."""
-        return ((entry, self._raw[entry]) for entry in range(first, last + 1) if entry in self._raw)
+        entries = range(max(first, 0), min(last, self._last_entry) + 1)
+        return ((entry, self._log[entry].message) for entry in entries if entry not in self._withdrawn)
 
     def users_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
-        """Iterate over the user's messages of ``raw_between``, newest first, in time proportional to them."""
+        """Iterate over the user's messages of ``raw_between`` that have a text, newest first, in time proportional
+        to them."""
         start, end = bisect_left(self._users, first), bisect_right(self._users, last)
-        return ((entry, self._raw[entry]) for entry in reversed(self._users[start:end]))
+        return ((self._users[at], self._said[at]) for at in range(end - 1, start - 1, -1))
 
     def admitted_between(self, first: int, last: int) -> Iterator[tuple[int, tuple[Message, ...]]]:
         """Iterate over the entries ``first`` to ``last`` as they were shown before any compaction, without
@@ -180,6 +190,12 @@ class View:
         """Return the first position from which on the view has at most ``tail_tokens`` tokens."""
         self._extend_sums(len(self))
         return bisect_left(self._tokens, self.tokens - max(tail_tokens, 0))
+
+    def find_unfolded(self) -> int:
+        """Return the first entry behind the opening messages that is not shown by a record, or left out."""
+        behind = islice(self._items, self.head, None)
+        unfolded = (item.entry for item in behind if item.kind not in _FOLDED)
+        return next(unfolded, self._last_entry + 1)
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return the half-open range of positions that show the entries ``first`` to ``last``."""
@@ -212,9 +228,9 @@ class View:
     def _track(self, message: Message, entry: int) -> None:
         self._last_entry = entry
         self._rounds += message.role == "assistant"
-        self._raw[entry] = message
-        if message.role == "user":
+        if message.role == "user" and message.text.strip():
             self._users.append(entry)
+            self._said.append(message)
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():
@@ -277,9 +293,16 @@ def apply_edit(view: View, edit: Edit) -> int:
     return start
 
 
-def rebuild(entries: Sequence[Entry], edits: Sequence[Edit], *, readings: dict[object, Any] | None = None) -> View:
-    """Build the view of a whole log: for reopening, replaying and withdrawing. ``readings``: to go on with."""
-    view = View()
+def rebuild(
+    entries: Sequence[Entry],
+    edits: Sequence[Edit],
+    *,
+    log: Sequence[Entry] | None = None,
+    readings: dict[object, Any] | None = None,
+) -> View:
+    """Build the view of a whole log: for reopening, replaying and withdrawing. ``log``: where the raw messages are
+    read; without, the entries. ``readings``: to go on with."""
+    view = View(entries if log is None else log)
     view._readings = {} if readings is None else readings
     shown: dict[int, Edit | None] = {}
     gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
@@ -292,6 +315,7 @@ def rebuild(entries: Sequence[Entry], edits: Sequence[Edit], *, readings: dict[o
     for entry in entries:
         if entry.index in gone:
             view._last_entry = entry.index
+            view._withdrawn.add(entry.index)
         else:
             view._track(entry.message, entry.index)
         if entry.index not in shown:

@@ -7,19 +7,19 @@ unit for each run of messages that share wire messages. Equal last links mean eq
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lading import jsonbytes
 from lading.errors import Violation
-from lading.history.view import View
+from lading.history.view import Item, View
 from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
 
 
-class _EncodedRun(NamedTuple):
+class EncodedRun(NamedTuple):
     """A run of messages that share wire messages, with these as values and as bytes."""
 
     messages: list[Message]
@@ -34,12 +34,16 @@ class RequestBuilder:
         """``strict``: rules that are not verified yet count as violations, for tests."""
         self.wire, self.card, self._strict = wire, card, strict
         self._opened: tuple[object, ...] = ()
-        self._leading = 0
+        self._leading = self._systems = 0
+        self.front: Sequence[Item] = ()
+        """Messages in front of the history that are not in the view."""
         self._envelope: dict[str, Any] = {}
         self._envelope_bytes = b"{}"
-        self._units: list[_EncodedRun] = []
+        self._bare = b""
+        """The envelope without a field, once it is needed."""
+        self._units: list[EncodedRun] = []
         self._starts: list[int] = []
-        self._kept: dict[tuple[int, ...], _EncodedRun] = {}
+        self._kept: dict[tuple[int, ...], EncodedRun] = {}
         """Units removed since the last ``show``, by the identity of their messages, for reuse."""
         self._checkers: dict[bool, tuple[Checker, int]] = {}
         """Whether it is strict: the checker, and the number of units that it has read."""
@@ -50,20 +54,31 @@ class RequestBuilder:
         self.ends: list[int] = []
         """Tokens of the prefix that ends with each link."""
 
-    def open(self, view: View, *, tools: tuple[Tool, ...], tools_tokens: int, template: Template | None) -> None:
-        """Set the envelope: leading messages of the view, tools, other fields. A changed one restarts the request.
+    def open(
+        self,
+        view: View,
+        *,
+        tools: tuple[Tool, ...],
+        tools_tokens: int,
+        template: Template | None,
+        front: Sequence[Item] = (),
+    ) -> None:
+        """Set the envelope: leading messages of the view, tools, other fields; and the messages in front of the
+        history that are not in the view. A changed one restarts the request.
 
         Raises IllegalRequest when a number in it is NaN or infinite.
         """
         head = [item.message for item in view.items[: view.head]]
         leading = tuple(head[: self.wire.layout.leading(head)])
-        opened = (leading, tools, template)
+        opened = (leading, tools, template, front)
         if opened == self._opened:
             return
         envelope = self.wire.envelope(Conversation(leading, tools, self.wire.name, template))
         envelope.pop(self.wire.layout.items.field, None)
         data = jsonbytes.dump_at("body", envelope)
-        self._opened, self._leading = opened, len(leading)
+        self._opened, self._leading, self.front = opened, len(leading), front
+        self._systems = next((at for at, message in enumerate(head) if message.role != "system"), len(head))
+        self._bare = b""
         self._envelope, self._envelope_bytes = envelope, data
         self._truncate(0)
         read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.unread)}
@@ -72,12 +87,18 @@ class RequestBuilder:
 
     def show(self, view: View) -> None:
         """Add the new messages of the view. Raises like ``open``."""
-        new = view.items[self._leading + self._length :]
+        shown = self.list_shown(view) if self.front else view.items
+        new = shown[self._leading + self._length :]
         self._extend([item.message for item in new], [item.tokens for item in new])
         self._kept = {}
 
+    def list_shown(self, view: View) -> Sequence[Item]:
+        """Return the items of the view, with those in front of the history after the system messages."""
+        return [*view.items[: self._systems], *self.front, *view.items[self._systems :]]
+
     def forget(self, position: int) -> None:
         """Drop the messages from a position of the view on, because they changed."""
+        position += len(self.front) if position >= self._systems else 0
         self._truncate(max(position - self._leading, 0))
 
     def _truncate(self, position: int) -> None:
@@ -112,31 +133,44 @@ class RequestBuilder:
         self.prompt.append(_link(self.prompt[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
 
-    def _encode(self, run: list[Message], position: int) -> _EncodedRun:
+    def _encode(self, run: list[Message], position: int) -> EncodedRun:
         wire_messages = self.wire.encode_group(run, self.card)
         data = b",".join(
             jsonbytes.dump_at(f"{self.wire.layout.items.field}.{position}", item) for item in wire_messages
         )
-        return _EncodedRun(run, wire_messages, data)
+        return EncodedRun(run, wire_messages, data)
 
     @property
     def envelope(self) -> Mapping[str, Any]:
         """Every field of the body but its items."""
         return self._envelope
 
-    def runs(self) -> Iterator[tuple[Sequence[Message], Sequence[dict[str, Any]]]]:
-        """Iterate over the runs of messages behind the envelope, each with its wire messages."""
-        return ((unit.messages, unit.wire_messages) for unit in self._units)
+    @property
+    def runs(self) -> Sequence[EncodedRun]:
+        """The runs of messages behind the envelope."""
+        return self._units
 
     @property
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(self) -> bytes:
-        """Return the body: the fields of the envelope, then the items."""
-        opening = self._envelope_bytes[:-1] + (b"," if self._envelope else b"")
-        items = b",".join([unit.data for unit in self._units if unit.data])
+    def body(self, units: Sequence[bytes] | None = None, envelope: bytes = b"") -> bytes:
+        """Return the body: the fields of the envelope, then the items. ``units`` and ``envelope``: in place of its
+        own, as bytes."""
+        envelope = envelope or self._envelope_bytes
+        opening = envelope[:-1] + (b"," if envelope != b"{}" else b"")
+        items = b",".join([data for data in units or [unit.data for unit in self._units] if data])
         return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
+
+    def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
+        """Return the body with these items in place of the runs from ``start`` on, and without a field of the
+        envelope; and the link of these items to the chain."""
+        data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
+        if without and not self._bare:
+            rest = {name: value for name, value in self._envelope.items() if name != without}
+            self._bare = jsonbytes.dump_at("body", rest)
+        kept = [unit.data for unit in self._units[:start]]
+        return self.body([*kept, data], self._bare if without else b""), _link(self.chain[start], data)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
         """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units

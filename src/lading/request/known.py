@@ -30,7 +30,7 @@ class Last(Struct, frozen=True):
     edits: int = 0
     at_s: float | None = None
     digest: str = ""
-    """Of the whole request."""
+    """Of the whole request without its tail."""
     counted: RequestCount = RequestCount(0, 0)
     """Its counted tokens, and items of the view."""
     kept: bool = False
@@ -52,6 +52,8 @@ class Known(Struct, frozen=True):
     """The largest input that the provider has reported for this model: the window is no smaller."""
     has_doubted: bool = False
     """Whether an impossible report has been announced by an event."""
+    had_tail: bool = False
+    """Whether the last request had text for it alone, so that the next one does not extend all of it."""
 
     @property
     def awaits_report(self) -> bool:
@@ -61,22 +63,24 @@ class Known(Struct, frozen=True):
     @property
     def extends_learned(self) -> bool:
         """Whether a request that extends the last one also extends the one of the last learned report."""
-        return self.last.learned or self.last.kept
+        return (self.last.learned or self.last.kept) and not self.had_tail
 
     def for_other_tools(self) -> Known:
         """Drop the calibration: providers count tools differently from text, and a fit over requests with different
         tools mistakes one for the other."""
         return replace(self, last=replace(self.last, kept=False), calibration=self.calibration.reset())
 
-    def rooms(self, settings: Settings, *, items: int, most_tokens: int | None = None) -> tuple[int, int]:
+    def rooms(
+        self, settings: Settings, *, items: int, most_tokens: int | None = None, has_tail: bool = False
+    ) -> tuple[int, int]:
         """Return the most tokens that a request of ``items`` items may count: where it extends the last one, and
-        where it diverges. Never more than ``most_tokens``."""
+        where it diverges, as one with a tail does. Never more than ``most_tokens``."""
         budget = settings.budget
         kept, repacked = (
             self.calibration.compute_room(
                 budget.limit_tokens, initial_margin_tokens=budget.margin_tokens, messages=items, kept=is_kept
             )
-            for is_kept in (self.extends_learned, False)
+            for is_kept in (self.extends_learned and not has_tail, False)
         )
         most = 2**62 if most_tokens is None else most_tokens
         return min(kept, most), min(repacked, most)

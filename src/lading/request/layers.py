@@ -5,7 +5,7 @@ To add a layer, add a line to ``LAYERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -23,7 +23,7 @@ class Layer(Struct, frozen=True):
     floor: float
     """Share of it that no compaction can remove."""
     end: Callable[[View, int], int] | None = None
-    """Finds the end of its messages from their start; None: the layer holds the tools."""
+    """Finds the end of its messages from their start; None: the layer is not in the view."""
 
 
 def _end_of_system(view: View, start: int) -> int:
@@ -33,6 +33,7 @@ def _end_of_system(view: View, start: int) -> int:
 LAYERS: tuple[Layer, ...] = (
     Layer("system", "Shorten the system prompt", 1.0, _end_of_system),
     Layer("tools", "Offer fewer tools", 1.0),
+    Layer("front", "Shorten the text before the history", 1.0),
     Layer(
         "conversation",
         "The first messages, the newest call and its results, what must stay with them, and messages since a "
@@ -40,6 +41,7 @@ LAYERS: tuple[Layer, ...] = (
         0.0,
         lambda view, _start: len(view),
     ),
+    Layer("tail", "Shorten the tail", 1.0),
 )
 """The layers in order."""
 
@@ -52,26 +54,29 @@ def layer_spans(view: View) -> Iterator[tuple[Layer, int, int]]:
         yield layer, start, end
 
 
-def layer_counts(view: View, *, tools_tokens: int, room_tokens: int) -> dict[str, int]:
-    """Count the tokens by layer of the request that shows this view."""
+def layer_counts(view: View, *, beside: Mapping[str, int], room_tokens: int) -> dict[str, int]:
+    """Count the tokens by layer of the request that shows this view; ``beside``: those of layers that are not in
+    the view."""
     counts = {
-        layer.name: view.tokens_before(end) - view.tokens_before(start) if layer.end else tools_tokens
+        layer.name: view.tokens_before(end) - view.tokens_before(start) if layer.end else beside[layer.name]
         for layer, start, end in layer_spans(view)
+        if layer.end or layer.name in beside
     }
     return {**counts, "slack": room_tokens - totals(counts)}
 
 
 def make_window_error(counts: dict[str, int], room: int, *, strategy: str) -> WindowExceeded:
     """Make the error that names the layer that cannot shrink, with advice."""
-    floors = {layer: layer.floor * counts[layer.name] for layer in LAYERS}
+    layers = [layer for layer in LAYERS if layer.name in counts]
+    floors = {layer: layer.floor * counts[layer.name] for layer in layers}
     is_fixed = sum(floors.values()) > room
-    layer = max(floors, key=floors.__getitem__) if is_fixed else min(LAYERS, key=lambda layer: layer.floor)
+    layer = max(floors, key=floors.__getitem__) if is_fixed else min(layers, key=lambda layer: layer.floor)
     advice = layer.advice
     if strategy == "append-only" and not is_fixed:
         advice = "The strategy append-only never shortens the history; choose another"
     return WindowExceeded(
         f"The request needs {totals(counts):,} tokens and has room for {room:,} "
-        f"({', '.join(f'{layer.name} {counts[layer.name]:,}' for layer in LAYERS)}). "
+        f"({', '.join(f'{layer.name} {counts[layer.name]:,}' for layer in layers)}). "
         f"{advice}, or use a model with a larger window.",
         layer=layer.name,
         counts=counts,

@@ -126,12 +126,16 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """The last link of its digest chain: equal digests mean equal bytes."""
+    """The last link of its digest chain, with the tail: equal digests mean equal bytes."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
     own: OwnCalls | None = None
     """Usage of compaction's own model calls for it; None: there were none."""
+    transient: str = ""
+    """Digest of the stored text for this request alone (``request.transient``); empty: there was none."""
+    without_tail: str = ""
+    """Where it has such text: the last link without its tail, which the next request extends."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

@@ -50,18 +50,19 @@ def compare_prefix(
     new_tokens: int,
     decided: Sequence[Edit],
     rates: Rates,
+    otherwise: str = "",
 ) -> Prefix:
     """Compare a request with the previous one, whose chain is ``earlier``: the shared prefix, and where, why and at
-    which price they diverge. ``new_tokens`` were never sent and cost nothing extra."""
+    which price they diverge. ``new_tokens`` were never sent and cost nothing extra. ``otherwise``: why, without an
+    edit."""
     shared = count_shared_links(chain, earlier)
     tokens = ends[shared - 1] if shared else 0
     if shared == len(earlier):
         return Prefix(shared, tokens)
     price = max(rates.write - rates.read, 0.0) * max(ends[-1] - tokens - new_tokens, 0)
     reasons = dict.fromkeys(edit.reason for edit in decided if edit.kind != "repaired")
-    why = "; ".join(reasons) or "new messages joined the last one"
-    if not shared:
-        why = "; ".join(reasons) or "tools, system or other fields changed"
+    joined = "new messages joined the last one" if shared else "tools, system or other fields changed"
+    why = "; ".join(reasons) or (otherwise if shared else "") or joined
     return Prefix(shared, tokens, f"messages.{shared - 1}" if shared else "envelope", why, price)
 
 

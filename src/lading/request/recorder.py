@@ -60,6 +60,8 @@ class Built(NamedTuple):
     """Digests and sizes of a built request."""
 
     digest: str
+    without_tail: str
+    """The digest of the request without its tail."""
     chain: tuple[str, ...]
     """Digest chain of its prompt."""
     ends: tuple[int, ...]
@@ -99,12 +101,12 @@ class Recorder:
             entries=last.seen.entries,
             edits=last.seen.edits,
             at_s=last.place.at_s,
-            digest=last.sent.digest,
+            digest=last.sent.without_tail or last.sent.digest,
             counted=RequestCount(totals(last.counts), len(shown)),
             kept=last.sent.expected is not None and last.sent.expected.kept,
             tools_tokens=last.counts.get("tools", 0),
         )
-        known = replace(known, last=seen)
+        known = replace(known, last=seen, had_tail=bool(last.sent.transient))
         for entry in history.entries[last.seen.entries :]:
             known = known.with_usage(entry.usage, self.settings, history=history)
         is_own = all(
@@ -143,16 +145,18 @@ class Recorder:
         settings, last, calibration = self.settings, known.last, known.calibration
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
-        decided, prefix = plan.edits[last.edits :], self._prefix(built, plan, last)
-        counted = RequestCount(built.ends[-1], len(plan.view))
-        kept = known.extends_learned and not prefix.first_changed
+        decided, prefix = (
+            plan.edits[last.edits :],
+            self._prefix(built, plan, last, front=offer.transient.text.front),
+        )
+        transient, tail_tokens = offer.transient.digest, offer.transient.counts.get("tail", 0)
+        counted = RequestCount(built.ends[-1] + tail_tokens, len(plan.view))
+        kept = known.extends_learned and not prefix.first_changed and not transient
         expected: Expected | None = None
         if calibration.seen or calibration.is_doubted:
             expected = Expected(calibration.predict(counted, kept=kept), calibration, kept)
-        call, log = (
-            last.call + 1,
-            LogExtent(len(history.entries), len(plan.edits), history.log, history.is_recounted),
-        )
+        call, shown = last.call + 1, (len(history.entries), len(plan.edits))
+        log = LogExtent(*shown, history.log, history.is_recounted)
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
@@ -161,14 +165,22 @@ class Recorder:
                 seen=log,
                 counts=dict(facts.counts),
                 prefix=prefix,
-                sent=Sent(built.digest, built.body_bytes, expected, facts.own),
+                sent=Sent(
+                    built.digest,
+                    built.body_bytes,
+                    expected,
+                    facts.own,
+                    transient,
+                    built.without_tail if transient else "",
+                ),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),
                 account=facts.account,
                 frame=framed if is_keyframe else None,
             )
         )
-        self._append(history.entries, plan.edits, manifest=data, blobs=offer.blobs if is_keyframe else NO_BLOBS)
+        blobs = {**(offer.blobs if is_keyframe else NO_BLOBS), **offer.transient.blobs}
+        self._append(history.entries, plan.edits, manifest=data, blobs=blobs)
         self.frame = framed
         last = Last(
             call,
@@ -177,12 +189,12 @@ class Recorder:
             log.entries,
             log.edits,
             facts.at_s,
-            built.digest,
+            built.without_tail,
             counted=counted,
             kept=kept,
             tools_tokens=facts.counts["tools"],
         )
-        self.known = replace(known, last=last)
+        self.known = replace(known, last=last, had_tail=bool(transient))
         return manifest
 
     def save(self, history: History) -> None:
@@ -216,7 +228,7 @@ class Recorder:
         own = self._saved_entries, self._saved_edits, self.known.last.call
         return self._store is not None and own != self._store.counts(self.settings.tenant, self.settings.session)
 
-    def _prefix(self, built: Built, plan: Plan, last: Last) -> Prefix:
+    def _prefix(self, built: Built, plan: Plan, last: Last, *, front: str) -> Prefix:
         view = plan.view
         first_new, _ = view.span(last.entries, last.entries)
         return compare_prefix(
@@ -227,6 +239,7 @@ class Recorder:
             new_tokens=view.tokens - view.tokens_before(first_new),
             decided=plan.edits[last.edits :],
             rates=self.settings.rates,
+            otherwise="the text before the history changed" if front else "",
         )
 
 

@@ -6,13 +6,10 @@ At most one call is running: until a hanging one returns, nothing else is asked,
 from __future__ import annotations
 
 import math
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from contextvars import copy_context
 from functools import partial
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from queue import Empty
+from threading import Lock
 from typing import TypeGuard, TypeVar
 
 from lading.compaction import Pressure
@@ -24,8 +21,8 @@ from lading.effects import (
     Summary,
     SummaryAnswer,
     SummaryRequest,
-    attempt,
     describe_error,
+    start_thread,
 )
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.history.history import History
@@ -36,8 +33,6 @@ Result = TypeVar("Result")
 
 MOST_REQUESTS = 4
 """A step that asks more often for one request of the agent is stopped."""
-_ENDINGS = SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError
-"""What ends a program or a task ends the summarizer's thread only, without words on stderr."""
 _MOST_TOKENS = 2**53
 _REASON_CHARS = 400
 
@@ -99,11 +94,11 @@ class SummaryRunner:
     def _call(self, request: SummaryRequest, summarizer: Summarizer, pressure: Pressure) -> Summary:
         if not self._busy.acquire(blocking=False):
             raise SummaryFailed("the previous call has not returned yet")
-        answers: SimpleQueue[object] = SimpleQueue()
         start = partial(start_call, summarizer, request, last=self._last, pressure=pressure)
-        run, call = copy_context().run, partial(_call_summarizer, summarizer, start)
+        call = partial(_call_summarizer, summarizer, start)
         try:
-            Thread(target=run, args=(self._work, call, answers), name="lading-summary", daemon=True).start()
+            ended = SummaryFailed("it ended its thread")
+            answers = start_thread(call, name="lading-summary", ended=self._busy.release, otherwise=ended)
         except RuntimeError as error:
             self._busy.release()
             raise SummaryFailed(f"no thread could be started: {error}") from error
@@ -121,15 +116,6 @@ class SummaryRunner:
         if isinstance(summary, Exception):
             raise SummaryFailed(describe_error(summary)[:_REASON_CHARS]) from summary
         raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a valid Summary")
-
-    def _work(self, call: Callable[[], SummaryAnswer], answers: SimpleQueue[object]) -> None:
-        outcome: object = SummaryFailed("it ended its thread")
-        try:
-            with suppress(*_ENDINGS):
-                outcome = attempt(call)
-        finally:
-            self._busy.release()
-            answers.put(outcome)
 
     def _charge(self, request: SummaryRequest, summary: Summary, pressure: Pressure) -> None:
         """Add the cost of a call, also of one whose answer was rejected."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from inspect import Parameter, iscoroutinefunction, signature
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,10 +18,9 @@ from lading.history.history import History
 from lading.messages import Conversation, Message, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.request.builder import RequestBuilder
+from lading.request.builder import EncodedRun, RequestBuilder
 from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
 
-Run: TypeAlias = tuple[Sequence[Message], Sequence[Body]]
 """Messages, and the items that they share."""
 CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
@@ -56,26 +55,26 @@ class LastRequest(Struct, frozen=True):
         is_cached = not pressure.cache_cold and layout.is_cached(self.request.body())
         if fields is None or asked.span is None or not asked.instruction_for_self or not is_cached:
             return None
-        runs, question = list(self.request.runs()), user_text(asked.instruction_for_self)
+        runs, question = list(self.request.runs), user_text(asked.instruction_for_self)
         room = pressure.room_tokens - pressure.count(question)
         room += max(layout.find_most_tokens(given)[1] - layout.find_most_tokens(fields)[1], 0)
         shown = layout.leading([item.message for item in view.items[: view.head]])
-        shown += sum(len(messages) for messages, _ in runs)
+        shown += sum(len(run.messages) for run in runs) - len(self.request.front)
         while runs and shown >= view.span(*asked.span)[1]:
             body = fields | {layout.items.field: self._write_items(runs, question)}
             if view.tokens_before(shown) <= room and not check(body, self.request.wire, card=self.request.card):
                 return body, view.tokens_before(shown) + pressure.count(question)
-            shown -= len(runs.pop()[0])
+            shown -= len(runs.pop().messages)
         return None
 
-    def _write_items(self, runs: Sequence[Run], question: Message) -> list[Body]:
+    def _write_items(self, runs: Sequence[EncodedRun], question: Message) -> list[Body]:
         """Write the runs of a request and a question after them."""
-        (messages, items), wire, card = runs[-1], self.request.wire, self.request.card
-        if wire.joins(messages[-1], question, card=card):
-            last = wire.encode_group([*messages, question], card)
+        last, wire, card = runs[-1], self.request.wire, self.request.card
+        if wire.joins(last.messages[-1], question, card=card):
+            items = wire.encode_group([*last.messages, question], card)
         else:
-            last = [*items, *wire.encode_group([question], card)]
-        return [*(item for _, run in runs[:-1] for item in run), *last]
+            items = [*last.wire_messages, *wire.encode_group([question], card)]
+        return [*(item for run in runs[:-1] for item in run.wire_messages), *items]
 
 
 def start_call(

@@ -14,6 +14,7 @@ from lading.errors import InputError
 from lading.jsontypes import check_json
 from lading.messages import Template, Tool
 from lading.models.profiles import Detail
+from lading.request.transient import NO_TEXT, CountedTransient
 from lading.tokens.meter import Meter
 
 LADDER: tuple[Detail, ...] = ("full", "types", "names")
@@ -68,7 +69,7 @@ class Level(NamedTuple):
 
 
 class Offer(Struct, frozen=True):
-    """Tools and other body fields of a call."""
+    """Tools, other body fields, and text for one call."""
 
     tools: tuple[Tool, ...]
     template: Template | None
@@ -78,19 +79,30 @@ class Offer(Struct, frozen=True):
     template_digest: str
     blobs: Mapping[str, bytes]
     """Tools and fields as stored, by their digests."""
+    transient: CountedTransient = NO_TEXT
+    """Text for this call alone."""
+
+    def count_beside(self, detail: Detail) -> dict[str, int]:
+        """Return the tokens, by layer, of all that is not in the view, with the tools at that detail."""
+        return {"tools": self.levels[detail].tokens, **self.transient.counts}
 
 
 def make_offer(
-    tools: tuple[Tool, ...], template: Template | None, *, meter: Meter, last: Offer | None = None
+    tools: tuple[Tool, ...],
+    template: Template | None,
+    *,
+    meter: Meter,
+    last: Offer | None = None,
+    transient: CountedTransient = NO_TEXT,
 ) -> Offer:
-    """Reduce, count and digest the tools and fields of a call; return ``last`` where it has equal ones.
+    """Reduce, count and digest the tools and fields of a call; those of ``last`` where they are equal.
 
     Raises IllegalRequest when a number in them is NaN or infinite, WireError for other values that JSON cannot
     carry, InputError for a value that is no Tool.
     """
     _check_tools(tools)
     if last is not None and (last.tools, last.template) == (tools, template):
-        return last
+        return last if last.transient is transient else replace(last, transient=transient)
     tools = jsonbytes.as_stored("tools", tools, type_=tuple[Tool, ...])
     check_json("body", template)
     reduced = {detail: reduce_tools(tools, detail) for detail in LADDER}
@@ -98,7 +110,7 @@ def make_offer(
     blobs = jsonbytes.dump_at("tools", msgspec.to_builtins(tools)), jsonbytes.dump_at("body", template)
     tools_digest, template_digest = map(jsonbytes.digest, blobs)
     stored = dict(zip((tools_digest, template_digest), blobs, strict=True))
-    return Offer(tools, template, levels, tools_digest, template_digest, stored)
+    return Offer(tools, template, levels, tools_digest, template_digest, stored, transient)
 
 
 def tools_from(blob: bytes) -> tuple[Tool, ...]:

@@ -33,7 +33,8 @@ Result = TypeVar("Result")
 class AsyncSession:
     """The methods of a ``Session`` as coroutines. Safe to use from several tasks.
 
-    An async summarizer is awaited on the loop that awaits ``pack`` or ``retry``, and is cancelled with it.
+    An async summarizer or context provider is awaited on the loop that awaits ``pack`` or ``retry``, and is
+    cancelled with it.
     """
 
     def __init__(self, session: Session) -> None:
@@ -51,9 +52,10 @@ class AsyncSession:
         *,
         fields: Mapping[str, Any] | None = None,
         at_s: float | None = None,
+        tail: str = "",
     ) -> Pack:
         """See ``Session.pack``."""
-        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s))
+        return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s, tail=tail))
 
     async def reply(self, response: object) -> Reply:
         """See ``Session.reply``; the stream may be asynchronous."""

@@ -75,7 +75,7 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
         messages += one.read_items(map(one.layout.strip, read)) if one else cast(Any, read)
     try:
         # What JSON cannot carry comes back as another value, or not at all. Nesting of ours was not checked yet.
-        is_whole = None not in chosen and _DECODER.decode(msgspec.json.encode(messages)) == messages
+        is_whole = None not in chosen and _carry(messages) == messages
     except (TypeError, ValueError, OverflowError, RecursionError):
         is_whole = False
     if is_whole:
@@ -91,6 +91,13 @@ def copy_list(given: object) -> list[Any]:
     if isinstance(copied, Exception):
         raise InputError(f"A message cannot be copied ({describe_error(copied)}). Give plain dicts.") from copied
     return copied
+
+
+def _carry(messages: list[Message]) -> list[Message]:
+    """Return the messages as JSON carries them. Without numbers in them, long texts need not be written as JSON."""
+    built = msgspec.to_builtins(messages)
+    is_plain = jsonbytes.is_plain(built)
+    return msgspec.convert(built, list[Message]) if is_plain else _DECODER.decode(msgspec.json.encode(messages))
 
 
 def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:

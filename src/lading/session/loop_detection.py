@@ -21,6 +21,7 @@ from lading.errors import InputError, LoopStopped
 from lading.events import Event, LoopDetected
 from lading.history.view import View
 from lading.messages import Message, ToolCall, is_own, is_spoken, own_words
+from lading.validation import check
 
 _GONE = frozenset({"cleared", "digested", "summarised", "dropped"})
 """Kinds of edits that hide the original content from the model."""
@@ -57,12 +58,16 @@ class LoopDetection(Struct, frozen=True):
     loop_detection_window: int = 4
     """Number of newest answers that are compared; at least ``max_repetitions``."""
     on_loop_detected: OnLoop = "warn"
+    transient: bool = False
+    """Whether a warning is for one request alone and not in the log. A session that is opened again does not know
+    of it."""
 
     def __post_init__(self) -> None:
         for name, least in (("max_repetitions", 2), ("loop_detection_window", 1)):
             given: object = getattr(self, name)
             if type(given) is not int or given < least:
                 raise InputError(f"{name} is {given!r}. Give a whole number from {least} on.")
+        check(self.transient, bool, advice="transient is True or False")
         decides: object = self.on_loop_detected
         if not callable(decides) and not (isinstance(decides, str) and decides in ("warn", "terminate")):
             raise InputError('on_loop_detected is "warn", "terminate", or a function that says what to do.')
@@ -86,15 +91,19 @@ class Verdict(Struct, frozen=True):
     """Why the caller's function gave no decision; ``warn`` applies then."""
 
 
-def judge(view: View, *, options: LoopDetection = DEFAULTS) -> Verdict:
-    """Decide on the action after the newest answer; ``continue`` while a call of it has no result.
+def judge(view: View, *, options: LoopDetection = DEFAULTS, judged: int | None = None) -> Verdict:
+    """Decide on the action after the newest answer; ``continue`` while a call of it has no result. ``judged``: the
+    answer that a transient warning was about.
 
     After an answer that repeats nothing, the next loop is warned of again.
     """
     loop = find_loop(view, options=options) if _find_answered(view) is not None else None
     if loop is None:
         return Verdict()
-    action: Action = "terminate" if options.on_loop_detected == "terminate" or _is_warned(view, loop) else "inject"
+    is_warned = _is_warned(view, loop)
+    if options.transient and judged is not None:
+        is_warned = loop.first <= judged < loop.last
+    action: Action = "terminate" if options.on_loop_detected == "terminate" or is_warned else "inject"
     failed = ""
     if callable(options.on_loop_detected):
         decided: object = attempt(partial(options.on_loop_detected, loop))
@@ -129,7 +138,7 @@ def detect(
     answer = _find_answered(view)
     if answer is None or answer == judged:
         return judged, []
-    verdict = judge(view, options=options)
+    verdict = judge(view, options=options, judged=judged)
     if (loop := verdict.loop) is None:
         return judged, []
     event = LoopDetected(engine.call, loop.kind, loop.times, verdict.action, verdict.failed)

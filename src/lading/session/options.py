@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from lading.audit.replay import load_frame
 from lading.compaction import Strategy
 from lading.compaction import find_strategy as named
 from lading.economics import Rates
-from lading.effects import Summarizer
+from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
@@ -25,6 +25,8 @@ from lading.models.profiles import Profile
 from lading.request.summary_calls import find_summarizer
 from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
+from lading.session.own_text import OwnText
+from lading.session.providers import ContextProviders, read_providers
 from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
@@ -54,9 +56,15 @@ class SessionOptions(Struct, frozen=True):
     """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
+    providers: tuple[ContextProvider | Provide, ...] = ()
+    """The argument ``providers``, for those who keep their options together."""
+    user: str = ""
+    """The user's name for context providers."""
 
     def __post_init__(self) -> None:
         check(self.tenant, str, advice="tenant is a name")
+        check(self.user, str, advice="user is a name")
+        check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
         for value, kind, advice in (
@@ -103,6 +111,22 @@ def add_summarizer(options: SessionOptions, given: object, *, client: object = N
     check(options, SessionOptions, advice=_ADVICE)
     found = find_summarizer(options.summarizer if given is None else given, client=client)
     return options if found is options.summarizer else replace(options, summarizer=found)
+
+
+def add_providers(options: SessionOptions, given: Iterable[ContextProvider | Provide]) -> SessionOptions:
+    """Return the options with the context providers of an argument after their own. Raises InputError."""
+    check(given, Iterable, advice="providers is a list of functions")
+    found = read_providers((*options.providers, *given))
+    return replace(options, providers=found) if found != options.providers else options
+
+
+def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:
+    """Return the text that a session adds by itself; None for a session that adds none."""
+    settings, providers = engine.settings, None
+    if options.providers:
+        context = RequestContext(settings.tenant, options.user, settings.session)
+        providers = ContextProviders(read_providers(options.providers), context, wire=wire)
+    return OwnText(options.loop_detection, providers) if providers or options.loop_detection else None
 
 
 def check_opening(strategy: object, *, window: object, output_reserve: object, options: object) -> None:

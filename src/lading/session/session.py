@@ -21,7 +21,7 @@ from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
-from lading.effects import Summarize, Summarizer
+from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
@@ -32,7 +32,6 @@ from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.coercion import copy_list, error_text, is_stream, messages_from, reply_from, tools_from
-from lading.session.loop_detection import detect
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -54,6 +53,7 @@ class Session:
         strategy: str | Strategy = DEFAULT,
         when: When | None = None,
         summarizer: Summarizer | Summarize | str | None = None,
+        providers: Iterable[ContextProvider | Provide] = (),
         window: int | None = None,
         output_reserve: int | None = None,
         wire: str | None = None,
@@ -64,12 +64,14 @@ class Session:
         ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
         tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
         share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
-        Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session.
+        ``providers``: functions that give text for each request. Raises InputError, UnknownName, StoreError;
+        SessionBusy when another process writes the session.
         """
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
-        self.options = options = opening.add_summarizer(options, summarizer)
+        options = opening.add_summarizer(options, summarizer)
+        self.options = options = opening.add_providers(options, providers)
         self.settings = opening.make_settings(
             card,
             name=name,
@@ -107,7 +109,8 @@ class Session:
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._last: Pack | None = None
-        self._looped: int | None = None  # The newest answer that was part of a loop.
+        self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._tail = ""  # The caller's text for the last request alone.
         self._retried = False
 
     def _hold(self) -> None:
@@ -259,12 +262,14 @@ class Session:
         *,
         fields: Mapping[str, Any] | None = None,
         at_s: float | None = None,
+        tail: str = "",
     ) -> Pack:
         """Build the request for the next call.
 
         ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. The tool ``restore`` is added to the given tools
-        where the strategy can remove anything. Raises like ``Engine.pack``, and LoopStopped.
+        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. The tool
+        ``restore`` is added to the given tools where the strategy can remove anything. Raises like ``Engine.pack``,
+        and LoopStopped.
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
@@ -272,7 +277,7 @@ class Session:
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)
-            pack = self.request(at_s=at_s)
+            pack = self.request(at_s=at_s, tail=tail)
             undo.pop_all()
         return pack
 
@@ -291,24 +296,18 @@ class Session:
         most_tokens: int | None = None,
         cause: Cause = "",
         refused_tokens: int | None = None,
+        tail: str = "",
     ) -> Pack:
-        """Build the request for the next call with the tools and fields of ``offer``. Raises like ``pack``."""
+        """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
+        tail of the last. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            if not cause and (options := self.options.loop_detection) is not None:
-                self._looped, warnings = detect(
-                    self._engine, options=options, judged=self._looped, stops=self.events
-                )
-                # Stored with the request. If this one fails, the warning is part of the next one, with its event.
-                self.extend(warnings, known_as=[""] * len(warnings), stored=False)
-            self._last = self._engine.pack(
-                tools=tools,
-                template=self._fields,
-                at_s=at_s,
-                most_tokens=most_tokens,
-                cause=cause,
-                refused_tokens=refused_tokens,
-            )
+            own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            if own and not cause:
+                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+            make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
+            make = partial(make, cause=cause, refused_tokens=refused_tokens)
+            self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
             self._replies.clear()  # Some servers name all answers alike.
             return self._last

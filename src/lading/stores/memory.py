@@ -11,7 +11,7 @@ from threading import Lock
 from lading import stores
 from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
-from lading.history.log import Edit, Entry
+from lading.history.log import Edit, Entry, Log
 from lading.stores import NO_BLOBS, SessionStore, Stored
 from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
@@ -19,7 +19,7 @@ from lading.stores.leases import Lease, Release, acquire, check_lease_request
 
 class _MemorySession:
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries = Log()
         self.edits: list[Edit] = []
         self.manifests: list[bytes] = []
         self.blobs: dict[str, bytes] = {}
@@ -58,7 +58,9 @@ class MemoryStore(SessionStore):
             stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:
                 stores.check_continues([call], stored=len(target.manifests), what="Manifest")
-            target.entries.extend(entries)
+            for entry in entries:
+                target.entries.append(entry)
+            target.entries.pack()
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}

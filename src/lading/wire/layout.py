@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from lading.messages import Message, Role, Template
+from lading.models.card import Card
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -94,6 +95,25 @@ class CacheMarks(Struct, frozen=True):
         changed = any(new is not old for new, old in zip(blocks, content, strict=True))
         return {**item, "content": blocks} if changed else item
 
+    def put(self, item: Any, mark: Any) -> Any:
+        """Return the item with a mark on its last block, unless that has one; the same object without a block."""
+        content = item.get("content")
+        blocks = [{"type": "text", "text": content}] if content and isinstance(content, str) else list_blocks(item)
+        if not blocks or not isinstance(blocks[-1], dict):
+            return item
+        return {**item, "content": [*blocks[:-1], {self.field: mark} | blocks[-1]]}
+
+
+class Extend(Protocol):
+    """Append a text of the user to an item of the user or a tool; None where it must be an item of its own."""
+
+    def __call__(self, item: Any, text: str, *, card: Card) -> Any | None: ...
+
+
+def extend_none(item: Any, text: str, *, card: Card) -> None:
+    """Return None: each text is an item of its own."""
+    del item, text, card
+
 
 class Items(Struct, frozen=True):
     """The list of a body that contains the messages."""
@@ -106,6 +126,7 @@ class Items(Struct, frozen=True):
     unites: Callable[[Any, Any], bool] | None = None
     """Whether two neighbours belong to one message; ``decode`` makes one message of each such run. None: each item
     is a message. Items that unite have no cache marks."""
+    extend: Extend = extend_none
 
 
 class Layout(Struct, frozen=True):

@@ -8,12 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from lading import SessionOptions, resolve, verify
+from lading.effects import RequestContext
 from lading.errors import InputError
 from lading.events import StrategyOverruled
-from lading.messages import Image, Message, Part, Text, ToolCall, ToolResult, user_text
+from lading.messages import Message, Part, Text, ToolCall, ToolResult, user_text
 from lading.presets.agentrail.providers import (
-    RequestContext,
-    add_context,
     compose_transform_contexts,
     create_transform_context,
     transforming,
@@ -21,7 +20,7 @@ from lading.presets.agentrail.providers import (
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS
-from tests.histories import answered, called, said
+from tests.histories import answered, said
 
 
 def identity(context: RequestContext, _messages: Sequence[Message]) -> list[Message]:
@@ -36,17 +35,13 @@ def dropping(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[1:]
 
 
-def test_what_providers_tell_stands_in_the_newest_message_before_what_the_user_says() -> None:
+def test_called_with_messages_a_transform_gives_what_the_document_says() -> None:
     transform = create_transform_context([identity, counting], RequestContext("acme", "ada"))
     history = [user_text("hi"), said("hello"), user_text("what now?")]
-    *earlier, newest = transform(history)
-    assert earlier == history[:2]
-    texts = [part.text for part in newest.parts if isinstance(part, Text)]
-    assert "Tenant: acme\nUser: ada" in texts[0]
-    assert "3 messages so far" in texts[1]
-    assert texts[2] == "what now?"
-    assert all(text.startswith("<<<context") for text in texts[:2])
-    assert history[2] == user_text("what now?")
+    who, number, *rest = transform(history)
+    assert rest == history
+    assert who.text == "Tenant: acme\nUser: ada"
+    assert number.text == "3 messages so far"
 
 
 def test_providers_see_the_rewritten_history_and_transforms_run_from_left_to_right() -> None:
@@ -56,26 +51,20 @@ def test_providers_see_the_rewritten_history_and_transforms_run_from_left_to_rig
     both = compose_transform_contexts([dropping, None, marked])
     assert both([said("a"), said("b"), user_text("c")])[-1].text == "c, 2 left"
     told = create_transform_context([counting], base_transform=both)([said("a"), user_text("c")])
-    assert "1 messages so far" in told[-1].text
-    assert told[-1].text.endswith("c, 1 left")
+    assert [message.text for message in told] == ["1 messages so far", "c, 1 left"]
 
 
-def test_behind_a_result_what_is_told_is_a_message_of_its_own() -> None:
-    history = [user_text("go"), called("a"), answered("a")]
-    assert [message.role for message in add_context(history, [user_text("new")])] == [
-        "user",
-        "assistant",
-        "tool",
-        "user",
-    ]
-    assert add_context([], [user_text("new")])[0].role == "user"
-
-
-def test_nothing_told_changes_nothing_and_pictures_are_kept() -> None:
+def test_with_nothing_to_say_a_transform_changes_nothing_and_an_async_provider_is_for_sessions() -> None:
     history = [user_text("go")]
-    assert add_context(history, [user_text("  ")]) == history
-    picture = Image(data="aGk=", media_type="image/png")
-    assert add_context(history, [Message("user", (picture,))])[0].parts == (picture, Text("go"))
+
+    async def later(_context: RequestContext) -> list[Message]:
+        return [user_text("later")]
+
+    assert create_transform_context([])(history) == history
+    with pytest.raises(InputError, match=r"Session\(providers=transform\)"):
+        create_transform_context([later])(history)
+    with pytest.raises(InputError, match="gives messages here"):
+        create_transform_context([lambda: ["text"]])(history)
 
 
 def test_a_shortening_transform_loses_nothing_that_a_provider_tells() -> None:
@@ -88,24 +77,24 @@ def test_a_shortening_transform_loses_nothing_that_a_provider_tells() -> None:
 
     history = [said("old"), user_text("go")]
     assert as_described(history) == history
-    assert create_transform_context([counting], base_transform=dropping)(history)[0].text.endswith("go")
+    transform = compose_transform_contexts([create_transform_context([counting], base_transform=dropping), None])
+    assert [message.text for message in transform(history)] == ["1 messages so far", "go"]
 
 
 def test_the_prefix_of_a_session_stays_while_what_providers_tell_changes() -> None:
-    def clock(_context: RequestContext, messages: Sequence[Message]) -> list[Message]:
-        return [user_text(f"It is {len(messages) + len(session.entries)} o'clock.")]
+    def clock(context: RequestContext, messages: Sequence[Message]) -> list[Message]:
+        return [user_text(f"It is {len(messages)} o'clock in {context.tenant_id}.")]
 
-    with Session("gpt-4o") as session:
-        transform = create_transform_context([clock])
-        session.add(transform([user_text("first")]))
-        before = session.pack().request["messages"]
-        session.add(said("answer"))
-        session.add(transform([user_text("second")]))
-        after = session.pack().request["messages"]
+    transform = create_transform_context([clock], RequestContext("acme"), base_transform=dropping)
+    with Session("gpt-4o", providers=transform) as session:
+        session.add(user_text("first"))
+        *before, told = session.pack().request["messages"]
+        assert "It is 0 o'clock in acme." in told["content"]
+        session.add([said("answer"), user_text("second")])
+        *after, told = session.pack().request["messages"]
     assert after[: len(before)] == before
-    assert "It is 3 o'clock." in str(after[-1])
-    in_front = [{"role": "user", "content": "It is 3 o'clock."}, *before]
-    assert in_front[: len(before)] != before
+    assert "o'clock" not in str(after)
+    assert "It is 2 o'clock in acme." in told["content"]
 
 
 # A transform over what was sent before, as a strategy.
@@ -210,7 +199,7 @@ def test_what_providers_tell_is_refused_as_a_strategy() -> None:
         compose_transform_contexts([redacting, telling]),
         create_transform_context([], base_transform=telling),
     ):
-        with pytest.raises(InputError, match=r"session\.add\(transform\(\[\.\.\.\]\)\)"):
+        with pytest.raises(InputError, match=r"Session\(providers=transform\)"):
             transforming(transform)
     with Session(
         "gpt-4o", strategy=transforming(create_transform_context([], base_transform=redacting))

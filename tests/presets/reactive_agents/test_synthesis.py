@@ -9,12 +9,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from lading.audit.replay import verify
 from lading.engine import Engine
 from lading.events import ContextSynthesized, Event, StrategyOverruled, SynthesisSignals
 from lading.messages import Message, own_words, user_text
 from lading.presets.reactive_agents.synthesis import DEEP, STRATEGY, synthesis
 from lading.presets.reactive_agents.synthesis_options import SynthesisConfig, SynthesisInput
 from lading.presets.reactive_agents.synthesis_signals import Signals, steering_message
+from lading.stores.memory import MemoryStore
 from tests.engines import settings
 from tests.histories import said
 from tests.presets.reactive_agents.synthesised import LINES, Model, opened, prior, sent, told, turn, turns
@@ -156,8 +158,8 @@ def test_the_event_tells_what_was_known() -> None:
     assert [line[: len(error)] for line in event.signals.last_errors] == [error]
     assert event.steering.splitlines()[0] == "Completed: read ✓"
     assert event.steering.splitlines()[-1] == "Call file-write next. Iterations left: 1."
-    assert event.steering not in pack.body.decode()
-    body = pack.request["messages"]
+    *body, steering = pack.request["messages"]
+    assert steering == {"role": "user", "content": f"[Steering] {event.steering}"}
     chars = [len(str(m.get("content") or "")) for m in body]
     for at, message in enumerate(body):
         chars[at] += sum(
@@ -187,6 +189,32 @@ def test_an_event_that_cannot_be_stored_overrules_the_strategy() -> None:
     ]
 
 
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
+def test_each_request_after_the_first_reply_ends_with_its_own_steering(wire: str) -> None:
+    """It was in no request: 0 of 9."""
+    store = MemoryStore()
+    engine = Engine(settings(8_000, wire=wire, strategy=STRATEGY), store)
+    engine.append([user_text("Read f9.")])
+    packs = [sent(engine)]
+    for number in range(8):
+        engine.append(turn(number))
+        packs.append(sent(engine))
+    steered = [pack.body.decode().count("[Steering] ") for pack in packs]
+    assert steered == [0] + [1] * 8
+    assert all("[Steering] " in str(pack.request["messages"][-1]) for pack in packs[1:])
+    assert not any("[Steering]" in entry.message.text for entry in engine.history.entries)
+    assert {one.problem for one in verify(store, tenant="default", session="session")} == {""}
+
+
+def test_steering_that_leaves_no_room_is_left_out_and_custom_has_none() -> None:
+    tight = Engine(settings(70, strategy=STRATEGY, strict=False))
+    tight.append([user_text("Go."), *turn(0)])
+    assert "[Steering]" not in tight.pack().body.decode()
+    custom = synthesis(SynthesisConfig("custom", synthesis_strategy=lambda given: given.messages))
+    engine = opened(custom)
+    assert "[Steering]" not in turns(engine, 0, 1)[-1].body.decode()
+
+
 def test_steering_that_was_added_leaves_with_the_turns_around_it() -> None:
     engine = opened(STRATEGY)
     history = [user_text("Read f9.")]
@@ -196,7 +224,7 @@ def test_steering_that_was_added_leaves_with_the_turns_around_it() -> None:
         message = steering_message(history, Signals(required_tools=("read", f"tool-{number}")))
         engine.append([message])
         pack = sent(engine)
-        assert pack.request["messages"][-1]["content"] == message.text
+        assert pack.request["messages"][-2]["content"] == message.text
     body = pack.body.decode()
     assert [number for number in range(6) if f"Call tool-{number} next" in body] == [3, 4, 5]
 

@@ -7,10 +7,10 @@ lists the differences from the document, with reasons.
 
 from __future__ import annotations
 
+from lading.effects import Provide as ContextProvider
+from lading.effects import RequestContext as RequestContext
 from lading.presets.agentrail.layers import Agentrail, configured, strategy, summarizer
 from lading.presets.agentrail.providers import (
-    ContextProvider,
-    RequestContext,
     TransformContext,
     compose_transform_contexts,
     create_transform_context,
@@ -25,7 +25,6 @@ __all__ = [
     "Boundary",
     "ContextProvider",
     "Reactive",
-    "RequestContext",
     "ToolResults",
     "TransformContext",
     "compose_transform_contexts",

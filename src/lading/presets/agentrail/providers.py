@@ -1,96 +1,83 @@
-"""Agentrail's context providers, which add an application's text at each user request, and transforms, which
-rewrite the messages to send.
+"""Agentrail's context providers, whose text a session adds to each request, and transforms, which rewrite the
+messages to send.
 
-A provider's text is added to the user's newest message, before the user's own text. In front of the history it
-would invalidate the provider's prompt cache at each call. The session stores the message as any other.
+``create_transform_context`` makes both: give it to a session as ``providers``, or call it with messages that are in
+no session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
-from lading.compaction.fencing import fence
 from lading.compaction.rewriting import draft_rewrite
+from lading.effects import Provide, RequestContext, ask_provider
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import File, Image, Message, Part, Text
+from lading.messages import Message
 from lading.validation import check
 
 TransformContext: TypeAlias = Callable[[Sequence[Message]], Sequence[Message]]
 """A function that returns the messages to send for the given ones, which it must not modify."""
 
 
-class RequestContext(Struct, frozen=True):
-    """Tenant, user and session that a provider is called for."""
-
-    tenant_id: str = "default"
-    user_id: str = ""
-    session_id: str = "session"
-
-
-ContextProvider: TypeAlias = Callable[[RequestContext, Sequence[Message]], Iterable[Message]]
-"""A function that returns the messages to add to the given ones."""
-
-
 class ContextTransform(Struct, frozen=True):
-    """A transform that adds providers' messages, for messages not yet in a session."""
+    """A transform with context providers. A session takes the providers: ``Session(providers=transform)``."""
 
-    transform: TransformContext
+    providers: tuple[Provide, ...]
+    base_transform: TransformContext | None = None
 
     def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self.transform(messages)
+        """Return the rewritten messages behind those of the providers, as the document has it. Raises InputError
+        for an async provider and for what is no list of messages."""
+        rewritten = self.base_transform(messages) if self.base_transform else messages
+        answers = (provide(RequestContext(), messages) for provide in self.providers)
+        return [*(message for answer in answers for message in _list_messages(answer)), *rewritten]
+
+    def __iter__(self) -> Iterator[Provide]:
+        return iter(self.providers)
 
 
 def compose_transform_contexts(transforms: Iterable[TransformContext | None]) -> TransformContext:
     """Return one transform that applies these from left to right, leaving out None."""
     chain = [transform for transform in transforms if transform is not None]
+    providers = tuple(one for transform in chain if isinstance(transform, ContextTransform) for one in transform)
+    rewrites = [one.base_transform if isinstance(one, ContextTransform) else one for one in chain]
 
     def apply_all(messages: Sequence[Message]) -> Sequence[Message]:
-        for transform in chain:
-            messages = transform(messages)
+        for rewrite in rewrites:
+            messages = rewrite(messages) if rewrite else messages
         return messages
 
-    return (
-        ContextTransform(apply_all)
-        if any(isinstance(transform, ContextTransform) for transform in chain)
-        else apply_all
-    )
+    return ContextTransform(providers, apply_all) if providers else apply_all
 
 
 def create_transform_context(
-    providers: Iterable[ContextProvider],
+    providers: Iterable[Provide],
     context: RequestContext | None = None,
     *,
     base_transform: TransformContext | None = None,
-) -> TransformContext:
-    """Return a transform that applies ``base_transform``, then adds what each provider returns for its result."""
-    chosen, target = tuple(providers), context or RequestContext()
+) -> ContextTransform:
+    """Return a transform that applies ``base_transform``, then puts what each provider says about its result before
+    it. ``context``: for the providers, in place of the session's."""
+    asked: tuple[Provide, ...] = ()
+    if isinstance(base_transform, ContextTransform):
+        asked, base_transform = base_transform.providers, base_transform.base_transform
 
-    def apply(messages: Sequence[Message]) -> Sequence[Message]:
-        rewritten = base_transform(messages) if base_transform else messages
-        return add_context(rewritten, [message for provider in chosen for message in provider(target, rewritten)])
+    def bind(provide: Provide) -> Provide:
+        def ask(own: RequestContext, messages: Sequence[Message]) -> object:
+            rewritten = base_transform(messages) if base_transform else messages
+            return ask_provider(provide, context or own, messages=rewritten)
 
-    return ContextTransform(apply) if chosen or isinstance(base_transform, ContextTransform) else apply
+        ask.__name__ = getattr(provide, "__name__", type(provide).__name__)
+        return ask
 
-
-def add_context(messages: Sequence[Message], injected: Iterable[Message]) -> list[Message]:
-    """Return the messages with the injected ones in the user's newest message: fenced as data, before the user's
-    text. If the last message is an answer or a result, they become a message of their own."""
-    parts = [part for message in injected for part in _fence_parts(message)]
-    extended = list(messages)
-    if not parts:
-        return extended
-    if extended and extended[-1].role == "user" and not extended[-1].results:
-        extended[-1] = extended[-1].with_parts((*parts, *extended[-1].parts))
-    else:
-        extended.append(Message("user", tuple(parts)))
-    return extended
+    return ContextTransform((*asked, *map(bind, providers)), base_transform)
 
 
 def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:
@@ -99,14 +86,13 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
     The log keeps the originals. A change becomes an edit with a pointer, and the transform sees its earlier changes
     in its next input. A new message is shown as transformed if it is still the same call or result. The opening
     messages, all before the first answer, are not transformed here: transform them before adding them. Raises
-    InputError unless the transform is callable, and for one that adds providers' messages, which would be repeated
-    at each call and change messages already sent.
+    InputError unless the transform is callable, and for one with providers, which a session asks itself.
     """
     check(transform, Callable, advice="a transform is a function of messages")  # type: ignore[arg-type]
-    if isinstance(transform, ContextTransform):
+    if isinstance(transform, ContextTransform) and transform.providers:
         raise InputError(
-            "Messages of context providers are added once, with the user's: session.add(transform([...])). "
-            "Give transforming(...) only transforms that change or leave out messages."
+            "A session asks context providers itself: Session(providers=transform). Give transforming(...) only "
+            "transforms that change or leave out messages, such as its base_transform."
         )
 
     def ask(view: View, pressure: Pressure) -> object:
@@ -184,8 +170,11 @@ def _describe_structure(message: Message) -> tuple[object, ...]:
     return message.role, *ids
 
 
-def _fence_parts(message: Message) -> list[Part]:
-    """Return the content of a message as parts for another one: text as fenced data, media unchanged."""
-    words = fence("context", message.text)
-    others = [part for part in message.parts if isinstance(part, Image | File)]
-    return [*([Text(words)] if words else []), *others]
+def _list_messages(answer: object) -> Iterator[Message]:
+    if isinstance(answer, Awaitable):
+        if close := getattr(answer, "close", None):
+            close()
+        raise InputError("An async context provider is awaited by a session only: Session(providers=transform).")
+    for message in answer if isinstance(answer, Iterable) else ():
+        check(message, Message, advice="a context provider gives messages here")
+        yield message

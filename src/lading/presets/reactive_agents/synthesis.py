@@ -24,6 +24,7 @@ from lading.events import ContextSynthesized, Event
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
+from lading.models.card import Tier
 from lading.presets.reactive_agents import synthesis_deep
 from lading.presets.reactive_agents.section_budget import estimate_tokens
 from lading.presets.reactive_agents.step_index import StepIndex
@@ -37,6 +38,7 @@ from lading.presets.reactive_agents.synthesis_fast import (
 from lading.presets.reactive_agents.synthesis_options import AUTO, SynthesisConfig, SynthesisInput
 from lading.presets.reactive_agents.synthesis_signals import (
     NO_SIGNALS,
+    STEERING_PREFIX,
     PathChoice,
     Signals,
     SignalsSource,
@@ -73,19 +75,26 @@ def synthesis(
     if config.mode == "off":
         return Strategy(name, _cut_when_full, admit=cut_at_ends)
 
-    def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
+    def read(view: View, tier: Tier) -> tuple[StepIndex, Situation | None]:
+        """Return the steps, and the situation; None before the first reply, with which synthesis begins."""
         known: StepIndex = view.readings.setdefault(StepIndex, StepIndex())
         known.read(view)
-        if known.reader.iteration < 0:
-            # Synthesis begins after the first reply.
+        iteration = known.reader.iteration + 1
+        steps = known.deciding_steps
+        return known, read_situation(steps, iteration=iteration, signals=signals, tier=tier) if iteration else None
+
+    def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
+        known, now = read(view, pressure.tier)
+        if now is None:
             return Compaction()
-        now = read_situation(
-            known.deciding_steps, iteration=known.reader.iteration + 1, signals=signals, tier=pressure.tier
-        )
         call = SynthesisCall(view, pressure, known, now, config, window or WINDOWS[now.tier])
         return _synthesize_by_caller(call) if config.mode == "custom" else _synthesize(call)
 
-    return Strategy(name, compact, admit=admit)
+    def write_tail(view: View, tier: Tier) -> str:
+        _, now = read(view, tier)
+        return STEERING_PREFIX + now.steering if now else ""
+
+    return Strategy(name, compact, admit=admit, write_tail=None if config.mode == "custom" else write_tail)
 
 
 def _cut_when_full(view: View, pressure: Pressure) -> Compaction:

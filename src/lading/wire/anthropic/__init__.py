@@ -23,6 +23,7 @@ from lading.wire.anthropic.encoding import (
     drop_blank_texts,
     encode_group,
     envelope,
+    extend,
     is_in_list,
     joins,
 )
@@ -165,7 +166,7 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/messages"),
-    items=layout.Items("messages", partial(layout.find_role, ROLES), claim),
+    items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
     claims_tool=claims_tool,
     leading=count_leading,
     unread=_UNREAD,

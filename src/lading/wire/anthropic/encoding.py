@@ -255,6 +255,14 @@ def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]
     return items
 
 
+def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any]:
+    """Append a text to a message of the user, after its results."""
+    del card
+    content = item["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {**item, "content": [*blocks, {"type": "text", "text": text}]}
+
+
 def _find_closing_systems(messages: Sequence[Message]) -> int:
     """Return the index of the first system message at the end, if a user message is before it (rule A4); else the
     number of messages."""

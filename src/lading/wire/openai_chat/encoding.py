@@ -135,6 +135,16 @@ def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]
     return [item for run in split_runs(messages, card) for item in _write_run(run, card)]
 
 
+def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:
+    """Append a text to a message of the user if the model accepts only alternating roles."""
+    if item["role"] != "user" or not is_flat(card):
+        return None
+    content = item.get("content")
+    if isinstance(content, list):
+        return {**item, "content": [*content, {"type": "text", "text": text}]}
+    return {**item, "content": f"{content}\n\n{text}" if content else text}
+
+
 def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a run: a wire message for each tool result, then one for all other parts."""
     items = [_write_result(message, result) for message in messages for result in message.results]
