@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import os
 import signal
 import sqlite3
@@ -12,11 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from lading.cli import COMMANDS
-from lading.cli.options import FiniteRange
 from lading.stores.sqlite import open_sqlite
 from tests.cli.commands import (
     Ended,
@@ -383,21 +379,3 @@ def test_an_interrupt_leaves_no_output_and_a_store_that_verifies(tmp_path: Path,
     assert contents(out) == {}
     verified = lading("verify", store, "--json")
     assert (verified.code, verified.data["wrong"], verified.data["manifests"]) == (0, 0, 20)
-
-
-FLOATS = [
-    (name, parameter.opts[-1], parameter.type)
-    for name in COMMANDS
-    for parameter in importlib.import_module(f"lading.cli.{name}").command.params
-    if isinstance(parameter.type, click.types.FloatParamType)
-]
-
-
-@pytest.mark.parametrize(("name", "option", "type_"), FLOATS)
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "NaN", "1e999"])
-def test_no_number_of_the_command_line_is_nan_or_infinite(
-    name: str, option: str, type_: click.types.FloatParamType, value: str
-) -> None:
-    assert isinstance(type_, FiniteRange), f"{name} {option}: give it the type FiniteRange"
-    with pytest.raises(click.BadParameter):
-        type_.convert(value, None, None)

@@ -67,11 +67,11 @@ def parse_each(parse: Callable[[str], Any], wanted: str) -> Callback:
 class FiniteRange(click.FloatRange):
     """A number in a range, neither NaN nor infinite."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, *at: Any) -> float:
         """Return the number. Raises BadParameter."""
-        number = float(super().convert(value, param, ctx))
+        number = float(super().convert(value, *at))
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number.", param, ctx)
+            self.fail(f"{value} is no finite number.", *at)
         return number
 
 

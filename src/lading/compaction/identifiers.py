@@ -123,7 +123,7 @@ def _find_near(plain: list[tuple[int, str]], after: int, start: int, end: int) -
 
 
 def split_name(value: str) -> tuple[str, ...]:
-    """Return the names of which a dotted name is made: ``Theme`` and ``render`` of ``Theme.render``, ``theme.fg`` and
+    """Return the names of which a dotted name is made: ``Theme`` and ``draw`` of ``Theme.draw``, ``theme.fg`` and
     ``theme.bg`` of ``theme.fg/bg``. Empty for anything else, such as a path, the name of a file or a number."""
     found = _NAMES.fullmatch(value)
     if found is None or any(part.casefold() in _ENDINGS for part in re.split(r"[./]", value)[1:]):

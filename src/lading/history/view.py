@@ -96,7 +96,7 @@ class View:
 
     @property
     def items(self) -> ReadOnly[Item]:
-        """What is shown, in order."""
+        """The shown messages, in order, each with its entry and tokens."""
         return self._readable
 
     @property
