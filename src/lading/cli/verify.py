@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from functools import partial
 
 import click
@@ -13,6 +14,7 @@ from lading.cli import terminal
 from lading.cli.options import json_option
 from lading.cli.stores import fail_if_damaged, open_existing, read_each
 from lading.cli.tables import format_count, say
+from lading.errors import StoreError
 from lading.stores import SessionStore
 
 _MOST_SHOWN = 20
@@ -55,5 +57,7 @@ def command(folder: str, as_json: bool) -> None:
 
 def _verify(store: SessionStore, *, tenant: str, session: str) -> tuple[list[Outcome], int]:
     """Return the outcomes of a session and the number of its manifests, of which the last may be unreadable."""
-    outcomes = list(verify(store, tenant=tenant, session=session))
-    return outcomes, max(store.counts(tenant, session)[2], len(outcomes))
+    outcomes, count = list(verify(store, tenant=tenant, session=session)), 0
+    with suppress(StoreError):
+        count = store.counts(tenant, session)[2]
+    return outcomes, max(count, len(outcomes))
