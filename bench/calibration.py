@@ -8,6 +8,7 @@ provider billed. An error is that of a whole request, relative to the truth.
 from __future__ import annotations
 
 import gzip
+import math
 import random
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -223,9 +224,18 @@ def _outcomes(requests: Iterable[Sent]) -> list[Outcome]:
 def _outcome(calibration: Calibration, request: Sent) -> Outcome:
     predicted = calibration.predict(request.counted, kept=request.kept)
     initial = round(INITIAL_MARGIN * predicted)
-    margin = calibration.compute_margin(predicted, initial_margin_tokens=initial, kept=request.kept)
+    margin = compute_margin(calibration, predicted, initial_margin_tokens=initial, kept=request.kept)
     error = abs(predicted / request.true_tokens - 1)
     return Outcome(error, request.true_tokens > predicted + margin, margin / predicted)
+
+
+def compute_margin(
+    calibration: Calibration, predicted_tokens: int, *, initial_margin_tokens: int, kept: bool
+) -> int:
+    """Return the tokens that are left free beside a prediction."""
+    share = calibration.compute_margin_share(kept=kept)
+    margin = initial_margin_tokens if share is None else math.ceil(share * predicted_tokens)
+    return min(margin, initial_margin_tokens)
 
 
 def _p95(outcomes: list[Outcome]) -> float:

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,8 +23,12 @@ _QUOTED = re.compile(r"[\"'“‘`]([A-Za-z][\w:./-]*)[\"'”’`]")
 _NUMBER = re.compile(r"(?<![\w.:/#-])\d*\.?\d+(?![\w-]|\.\d)")
 _CELL_END = re.compile(r" \|(?= )")
 _DIGIT_GROUPS = re.compile(r"(?<=\d)[,_ ](?=\d{3}\b)")
-_STEP = re.compile(r"\.(\w+)|\[([\w*/-]+)\]")
+STEP = re.compile(r"\.(\w+)|\[([\w*/-]+)\]")
 Scalar: TypeAlias = bool | int | float | str
+Part: TypeAlias = Literal["", "task", "memory", "reasoning", "runtime", "adapters"]
+"""A part of Lading that is still to come; empty: none is needed."""
+COMES_WITH = re.compile(r"With (?:the )?(task layer|memory|reasoning|runtime|adapters)\b")
+"""How a page says what comes with such a part."""
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,11 +40,9 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
     told: tuple[Scalar, ...] = ()
     value: str = ""
     is_: Scalar | None = msgspec.field(name="is", default=None)
-    shown: tuple[Scalar, ...] | None = None
     differs: bool = False
-    absent: bool = False
+    part: Part = ""
     code: bool = False
-    pending: str = ""
 
     @property
     def spelled(self) -> str:
@@ -64,9 +66,12 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Elsewhere(Struct, frozen=True, forbid_unknown_fields=True):
-    """Names, or numbers of a document, that are none of history."""
+    """Names, or numbers of a document, that are none of history, and whether they work, or what brings them."""
 
     why: str
+    test: str = ""
+    part: Part = ""
+    example: bool = False
     names: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
@@ -126,7 +131,7 @@ def value_at(path: str) -> object:
     """The value at a path below ``lading``; ``[*]``: the list of what follows for each value of a mapping."""
     module, _, rest = path.partition(":")
     name, *_ = re.split(r"[.\[]", rest)
-    return _walk(getattr(importlib.import_module(f"lading.{module}"), name), _STEP.findall(rest, len(name)))
+    return _walk(getattr(importlib.import_module(f"lading.{module}"), name), STEP.findall(rest, len(name)))
 
 
 def _walk(value: Any, steps: list[tuple[str, str]]) -> Any:

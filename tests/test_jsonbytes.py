@@ -12,8 +12,9 @@ from tests.examples import share_of_examples
 
 # Every code point, lone surrogates included: what a terminal may print.
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("\ud83d\ude00\udc80\\\"'"))
+EDGES = st.sampled_from([edge * sign for sign in (1, -1) for edge in (0.0, 9.999e-05, 1e-4, 1e16, 2**63, 2**64)])
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | EDGES | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
@@ -27,8 +28,14 @@ def test_what_is_written_is_read_again_and_gives_the_same_bytes(value: Any) -> N
 
 
 @given(VALUES)
-def test_values_without_numbers_are_written_as_those_with_them(value: Any) -> None:
-    assert jsonbytes.dump([value, 0]) == jsonbytes.dump([value])[:-1] + b",0]"
+def test_a_value_is_written_alike_beside_a_number_with_an_exponent(value: Any) -> None:
+    assert jsonbytes.dump([value, 1e300]) == jsonbytes.dump([value])[:-1] + b",1e+300]"
+    assert jsonbytes.canonical([value, 1e300]) == jsonbytes.canonical([value])[:-1] + b",1e+300]"
+
+
+def test_a_key_that_is_a_number_is_written_as_json_writes_it() -> None:
+    assert jsonbytes.dump({1: 2, 0.5: 3}) == b'{"1":2,"0.5":3}'
+    assert jsonbytes.canonical({10: 2, 9: 3}) == b'{"9":3,"10":2}'
 
 
 def test_the_form_is_compact_and_keeps_key_order() -> None:

@@ -1,13 +1,16 @@
 """The tables of docs/reference/presets answer the documents: every option of theirs, its default and numbers.
 
 What the documents tell stands in ``documents.toml``; each option of it has a row that names a value of the library
-and a test, and says the difference where there is one.
+and tests, and says the difference where there is one. A number that is another must make one of these tests fail.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +20,12 @@ from lading.compaction import STRATEGIES
 from lading.presets.open_multi_agent import AgentConfig, Compact, Custom, MinChars, SlidingWindow, Summarize
 from tests.documents import (
     CODE,
+    COMES_WITH,
     DOCUMENTS,
     PAGES,
+    ROOT,
     TEST,
+    Elsewhere,
     Option,
     Row,
     System,
@@ -41,12 +47,8 @@ OPTION_PAGES = sorted(set(PAGES.glob("*.md")) - {INDEX})
 
 
 def row_of(system: System, option: Option) -> Row:
-    """The row that answers an option; the test is skipped where it is still to come."""
+    """The row that answers an option."""
     found = [row for row in rows(PAGES / f"{system.page}.md") if row.is_of(option) and row.here]
-    if option.pending:
-        # What is there must be tested from then on.
-        assert not found, f"{option.spelled} has a row now: take `pending` off"
-        pytest.skip(f"pending: {option.spelled}: {option.pending}")
     assert found, f"no row of {system.page}.md has {option.row or option.name!r} as its option"
     assert len(found) == 1, f"{option.spelled}: give `row`, there are {[row.option for row in found]}"
     return found[0]
@@ -57,10 +59,9 @@ def test_every_row_names_a_value_and_a_test_that_exist(page: Path) -> None:
     assert rows(page)
     for row in rows(page):
         assert row.difference, row.option
-        if not row.here:  # nothing is there yet, and the last cell says so
-            continue
-        if row.here == "none":
+        if row.here in ("", "none"):
             assert not row.test
+            assert COMES_WITH.search(row.difference), f"{row.option}: say which part brings it"
             continue
         module, _, value = row.here.strip("`").partition(":")
         assert hasattr(importlib.import_module(f"lading.{module}"), value), row.here
@@ -74,20 +75,44 @@ def test_every_option_default_and_number_of_the_documents_has_a_row(system: Syst
     row = row_of(system, option)
     missing = [one for one in option.told if not stands_in(one, row.default)]
     assert not missing, f"{missing} in {row.default!r}"
-    if option.differs or option.absent:
+    if option.differs:
         assert row.difference not in ("", "None."), row.option
-    if option.absent:
-        assert (row.here, row.test) == ("none", "")
-        return
+    comes = COMES_WITH.search(row.difference)
+    assert (comes[1].removesuffix(" layer") if comes else "") == option.part, row.option
     if option.value:
         assert value_at(option.value) == option.expected
-    numbers = any(not isinstance(one, str) for one in option.told)
-    assert option.shown != () or not numbers or option.differs, "a number that is ours too stands in a test"
-    source = "\n".join(source_of_test(path, test) for path, test in TEST.findall(row.test))
-    untested = [
-        one for one in (option.told if option.shown is None else option.shown) if not stands_in(one, source)
-    ]
-    assert not untested, f"{untested} in {row.test}"
+
+
+WITH_A_VALUE = [one for _, one in TOLD if one.value]
+"""A run of the tests for each takes minutes: `make fuzz` alters all of them, other runs one in eight."""
+ALTERED = WITH_A_VALUE if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else WITH_A_VALUE[::8]
+
+
+@pytest.mark.full
+@pytest.mark.fuzz
+@pytest.mark.parametrize("option", ALTERED, ids=lambda it: it.spelled)
+def test_a_test_of_its_row_fails_where_a_default_or_number_is_another(option: Option) -> None:
+    (system,) = (system for system, one in TOLD if one is option)
+    tests = [f"tests/{path}::{test}" for path, test in TEST.findall(row_of(system, option).test)]
+    command = (
+        f"{sys.executable} -m pytest -n 0 -q -x -p tests.altered -p no:cacheprovider --inline-snapshot=disable"
+    )
+    done = subprocess.run(
+        [*command.split(), "--inline-snapshot=disable", *tests],
+        env={**os.environ, "LADING_ALTERED": option.value, "HYPOTHESIS_PROFILE": "quick"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, f"{option.value}: {done.stdout[-800:]}{done.stderr}"
+
+
+@pytest.mark.parametrize("group", DOCUMENTS.elsewhere, ids=lambda it: it.why)
+def test_what_is_no_option_of_history_works_or_has_the_part_that_brings_it(group: Elsewhere) -> None:
+    assert [bool(state) for state in (group.test, group.part, group.example)].count(True) == 1
+    if group.test:
+        assert source_of_test(*group.test.split("::"))
 
 
 @pytest.mark.parametrize(
@@ -146,12 +171,10 @@ def test_every_number_of_a_document_is_in_the_list_or_none_of_history(shared: Pa
 
 @pytest.mark.parametrize("system", DOCUMENTS.system, ids=lambda it: it.page)
 def test_every_system_has_a_page_for_those_who_come_from_it(system: System) -> None:
-    if all(option.pending for option in system.options):
-        pytest.skip(f"pending: {system.page}: {system.options[0].pending}")
     text = (HOWTO / f"coming-from-{system.page}.md").read_text(encoding="utf-8")
     assert f"docs/reference/presets/{system.page}.md" in text
     # What its document spells is shown, in either spelling; what only its source has may stand in the page alone.
-    spelled = [option.name for option in system.options if option.name and not option.code and not option.pending]
+    spelled = [option.name for option in system.options if option.name and not option.code]
     assert [name for name in spelled if name not in text and _snake(name) not in text] == []
 
 

@@ -190,7 +190,7 @@ class Engine:
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT
-        deciding, is_recorded = self._start_run(plan), False
+        deciding, is_recorded = self._start_run(plan, tuple(tools)), False
         meter, last = self.settings.meter, self._offer
         self._offer = make_offer(tuple(tools), template, meter=meter, last=last, transient=text)
         try:
@@ -212,15 +212,15 @@ class Engine:
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
         return pack
 
-    def _start_run(self, plan: Plan) -> StrategyRun:
-        settings, events = self.settings, [*self.pending, *plan.repairs]
+    def _start_run(self, plan: Plan, tools: tuple[Tool, ...]) -> StrategyRun:
         return StrategyRun(
             self._strategy,
-            name=settings.strategy_name,
+            name=self.settings.strategy_name,
             call=self.call,
-            session=settings.owner,
-            strict=settings.strict,
-            events=events,
+            session=self.settings.owner,
+            strict=self.settings.strict,
+            events=[*self.pending, *plan.repairs],
+            tools=tools,
         )
 
     def _recall(self) -> Known:

@@ -25,6 +25,8 @@ CANONICAL_FORM = "lading-canonical-1"
 
 _MOST_ITEMS = 100_000
 """A value with more, or one that holds itself, is left to json."""
+_LEAST, _LARGEST = 1e-4, 1e16
+"""Numbers in this range, and zero, are written without an exponent."""
 _PAIRS = re.compile(r"(?:[\ud800-\udbff][\udc00-\udfff])++")
 _TOO_DEEP = "nested too deeply for JSON; a few hundred levels are read and written"
 
@@ -113,15 +115,19 @@ def digest(data: bytes) -> str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether msgspec, which is several times as fast as json, encodes the value equally: numbers differ."""
+    """Whether msgspec, several times as fast as json, encodes the value equally: exponents differ, and odd keys."""
     found = [value]
     for item in found:
         kind = type(item)
         if kind is dict or kind is FrozenDict:
-            found += item
+            if not all(type(key) is str for key in item):
+                return False
             found += item.values()
         elif kind is list or kind is tuple or kind is FrozenList:
             found += item
+        elif kind is int or kind is float:
+            if item and not _LEAST <= abs(item) < _LARGEST:
+                return False
         elif kind is not str and kind is not bool and item is not None:
             return False
         if len(found) > _MOST_ITEMS:

@@ -26,7 +26,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Template: TypeAlias = dict[str, Any]
 """A provider object in its key order. A known field has a short code for its form (see the wire that made it);
-every other field has the provider's value, unread. That of a message or a part is frozen, whoever makes it."""
+every other field has the provider's value, unread. Those of messages, parts and tools are frozen."""
 
 
 def _freeze_template(value: Any) -> None:
@@ -178,6 +178,12 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     """True for an open schema made here because the session recorded none."""
     origin: str = ""
     template: Template | None = None
+    max_output_chars: int | None = None
+    """open-multi-agent's limit of a result in characters, for its strategies; no provider is sent it."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "schema", freeze(self.schema))
+        _freeze_template(self)
 
 
 class Conversation(Struct, frozen=True, omit_defaults=True):

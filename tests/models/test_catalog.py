@@ -100,25 +100,44 @@ def test_the_usual_spellings_find_their_card(model: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "tier"),
     [
-        "",
-        "gpt-5.9",
-        "claude-sonnet-4-9",
-        "marco-o1",
-        "geminimini",
-        "turbo-gpt4all",
-        "azure/prod",
-        "///",
-        "🚢",
+        ("", "mid"),
+        ("gpt-5.9", "mid"),
+        ("claude-sonnet-4-9", "large"),
+        ("next-opus", "frontier"),
+        ("o3.5", "frontier"),
+        ("o9-mini", "mid"),
+        ("marco-o1", "mid"),
+        ("geminimini", "mid"),
+        ("turbo-gpt4all", "mid"),
+        ("azure/prod", "mid"),
+        ("tinyllama", "mid"),
+        ("phi99", "local"),
+        ("///", "mid"),
+        ("🚢", "mid"),
     ],
 )
-def test_a_name_nobody_knows_gets_a_careful_card_and_an_event(model: str) -> None:
+def test_a_name_nobody_knows_gets_a_careful_card_and_an_event(model: str, tier: str) -> None:
     card, events = find_card(model)
     assert events == (UnknownModel(model, 128_000),)
-    assert (card.tier, card.name, card.limits.window_tokens) == ("mid", model, 128_000)
+    assert (card.tier, card.name, card.limits.window_tokens) == (tier, model, 128_000)
     assert card.tokens.counter == "estimate"
     assert card.tokens.margin >= 0.15
+
+
+@pytest.mark.parametrize(
+    ("model", "tier"),
+    [
+        *((name, "local") for name in ("cogito:14b", "ollama/mistral", "ollama:mistral", "mistral:latest")),
+        *((name, "local") for name in ("ollama/gpt-oss:20b", "gemma3:270m-it-qat", "vllm/mistral-large")),
+        *((name, "large") for name in ("mistral-large", "mistral-large:latestish", "claude-sonnet-4-5-v1:0")),
+    ],
+)
+def test_who_serves_a_model_counts_for_its_tier(model: str, tier: str) -> None:
+    card, _ = find_card(model)
+    assert card.tier == tier
+    assert (card.prices.input_usd == 0) == (tier == "local")
 
 
 @given(st.text() | st.from_regex(r"(gpt|claude|o1|gemini)[-./: ][a-z0-9./-]{0,20}", fullmatch=True))

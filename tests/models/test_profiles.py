@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lading import Session, SessionOptions
 from lading.errors import InputError
 from lading.events import UnknownModel
-from lading.models.profiles import CONTEXT_PROFILES, Profile, context_profile, detect_tier, tier_by_quality
+from lading.models.catalog import find_card, list_cards
+from lading.models.profiles import (
+    CONTEXT_PROFILES,
+    Profile,
+    ProfileLike,
+    context_profile,
+    detect_tier,
+    find_profile,
+    tier_by_quality,
+)
+from lading.request.manifest import Frame
 
 
 def test_every_tier_has_the_numbers_of_the_documents() -> None:
@@ -60,6 +74,71 @@ def test_the_words_of_the_documents_name_the_tier(model: str, tier: str) -> None
     assert detect_tier(model) == (tier, ())
 
 
+WORDS = {
+    "local": ("ollama", "llama", "phi", "qwen"),
+    "mid": ("haiku", "mini", "flash"),
+    "large": ("sonnet", "gpt-4o"),
+    "frontier": ("opus", "o1", "o3"),
+}
+"""The words of the document's table."""
+
+
+@pytest.mark.parametrize("name", [name for card in list_cards() for name in (card.name, *card.patterns)])
+def test_no_card_has_a_tier_that_the_words_in_its_name_deny(name: str) -> None:
+    words = re.findall(r"gpt-4o|[a-z]+(?=\d)|[a-z]+|o[13]", name)
+    named = {tier for tier, of_tier in WORDS.items() if any(word in words for word in of_tier)}
+    assert not named or detect_tier(name)[0] in named
+
+
+def framed(model: str, profile: ProfileLike | None = None) -> Frame:
+    """The card and the budget of a session's requests."""
+    with Session(model, options=SessionOptions(profile=profile)) as session:
+        frame = session.add("Do it.").pack().manifest.frame
+    assert frame is not None
+    return frame
+
+
+@given(
+    model=st.sampled_from([name for card in list_cards() for name in (card.name, *card.patterns)])
+    | st.from_regex(r"(o[1-4]|gpt|claude|qwen|phi|x)-?(mini|opus|flash|4o|7b|:7b|:latest)?", fullmatch=True),
+    provider=st.sampled_from(["", "ollama", "openai", "openrouter/x", "vllm"]),
+)
+def test_a_session_and_a_profile_see_one_tier(model: str, provider: str) -> None:
+    name = f"{provider}/{model}" if provider else model
+    tier = framed(name).card.tier
+    assert detect_tier(model, provider=provider)[0] == tier
+    assert context_profile(model, provider=provider) == CONTEXT_PROFILES[tier]
+
+
+@pytest.mark.parametrize(
+    ("model", "tier"), [("o3-mini", "mid"), ("o4-mini", "mid"), ("o3", "frontier"), ("ollama/mistral", "local")]
+)
+def test_the_tier_of_the_card_is_the_one_that_is_detected(model: str, tier: str) -> None:
+    assert detect_tier(model)[0] == find_card(model)[0].tier == tier
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "tier"),
+    [
+        *(("qwen3:4b", provider, "local") for provider in ("", "ollama")),
+        *(("claude-haiku-4-5-20251001", provider, "mid") for provider in ("", "anthropic", "bedrock/anthropic")),
+        *((name, "", "mid") for name in ("claude-3-5-haiku-20241022", "claude-haiku-4-5", "gpt-4o-mini")),
+        ("claude-sonnet-4-6", "", "large"),
+        *(("gpt-5", provider, "frontier") for provider in ("", "openai")),
+    ],
+)
+def test_every_model_of_the_documents_has_a_card_and_the_tier_of_their_table(
+    model: str, provider: str, tier: str
+) -> None:
+    assert detect_tier(model, provider=provider) == (tier, ())
+
+
+def test_what_ollama_serves_is_local_whatever_its_name() -> None:
+    assert detect_tier("cogito:14b", provider="ollama")[0] == "local"
+    assert detect_tier("cogito:14b")[0] == "local"
+    assert context_profile("mistral-large", provider="ollama") == CONTEXT_PROFILES["local"]
+
+
 @pytest.mark.parametrize(
     ("model", "tier"),
     [("gpt-5", "frontier"), ("gpt-4-turbo", "large"), ("gemma3:27b", "local"), ("deepseek-chat", "large")],
@@ -106,6 +185,27 @@ def test_overrides_take_both_spellings_and_keep_the_tier(spelling: str) -> None:
     assert profile.full_detail_steps == 5
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "mid",
+        {"tier": "mid"},
+        {"tier": "mid", "toolResultMaxChars": 800},
+        {"tier": "mid", "tool_result_max_chars": 800},
+        CONTEXT_PROFILES["mid"],
+    ],
+)
+def test_a_profile_by_name_or_fields_is_what_a_session_has(given: ProfileLike) -> None:
+    assert find_profile(given, tier="large") == CONTEXT_PROFILES["mid"]
+    assert framed("claude-opus-4-1", given) == framed("claude-opus-4-1", CONTEXT_PROFILES["mid"])
+
+
+def test_fields_without_a_tier_replace_those_of_the_model_s_tier() -> None:
+    for model, tier in (("ollama/mistral", "local"), ("claude-sonnet-4-5", "large")):
+        frame = framed(model, {"contextBudgetPercent": 50})
+        assert (frame.card.tier, frame.budget.unused_tokens) == (tier, frame.budget.window_tokens // 2)
+
+
 def test_a_given_tier_wins_over_the_name() -> None:
     assert context_profile("claude-opus-4-1", {"tier": "local"}) == CONTEXT_PROFILES["local"]
     assert context_profile("claude-opus-4-1") == CONTEXT_PROFILES["frontier"]
@@ -124,8 +224,11 @@ def test_a_tier_never_overrides_the_window_of_the_model() -> None:
         ({"rulesComplexity": "none"}, "rules_complexity"),
         ({"fullDetailSteps": 3, "full_detail_steps": 4}, "given twice"),
         ({"contextBudgetPercent": 101}, "context_budget_percent"),
+        ({"tier": ["mid"]}, "no tier"),
     ],
 )
 def test_what_no_profile_has_is_refused_by_name(overrides: dict[str, Any], fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         context_profile("", overrides)
+    with pytest.raises(InputError, match=fault):
+        SessionOptions(profile=overrides)

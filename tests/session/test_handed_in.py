@@ -93,10 +93,10 @@ def test_an_unknown_strategy_is_refused_with_the_nearest_name_also_by_wrap() -> 
     ("make", "fault"),
     [
         (lambda: lading.SessionOptions(summarizer=cast(Any, summarize)), r"Summarizer\(function\)"),
-        (lambda: lading.SessionOptions(profile=cast(Any, {"tier": "mid"})), "context_profile"),
+        (lambda: lading.SessionOptions(profile=cast(Any, ["mid"])), "context_profile"),
         (lambda: lading.SessionOptions(loop_detection=WRONG), "LoopDetection"),
-        (lambda: progressive(cast(Any, "mid")), "CONTEXT_PROFILES"),
-        (lambda: scored(WRONG), "CONTEXT_PROFILES"),
+        (lambda: progressive(cast(Any, 7)), "CONTEXT_PROFILES"),
+        (lambda: scored(cast(Any, "huge")), "no tier 'huge'"),
         (lambda: context_profile("gpt-4o", cast(Any, ["x"])), "as a mapping"),
         (lambda: tail_strategy(WRONG), r"Tail\(\.\.\.\)"),
         (lambda: Tail(last_n_turns=cast(Any, "3")), "last_n_turns of Tail cannot be '3'"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.calibration import compute_margin
 from lading.tokens.affine import Factors
 from lading.tokens.calibration import MOST_TOKENS, RUN, WINDOW, Calibration, RequestCount
 
@@ -58,7 +59,7 @@ def test_nothing_learned_is_the_count_and_the_initial_margin() -> None:
     nothing = Calibration()
     assert nothing.predict(RequestCount(12_345, 9), kept=False) == 12_345
     assert nothing.predict(RequestCount(12_345, 9), kept=True) == 12_345
-    assert nothing.compute_margin(12_345, initial_margin_tokens=800, kept=True) == 800
+    assert compute_margin(nothing, 12_345, initial_margin_tokens=800, kept=True) == 800
     assert nothing.compute_room(100_000, initial_margin_tokens=800, messages=9, kept=False) == 99_200
     assert nothing.compute_room(100, initial_margin_tokens=800, messages=9, kept=False) == 0
     assert msgspec.json.encode(nothing) == b"{}"
@@ -87,7 +88,7 @@ def test_growing_conversations_are_predicted_within_the_margin(seed: int) -> Non
     true = known.last_reported_tokens + 2_500 + 16
     predicted = known.predict(longer, kept=True)
     assert predicted == pytest.approx(true, rel=0.01)
-    assert true <= predicted + known.compute_margin(predicted, initial_margin_tokens=10**6, kept=True)
+    assert true <= predicted + compute_margin(known, predicted, initial_margin_tokens=10**6, kept=True)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -110,11 +111,11 @@ def test_margins_follow_the_residuals_of_their_kind_between_one_percent_and_the_
     known = Calibration(
         seen=9, last=RequestCount(1, 1), kept_residuals=(30,) * 23 + (400,), repacked_residuals=(450,) * 5
     )
-    assert known.compute_margin(100_000, initial_margin_tokens=20_000, kept=True) == 1_000
-    assert known.compute_margin(100_000, initial_margin_tokens=20_000, kept=False) == 9_000
-    assert known.compute_margin(100_000, initial_margin_tokens=700, kept=True) == 700
+    assert compute_margin(known, 100_000, initial_margin_tokens=20_000, kept=True) == 1_000
+    assert compute_margin(known, 100_000, initial_margin_tokens=20_000, kept=False) == 9_000
+    assert compute_margin(known, 100_000, initial_margin_tokens=700, kept=True) == 700
     few = msgspec.structs.replace(known, repacked_residuals=(450,) * 4)
-    assert few.compute_margin(100_000, initial_margin_tokens=20_000, kept=False) == 20_000
+    assert compute_margin(few, 100_000, initial_margin_tokens=20_000, kept=False) == 20_000
 
 
 def test_the_same_request_sent_again_teaches_nothing() -> None:
@@ -201,7 +202,7 @@ def test_the_room_is_what_fits_with_its_margin_and_one_token_more_does_not(
             predicted = max(predicted, math.ceil(slope * tokens + offset))
         elif tokens > known.last.tokens:
             predicted = max(predicted, known.last_reported_tokens + math.ceil(slope * (tokens - known.last.tokens)))
-        return predicted + known.compute_margin(predicted, initial_margin_tokens=initial, kept=kept)
+        return predicted + compute_margin(known, predicted, initial_margin_tokens=initial, kept=kept)
 
     room = known.compute_room(limit, initial_margin_tokens=initial, messages=messages, kept=kept)
     assert room == 0 or taken(room) <= limit

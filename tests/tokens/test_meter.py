@@ -110,6 +110,10 @@ def test_each_kind_of_part_counts(part: Part, tokens: int) -> None:
     assert EXACT.count_message(Message("user", (part,))) == MESSAGE_TOKENS + tokens
 
 
+def test_a_picture_of_unknown_size_is_1500_tokens() -> None:
+    assert EXACT.count_message(Message("user", (Image(url="http://x"),))) == MESSAGE_TOKENS + 1_500
+
+
 def test_a_message_counts_its_name_and_framing() -> None:
     assert EXACT.count_message(Message("user")) == MESSAGE_TOKENS
     assert EXACT.count_message(Message("user", name="hello world")) == MESSAGE_TOKENS + 2

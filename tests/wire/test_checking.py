@@ -108,7 +108,9 @@ COUNTING = Wire(
     name="counting",
     decode=not_asked,
     envelope=not_asked,
-    layout=Layout(not_asked, Items("messages", not_asked, not_asked), not_asked, not_asked, frozenset(), ()),
+    layout=Layout(
+        not_asked, Items("messages", not_asked, not_asked), not_asked, frozenset(), (), leading=not_asked
+    ),
     joins=not_asked,
     encode_group=not_asked,
     start_check=lambda *_: Count(),

@@ -16,7 +16,7 @@ IMAGE_URL = {"type": "image_url", "image_url": {"url": "https://a.b/c.png", "det
 
 def fitted(message: Message, wire: str = "anthropic") -> tuple[Message, list[str]]:
     """The message as the wire's border shows it, and the rules that were applied."""
-    admitted = Sanitizer(find_needs(find_wire(wire), PLAIN)).admit(message, pointer="artifact://t/s/log/0")
+    admitted = Sanitizer(find_needs(find_wire(wire), PLAIN)).admit(message, entry=0)
     (shown,) = admitted.messages
     return shown, [repair.rule for repair in admitted.repairs]
 
@@ -45,7 +45,7 @@ def test_a_part_of_another_wire_loses_that_wires_template() -> None:
 
 def test_a_part_in_the_wrong_role_is_left_out() -> None:
     shown, rules = fitted(native(Image(data="AA=="), role="assistant"))
-    assert shown.parts == (Text("[image left out. Original: artifact://t/s/log/0]"),)
+    assert shown.parts == (Text("[image left out. Original: artifact://log/0]"),)
     assert rules == ["part_left_out"]
 
 

@@ -23,7 +23,7 @@ from lading.history.log import NO_COMPACTIONS, Edit
 from lading.history.log import Draft as Draft
 from lading.history.validity import Invariant
 from lading.history.view import Item, View
-from lading.messages import Message, user_text
+from lading.messages import Message, Tool, user_text
 from lading.models.card import Tier
 from lading.models.profiles import Profile
 from lading.registry import lookup
@@ -79,6 +79,8 @@ class Past(Struct, frozen=True):
     """The edits in effect, in order."""
     calls: int = 0
     """Number of requests so far."""
+    window_tokens: int = 0
+    """The whole window: of the limit, the answer and what is left unused."""
 
 
 class Pressure(Struct, frozen=True):
@@ -140,10 +142,11 @@ class Compaction(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A message that was never sent, and the view that shows it."""
+    """A message that was never sent, the view that shows it, and the tools of the request."""
 
     item: Item
     view: View
+    tools: tuple[Tool, ...] = ()
 
 
 def admit_unchanged(_arrival: Arrival, _pressure: Pressure) -> None:

@@ -122,8 +122,7 @@ def compact(view: View, pressure: Pressure, *, options: PricedOptions = DEFAULT_
     if not may_digest or not _is_cached(pressure):
         return decided
     used = find_retired(view, pressure, start=view.records_end, most_calls=_find_payback_calls(view))
-    digests = digest(view, used, reason="a large result was used", pressure=pressure)
-    if not digests:
+    if not used or not (digests := digest(view, used, reason="a large result was used", pressure=pressure)):
         return decided
     # The carrying cost of the rounds that a record would replace continues.
     return Compaction(tuple(digests), rent=pressure.account + decided.rent, stuck=decided.stuck)

@@ -24,6 +24,7 @@ from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
 from lading.history.view import View
+from lading.messages import Tool
 from lading.models.card import Tier
 
 Decided = TypeVar("Decided")
@@ -43,12 +44,15 @@ class StrategyRun:
         session: tuple[str, str],
         strict: bool,
         events: list[Event],
+        tools: tuple[Tool, ...],
     ) -> None:
         """``name``: of the strategy, in events. ``session``: the tenant and the session that pointers must belong
-        to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events."""
+        to. ``strict``: raise instead of overruling. ``events``: the list that gets the strategy's events.
+        ``tools``: of the request."""
         self._strategy, self._name, self._call = strategy, name, call
         self._session, self._strict = session, strict
         self.events = events
+        self._tools = tools
 
     def write_tail(self, view: View, tier: Tier) -> str:
         """Return the strategy's text for the end of this request alone."""
@@ -64,7 +68,7 @@ class StrategyRun:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
         while position < (length := len(plan.view)):
-            arrival = Arrival(plan.view.items[position], plan.view)
+            arrival = Arrival(plan.view.items[position], plan.view, self._tools)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 self.apply(draft, plan, pressure=pressure)

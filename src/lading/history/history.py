@@ -94,17 +94,23 @@ class History:
         Raises IllegalRequest for a NaN or infinite number and InputError for a value that is no Message; the
         history is then unchanged.
         """
-        _check_message(message)
+        given: object = message
+        if not isinstance(given, Message):
+            raise InputError(
+                f"A {type(given).__name__} was given as a message. Decode a provider's body first: "
+                "lading.wire.find_wire(name).decode(body).messages."
+            )
         index = len(self.entries)
         data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
         tokens = self._count(message)
-        self._admit_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
-        admitted = self._sanitizer.admit(message, pointer=relative(str(index)))
-        if draft := self._draft_repair(admitted, admitted.messages, "", entry=index):
-            self.apply(draft, call=call)
+        self._add_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
+        append_message(self.view, message, entry=index, tokens=tokens)
+        admitted = self._sanitizer.admit(message, entry=index)
+        if admitted.messages != (message,):
+            self.apply(_draft_repair(admitted, admitted.messages, "", entry=index), call=call)
         return [Repaired(item.rule, index, item.detail) for item in admitted.repairs]
 
     def plan(self, *, call: int, fields: Template | None = None) -> Plan:
@@ -118,8 +124,9 @@ class History:
             shown = [item.message for item in self.view.items[start:end]]
             if not admitted.messages:
                 shown[-1] = trim_end(shown[-1])
-            if draft := self._draft_repair(admitted, (*shown, *admitted.messages), CLOSING, entry=entry):
-                plan.apply(draft)
+            shown += admitted.messages
+            if shown != [self.entries[entry].message]:
+                plan.apply(_draft_repair(admitted, tuple(shown), CLOSING, entry=entry))
             plan.closing = admitted
             plan.repairs = [Repaired(item.rule, entry, item.detail) for item in admitted.repairs]
         return plan
@@ -230,36 +237,21 @@ class History:
             if entry.index in closed:
                 self._sanitizer.close(Admitted((closed[entry.index],)))
 
-    def _admit_entry(self, entry: Entry) -> None:
-        self._add_entry(entry)
-        append_message(self.view, entry.message, entry=entry.index, tokens=entry.tokens)
-
     def _add_entry(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.log = log_chain(self.log, entry)
         self.has_media = self.has_media or has_media(entry.message)
         self.has_reasoning |= any(isinstance(part, Reasoning) for part in entry.message.parts)
 
-    def _draft_repair(
-        self, admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int
-    ) -> Draft | None:
-        if shown == (self.entries[entry].message,):
-            return None
-        # No rule was applied to this message; it shows an orphan result that waited for the results around it.
-        rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
-        pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
-        return Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
+
+def _draft_repair(admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int) -> Draft:
+    # Without a rule, the message shows an orphan result that waited for the results around it.
+    rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+    pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
+    return Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
 
 
 def has_media(message: Message) -> bool:
     """Whether the message or one of its results has an image or a document."""
     inner = (part.parts if isinstance(part, ToolResult) else (part,) for part in message.parts)
     return any(isinstance(part, Image | File) for parts in inner for part in parts)
-
-
-def _check_message(message: object) -> None:
-    if not isinstance(message, Message):
-        raise InputError(
-            f"A {type(message).__name__} was given as a message. Decode a provider's body first: "
-            "lading.wire.find_wire(name).decode(body).messages."
-        )

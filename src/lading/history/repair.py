@@ -61,8 +61,8 @@ class Placement(Struct, frozen=True):
 
     last: Message | None
     """The message shown before it; None for the first."""
-    pointer: str
-    """Address of the raw message; empty for none."""
+    entry: int | None = None
+    """Index of the raw message in the log; None where it is in none."""
 
 
 RepairStep: TypeAlias = Callable[[Message, Placement], tuple[Message, Sequence[Repair]]]
@@ -116,17 +116,16 @@ class Sanitizer:
         self.last: Message | None = None
         """The last message shown."""
 
-    def admit(self, message: Message, *, pointer: str = "") -> Admitted:
-        """Return how the next message is shown. ``pointer``: address for notes in place of removed parts."""
+    def admit(self, message: Message, *, entry: int | None = None) -> Admitted:
+        """Return how the next message is shown. ``entry``: its index in the log, for pointers to removed parts."""
         repairs: list[Repair] = []
         # A message that is no result is shown after the synthetic results of open calls.
-        placement = Placement(Message("tool") if self._open else self.last, pointer)
+        placement = Placement(Message("tool") if self._open else self.last, entry)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
-        answers = [part for part in message.results if part.call_id in self._open]
-        continues_results = bool(answers) or (bool(message.results) and bool(self._open))
-        before = () if continues_results else self._close_calls(repairs)
+        continues_results = bool(self._open) and bool(message.results)
+        before = self._close_calls(repairs) if self._open and not continues_results else ()
         shown = self._repair_parts(message, repairs)
         messages = [*before, *shown]
         if continues_results and self._open and _has_more_than_results(message):
@@ -136,7 +135,10 @@ class Sanitizer:
             self._named.clear()
             messages += self._late
             self._late = []
-        self._report_runs(messages, repairs)
+        if self._needs.alternation:
+            self._report_runs(messages, repairs)
+        if messages:
+            self.last = messages[-1]
         return Admitted(tuple(messages), tuple(repairs))
 
     def find_closing(self, fields: Template | None = None) -> Admitted:
@@ -146,7 +148,7 @@ class Sanitizer:
         then asks the caller to apply ``trim_end``. The sanitizer is unchanged until ``close``.
         """
         repairs: list[Repair] = []
-        messages = list(self._closing_messages(repairs))
+        messages = list(self._closing_messages(repairs)) if self._open else []
         last = messages[-1] if messages else self.last
         if last is not None and last.role == "assistant":
             if last.text == EMPTY or not self._needs.continues(last, fields or {}):
@@ -272,11 +274,11 @@ class Sanitizer:
         return [ToolResult(shown, (Text(UNANSWERED),), is_error=True) for shown in waiting]
 
     def _report_runs(self, messages: Sequence[Message], repairs: list[Repair]) -> None:
+        before = self.last.role if self.last else ""
         for message in messages:
-            before = self.last.role if self.last else ""
-            if self._needs.alternation and message.role == before != "tool":
+            if message.role == before != "tool":
                 repairs.append(Repair("same_role_run", f"two {message.role} messages in a row are joined"))
-            self.last = message
+            before = message.role
 
 
 def trim_end(message: Message) -> Message:

@@ -127,6 +127,11 @@ class View:
         return self._total
 
     @property
+    def newest_request(self) -> tuple[int, Message] | None:
+        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
+        return self._newest_request
+
+    @property
     def head(self) -> int:
         """Number of opening messages: those before the first assistant message, which are never compacted."""
         return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
@@ -135,11 +140,6 @@ class View:
     def records_end(self) -> int:
         """Position after the records that follow the opening messages."""
         return next((at for at in range(self.head, len(self)) if self._items[at].kind != "summarised"), len(self))
-
-    @property
-    def newest_request(self) -> tuple[int, Message] | None:
-        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-        return self._newest_request
 
     @property
     def messages(self) -> list[Message]:
@@ -173,7 +173,8 @@ class View:
 
     def tokens_before(self, position: int) -> int:
         """Return the tokens of the items before ``position``."""
-        self._extend_sums(position)
+        if position >= len(self._tokens):
+            self._extend_sums(position)
         return self._tokens[position]
 
     def clearable_before(self, position: int) -> int:

@@ -8,7 +8,7 @@ longest match wins. Patterns match at word boundaries; dots, dashes and similar 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +17,24 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.errors import ModelError
 from lading.events import Event, UnknownModel
-from lading.models.card import Card, Limits, Prices, TokenFacts
+from lading.models.card import Card, Limits, Prices, Tier, TokenFacts
 from lading.models.rows import ProviderCards, read_cards
 from lading.validation import check
 
 _VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai"
 _BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
-_SERVED_LOCALLY = re.compile(r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)/")
+_SERVED_LOCALLY = re.compile(
+    r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)[/:]"
+    # A tag of Ollama: cogito:14b, gemma3:270m, mistral:latest.
+    r"|:(?:latest|\d+(?:\.\d+)?[bm])(?![a-z0-9])"
+)
+_TIERS: Mapping[Tier, str] = {
+    "local": "ollama|llama|phi|qwen",
+    "mid": "haiku|mini|flash",
+    "large": "sonnet|gpt-4o",
+    "frontier": r"opus|^o[13]\b",
+}
+"""The Reactive Agents document's words for a tier, in the name of a model that no card names."""
 _NO_MINOR_VERSION = r"(?!-\d{1,2}(?:-|$))"
 _NAME_CHARS = 120
 """The name of an unknown model is cut to this length."""
@@ -33,9 +44,9 @@ def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Even
     """Find the card of a model by any usual spelling of its name, routes and dates included.
 
     Returns the card and the events about the match. Raises InputError for what is no text. ``own`` cards are used
-    unchanged and take precedence unless a shipped pattern is longer. An unknown name gives a conservative mid-tier
-    card and an UnknownModel event. A Bedrock route sets the Bedrock dialect; a local server's route removes the
-    prices.
+    unchanged and take precedence unless a shipped pattern is longer. An unknown name gives a conservative card,
+    of the tier that words in the name tell, and an UnknownModel event. A Bedrock route sets the Bedrock
+    dialect; a local server's route, or a tag of Ollama, removes the prices and makes the tier local.
     """
     check(model, str, advice="give the name of a model")
     segment = _extract_last_segment(model)
@@ -67,20 +78,25 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
 
 
 def build_unknown_card(model: str) -> Card:
-    """Build the card assumed for an unknown model: mid tier, a common window and output limit, a high multiplier
-    and margin, common cache prices. A long name is cut and ends in its digest."""
+    """Build the card assumed for an unknown model: the tier that its name tells, else mid, a common window and
+    output limit, a high multiplier and margin, common cache prices. A long name is cut and ends in its digest."""
     return Card(
         name=model
         if len(model) <= _NAME_CHARS
         else f"{model[:_NAME_CHARS]}...{jsonbytes.digest(jsonbytes.dump(model))[:8]}",
         provider="unknown",
-        tier="mid",
+        tier=_guess_tier(_extract_last_segment(model)),
         limits=Limits(window_tokens=128_000, max_output_tokens=8_192),
         tokens=TokenFacts("estimate", multiplier=1.25, margin=0.15),
         prices=Prices(1.0, read=0.1, write={300: 1.25}),
         source="assumed: no card names this model; the price of input is a unit, not a price",
         as_of="2026-11-20",
     )
+
+
+def _guess_tier(segment: str) -> Tier:
+    found = (tier for tier, words in _TIERS.items() if re.search(rf"(?<![a-z0-9])(?:{words})(?![a-z])", segment))
+    return next(found, "mid")
 
 
 @cache
@@ -139,7 +155,7 @@ def _apply_route(card: Card, model: str) -> Card:
     name = model.lower()
     if _SERVED_LOCALLY.search(name):
         conduct = replace(card.conduct, dialect="chat_template")
-        return replace(card, conduct=conduct, prices=Prices(0.0))
+        return replace(card, tier="local", conduct=conduct, prices=Prices(0.0))
     if _BEDROCK.search(name):
         return replace(card, conduct=replace(card.conduct, dialect="bedrock"))
     return card

@@ -6,7 +6,6 @@ and local results 600 characters). The other four are in its code only. The wind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -56,27 +55,20 @@ CONTEXT_PROFILES: Mapping[Tier, Profile] = {
     "frontier": Profile("frontier", 12, 10, 2_000, "detailed", "full", "full", 3, 90, 15, 0.7),
 }
 """The profile of each tier."""
-NO_PROFILE = "a profile is a Profile, such as CONTEXT_PROFILES[tier] or context_profile(model, options)"
-
-_WORDS: tuple[tuple[Tier, tuple[str, ...]], ...] = (
-    ("frontier", ("opus", "o1", "o3")),
-    ("local", ("ollama", "llama", "phi", "qwen")),
-    ("mid", ("haiku", "mini", "flash")),
-    ("large", ("sonnet", "gpt-4o")),
+ProfileLike: TypeAlias = Profile | Tier | Mapping[str, Any]
+"""A profile, the name of its tier, or fields that replace those of the model's tier, in either spelling."""
+_NO_PROFILE = (
+    "a profile is a Profile, such as CONTEXT_PROFILES[tier] or context_profile(model, options), the name of a "
+    "tier, or fields by name"
 )
+
 _QUALITY: tuple[tuple[Tier, float], ...] = (("frontier", 0.9), ("large", 0.75), ("mid", 0.6))
 
 
-def detect_tier(model: str) -> tuple[Tier, tuple[Event, ...]]:
-    """Find the tier of a model by its name; return it with the events about the match. Never fails.
-
-    The document's words match first, as whole words (``mini`` is not in ``gemini``; a version may follow:
-    ``phi4``), then the model's card. An unknown name gives the mid tier and an UnknownModel event.
-    """
-    for tier, words in _WORDS:
-        if any(_compile_word(word).search(model.lower()) for word in words):
-            return tier, ()
-    card, events = find_card(model)
+def detect_tier(model: str, *, provider: str = "") -> tuple[Tier, tuple[Event, ...]]:
+    """Find the tier of a model by its name, and by the provider that serves it: the tier of its card, which a
+    session uses too. Return it with the events about the match. Never fails."""
+    card, events = find_card(f"{provider}/{model}" if provider else model)
     return card.tier, events
 
 
@@ -85,7 +77,7 @@ def tier_by_quality(score: float) -> Tier:
     return next((tier for tier, least in _QUALITY if score >= least), "local")
 
 
-def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None) -> Profile:
+def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None, *, provider: str = "") -> Profile:
     """Build the profile for a model, with some fields replaced. An overridden tier takes precedence over the
     model's.
 
@@ -93,16 +85,20 @@ def context_profile(model: str = "", overrides: Mapping[str, Any] | None = None)
     field that is unknown, given twice or has an invalid value.
     """
     check(overrides, (Mapping, type(None)), advice="overrides are fields by name, as a mapping")
-    given = snake_case(overrides or {})
-    tier = given.get("tier", detect_tier(model)[0])
-    if tier not in CONTEXT_PROFILES:
-        raise InputError(f"There is no tier {tier!r}. Choose one of: {', '.join(CONTEXT_PROFILES)}.")
+    return find_profile(overrides, tier=detect_tier(model, provider=provider)[0])
+
+
+def find_profile(given: ProfileLike | None, *, tier: Tier = "mid") -> Profile:
+    """Return the given profile; for fields, the profile of the tier with these replaced; for None, the tier's own.
+    Raises InputError as ``context_profile`` does, and for another type."""
+    if given is None or isinstance(given, Profile):
+        return given or CONTEXT_PROFILES[tier]
+    check(given, (str, Mapping), advice=_NO_PROFILE)
+    fields = snake_case({"tier": given} if isinstance(given, str) else given)
+    wanted = fields.get("tier", tier)
+    if wanted not in list(CONTEXT_PROFILES):
+        raise InputError(f"There is no tier {wanted!r}. Choose one of: {', '.join(CONTEXT_PROFILES)}.")
     try:
-        return msgspec.convert({**msgspec.to_builtins(CONTEXT_PROFILES[tier]), **given}, Profile)
+        return msgspec.convert({**msgspec.to_builtins(CONTEXT_PROFILES[wanted]), **fields}, Profile)
     except msgspec.ValidationError as error:
         raise InputError(f"The context profile cannot be used: {error}.") from error
-
-
-def _compile_word(word: str) -> re.Pattern[str]:
-    after = "(?![a-z0-9])" if word[-1].isdigit() else "(?![a-z])"
-    return re.compile(rf"(?<![a-z0-9]){re.escape(word)}{after}")

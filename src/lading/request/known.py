@@ -98,7 +98,8 @@ class Known(Struct, frozen=True):
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
-        return Past(reported, budget.limit_tokens, refused, ReadOnly(edits), self.last.call)
+        limit, window, calls = budget.limit_tokens, budget.window_tokens, self.last.call
+        return Past(reported, limit, refused, ReadOnly(edits), calls, window_tokens=window)
 
     def is_unchanged(self, *, entries: int, edits: int) -> bool:
         """Whether the last request showed the same entries and edits to the same model."""

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -21,13 +21,15 @@ from msgspec.structs import replace
 from lading import jsonbytes
 from lading.effects import attempt, describe_error
 from lading.errors import IllegalRequest, InputError, WireError
-from lading.jsontypes import check_json
+from lading.jsontypes import DEEPEST_LEVELS, check_json
 from lading.messages import Message, Tool, user_text
+from lading.validation import check_count
 from lading.wire import COMMON, Wire, find_wire, list_wires
 from lading.wire.layout import CERTAINLY
 from lading.wire.replies import Reply, SseEvent, make_event
 
 _DEEPEST = 32
+_OUTPUT_LIMIT = ("maxOutputChars", "max_output_chars")
 _LEAVES = (str, int, float, bool, type(None))
 _DECODER = msgspec.json.Decoder(list[Message])
 
@@ -94,13 +96,20 @@ def copy_list(given: object) -> list[Any]:
 
 
 def _carry(messages: list[Message]) -> list[Message]:
-    """Return the messages as JSON carries them. Without numbers in them, long texts need not be written as JSON."""
+    """Return the messages as JSON carries them. Long texts in plain values need not be written as JSON."""
     built = msgspec.to_builtins(messages)
     is_plain = jsonbytes.is_plain(built)
     return msgspec.convert(built, list[Message]) if is_plain else _DECODER.decode(msgspec.json.encode(messages))
 
 
-def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
+class Declared(NamedTuple):
+    """Tools, and a copy of the list that they were read from; None if they were given in another form."""
+
+    given: object
+    tools: tuple[Tool, ...]
+
+
+def declare(given: Iterable[object], *, wire: Wire) -> Declared:
     """Convert ``Tool`` values or dicts of any wire to tools. Raises InputError, WireError, and IllegalRequest for
     another provider's own tool."""
     if not isinstance(given, Iterable):
@@ -110,9 +119,11 @@ def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
         if isinstance(item, Tool):
             found: tuple[Tool, ...] = (item,)
         else:
-            declaration = _to_dict(item)
+            declaration, most_chars = _take_output_limit(_to_dict(item))
             chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
             found = chosen.read_tools([declaration])
+            if most_chars is not None:
+                found = tuple(replace(tool, max_output_chars=most_chars) for tool in found)
         tools += found
     foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
     if foreign is not None:
@@ -120,7 +131,20 @@ def tools_from(given: Iterable[object], *, wire: Wire) -> tuple[Tool, ...]:
             f"The tool {foreign.name!r} is one of {foreign.origin}'s own, and {wire.name} has no form for it. "
             "Offer it as a function with a schema, or leave it out."
         )
-    return tuple(tools)
+    # What is nested deeper was refused above.
+    return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
+
+
+def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Take open-multi-agent's ``maxOutputChars`` out of a declaration, which providers would refuse with it."""
+    for name in _OUTPUT_LIMIT:
+        if name in declaration:
+            check_count(declaration[name], name=name, least=1)
+            return {key: value for key, value in declaration.items() if key != name}, declaration[name]
+    if isinstance(inner := declaration.get("function"), dict):
+        shorter, most_chars = _take_output_limit(inner)
+        return {**declaration, "function": shorter}, most_chars
+    return declaration, None
 
 
 def reply_from(response: object, *, wire: Wire) -> Reply:

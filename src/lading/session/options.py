@@ -21,7 +21,7 @@ from lading.events import Event, ModelChanged, ToolsLeftOut
 from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
-from lading.models.profiles import Profile
+from lading.models.profiles import ProfileLike, find_profile
 from lading.request.summary_calls import find_summarizer
 from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
@@ -52,8 +52,9 @@ class SessionOptions(Struct, frozen=True):
     """The argument ``summarizer``, for those who keep their options together."""
     verbatim: float | None = None
     """The share of the window, counted from the newest message, that ``priced`` leaves verbatim; None: its own."""
-    profile: Profile | None = None
-    """The context profile of requests (``models.profiles.context_profile``); None: the card alone."""
+    profile: ProfileLike | None = None
+    """The context profile of requests: a Profile, the name of a tier, or fields in place of those of the model's
+    tier. None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
     providers: tuple[ContextProvider | Provide, ...] = ()
@@ -71,10 +72,10 @@ class SessionOptions(Struct, frozen=True):
             (self.wait_s, (int, float), "wait_s is seconds, or None to wait as long as it takes"),
             (self.counter, (str,), "counter is the name of a token counter, or None"),
             (self.summarizer, (Summarizer,), "a summarizer is Summarizer(function), or None"),
-            (self.profile, (Profile,), "a profile is a Profile, such as context_profile(model, options), or None"),
             (self.loop_detection, (LoopDetection,), "loop_detection is LoopDetection(...), or None"),
         ):
             check(value, (*kind, type(None)), advice=advice)
+        find_profile(self.profile)
 
 
 DEFAULTS = SessionOptions()
@@ -166,7 +167,9 @@ def make_settings(
         strict=options.strict,
         summarizer=options.summarizer,
     )
-    return apply_profile(settings, options.profile) if options.profile else settings
+    if options.profile is None:
+        return settings
+    return apply_profile(settings, find_profile(options.profile, tier=card.tier))
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | None) -> Template:

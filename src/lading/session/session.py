@@ -31,7 +31,7 @@ from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import copy_list, error_text, is_stream, messages_from, reply_from, tools_from
+from lading.session.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.session.matching import Changed, find_corrected, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -82,8 +82,7 @@ class Session:
             options=options,
         )
         self._reserves = output_reserve is not None
-        self.model = model.name if isinstance(model, Card) else model
-        """The model's name in requests."""
+        self.model = model.name if isinstance(model, Card) else model  # In requests.
         self.wire = find_wire(self.settings.wire)
         self._lock = RLock()
         self._lease: Lease | None = None
@@ -108,6 +107,7 @@ class Session:
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
+        self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._tail = ""  # The caller's text for the last request alone.
@@ -145,9 +145,8 @@ class Session:
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
-            end = matched.position
-            copied = copy_list(rest) if continues else []
-            new = (self.update(given, start=start, end=end) if continues else end) - start
+            end, copied = matched.position, copy_list(rest) if continues else []
+            new = (self.update(given, start=start, end=end) if continues and start < end else end) - start
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
@@ -273,7 +272,9 @@ class Session:
         """
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
-            chosen = self._tools if tools is None else tools_from(tools, wire=self.wire)
+            if tools is not None and tools != self._declared.given:
+                self._declared = declare(tools, wire=self.wire)
+            chosen = self._tools if tools is None else self._declared.tools
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
             self.offer(chosen, self._fields)

@@ -48,12 +48,14 @@ class MemoryStore(SessionStore):
         blobs: Mapping[str, bytes] = NO_BLOBS,
     ) -> None:
         """Append to a session, all or nothing; see SessionStore."""
-        check_name(tenant, what="tenant")
-        check_name(session, what="session")
-        stores.check_blobs(blobs)
+        if blobs:
+            stores.check_blobs(blobs)
         with self._lock:
             sessions = self._check_open()
-            target = sessions.get((tenant, session)) or _MemorySession()
+            if (target := sessions.get((tenant, session))) is None:
+                check_name(tenant, what="tenant")
+                check_name(session, what="session")
+                target = _MemorySession()
             stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
             stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
             if call is not None:

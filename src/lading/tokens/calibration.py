@@ -125,14 +125,6 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         """
         return _predict(self._find_line(counted.messages, kept=kept), counted.tokens)
 
-    def compute_margin(self, predicted_tokens: int, *, initial_margin_tokens: int, kept: bool) -> int:
-        """Return the tokens to leave free beside a prediction: twice the p95 of the residuals of its kind, at
-        least 1 %. The initial margin if that is less, or if there are fewer than five residuals."""
-        share = self._compute_margin_share(kept=kept)
-        if share is None:
-            return initial_margin_tokens
-        return min(initial_margin_tokens, math.ceil(share * _clamp(predicted_tokens)))
-
     def compute_room(self, limit_tokens: int, *, initial_margin_tokens: int, messages: int, kept: bool) -> int:
         """Return the largest count of a request with that many messages whose prediction and margin stay within a
         limit of the provider's tokens, or 0.
@@ -142,7 +134,9 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         """
         limit = min(limit_tokens, MOST_TOKENS)
         allowed = limit - _clamp(initial_margin_tokens)
-        share = self._compute_margin_share(kept=kept)
+        if not self.seen:
+            return max(allowed, 0)
+        share = self.compute_margin_share(kept=kept)
         if share is not None and limit > 0:
             close = math.floor(limit / (1 + share))
             while close + math.ceil(share * close) > limit:
@@ -217,7 +211,8 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         residuals = sorted(self.kept_residuals if kept and self.last is not None else self.repacked_residuals)
         return residuals[len(residuals) * 95 // 100] / 10_000 if len(residuals) >= ENOUGH else None
 
-    def _compute_margin_share(self, *, kept: bool) -> float | None:
+    def compute_margin_share(self, *, kept: bool) -> float | None:
+        """Return the share of predicted tokens to leave free; None if there are fewer than ``ENOUGH`` residuals."""
         p95 = self._compute_p95(kept=kept)
         return None if p95 is None else max(LEAST_MARGIN, MARGIN_OF_P95 * p95)
 

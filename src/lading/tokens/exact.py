@@ -57,6 +57,8 @@ class Vocabulary(Struct, frozen=True):
         character. Exact, except that a run of more than 65,536 characters without a letter or digit before a
         space in its last 4,096 is cut there; each such cut is about two tokens off."""
         encoding = _load_encoding(self.name, self.pattern)
+        if len(text) <= PIECE_CHARS:
+            return len(encoding.encode_ordinary(text))
         return sum(len(encoding.encode_ordinary(piece)) for piece in _split(text))
 
 

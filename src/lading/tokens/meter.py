@@ -50,14 +50,15 @@ class Meter(Struct, frozen=True):
     def count_message(self, message: Message) -> int:
         """Count a message with its framing, rounded up. An added part never lowers the count."""
         counted, fixed = self._count_parts(message.name, message.parts)
-        return self._scale(counted) + MESSAGE_TOKENS + fixed
+        return math.ceil(counted * self.multiplier) + MESSAGE_TOKENS + fixed
 
     def count_tools(self, tools: Sequence[Tool]) -> int:
         """Count the array of tool definitions as compact JSON, rounded up: in OpenAI's function form, the
         largest of the usual ones, or as the provider's object for a provider's own tool. 0 without tools."""
         if not tools:
             return 0
-        return self._scale(self._count(_json.encode([_build_definition(tool) for tool in tools])))
+        counted = self._count(_json.encode([_build_definition(tool) for tool in tools]))
+        return math.ceil(counted * self.multiplier)
 
     def _count(self, text: str) -> int:
         """Count a text; estimate one above ``COUNTED_CHARS`` in constant time."""
@@ -68,15 +69,13 @@ class Meter(Struct, frozen=True):
         sampled = sum(self.counter.count(text[start : start + _SAMPLE_CHARS]) for start in starts)
         return -(-sampled * len(text) // (_SAMPLES * _SAMPLE_CHARS))
 
-    def _scale(self, counted: int) -> int:
-        return math.ceil(counted * self.multiplier)
-
     def _count_part(self, part: Part) -> tuple[int, int]:
         match part:
             case Text():
                 return self._count(part.text), 0
             case ToolResult():
-                return self._count_result(part)
+                counted, fixed = self._count_parts(part.name, part.parts)
+                return counted, RESULT_TOKENS + self.call_tokens + fixed
             case ToolCall():
                 arguments = _flatten_arguments(part.arguments) if self.plain_arguments else part.arguments
                 return self._count(part.name) + self._count(arguments), self.call_tokens
@@ -88,10 +87,6 @@ class Meter(Struct, frozen=True):
                 return self._count_file(part)
             case Opaque():
                 return self._count(_json.encode(part.value)), 0
-
-    def _count_result(self, result: ToolResult) -> tuple[int, int]:
-        counted, fixed = self._count_parts(result.name, result.parts)
-        return counted, RESULT_TOKENS + self.call_tokens + fixed
 
     def _count_parts(self, name: str, parts: Sequence[Part]) -> tuple[int, int]:
         counted, fixed = self._count(name) if name else 0, 0

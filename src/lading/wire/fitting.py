@@ -6,16 +6,17 @@ type that no format lists is sent unchanged: the type may be newer than these ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
 
+from lading.addresses import relative
 from lading.errors import WireError
 from lading.history.repair import LEFT_OUT, Needs, Placement, Repair
-from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
+from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from lading.models.card import Card
 from lading.wire import WIRES, Wire, find_wire
 from lading.wire.translation import PartTypes, left_out_note, type_of
@@ -32,18 +33,31 @@ def find_needs(wire: Wire, card: Card) -> Needs:
 def _fit_message(
     types: PartTypes, name: str, card: Card, message: Message, placement: Placement
 ) -> tuple[Message, Sequence[Repair]]:
-    fitter = _PartFitter(types, card, native=message.origin == name, pointer=placement.pointer)
+    if message.origin == name and _is_simple(message.parts, message.role, types):
+        return message, ()
+    pointer = "" if placement.entry is None else relative(str(placement.entry))
+    fitter = _PartFitter(types, card, native=message.origin == name, pointer=pointer)
     shown = fitter.fit(message)
-    if shown.origin != name or not any(types.word(part) in types.moves for part in _list_result_parts(shown)):
+    inner = (part for result in shown.results for part in result.parts)
+    if shown.origin != name or not any(types.word(part) in types.moves for part in inner):
         return shown, fitter.repairs
     # Without its origin, the encoder writes the message in its general form, which moves these parts.
-    fitter = _PartFitter(types, card, native=False, pointer=placement.pointer)
+    fitter = _PartFitter(types, card, native=False, pointer=pointer)
     shown = fitter.fit(replace(message, origin="", template=None))
     return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fitter.repairs]
 
 
-def _list_result_parts(message: Message) -> Iterator[Part]:
-    return (part for result in message.results for part in result.parts)
+_SIMPLE: dict[type, str] = {Text: "text", ToolCall: "tool_call", ToolResult: "tool_result"}
+
+
+def _is_simple(parts: Sequence[Part], place: str, types: PartTypes) -> bool:
+    """Whether the parts are only texts, calls and results of text, each where the format has it: nothing to fit."""
+    return all(
+        types.words.get(_SIMPLE.get(type(part), "")) in types.takes[place]
+        and not (isinstance(part, Text) and part.template)
+        and (not isinstance(part, ToolResult) or _is_simple(part.parts, "result", types))
+        for part in parts
+    )
 
 
 class _PartFitter:

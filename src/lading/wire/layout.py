@@ -137,12 +137,12 @@ class Layout(Struct, frozen=True):
     items: Items
     claims_tool: Callable[[Object], bool]
     """Whether the declaration of a tool is written in this format."""
-    leading: Callable[[Sequence[Message]], int]
-    """Return how many of the first messages are written beside the items."""
     unread: frozenset[str]
     """Fields that are not part of the prompt: they do not change what a prompt cache matches."""
     limits: tuple[str, ...]
     """Fields, inner ones with dots, that limit the output tokens. The first depends on the model."""
+    leading: Callable[[Sequence[Message]], int] = lambda _messages: 0
+    """Return how many of the first messages are written beside the items."""
     system: str = ""
     """The field with the system messages beside the items; empty: all are among the items."""
     tools: str = "tools"

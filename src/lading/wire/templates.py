@@ -85,7 +85,7 @@ ABSENT: Final = object()
 Piece: TypeAlias = str | dict[str, Any]
 """One item of a content: plain text, or a part in the provider's format."""
 
-_EMPTY: dict[str, Any] = {"empty": "", "empty_list": [], "null": None}
+_EMPTY: dict[str, Any] = {"empty": "", "null": None}
 
 
 def make_template(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: str) -> Template:
@@ -143,15 +143,17 @@ def write_text(text: str, code: Any) -> Any:
 
 def write_empty(code: Any, *, otherwise: Any) -> Any:
     """Return the empty value of that code; ``otherwise`` if the code is not of an empty value."""
-    if not isinstance(code, str) or code not in _EMPTY:
-        return otherwise
-    return copy_json(_EMPTY[code], code)
+    if code == "empty_list":
+        return []
+    return _EMPTY.get(code, otherwise) if isinstance(code, str) else otherwise
 
 
 def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -> tuple[tuple[P | Text, ...], str]:
     """Return the parts of a content (string, list or null) and its code. Raises WireError for any other type."""
-    if value is None or isinstance(value, str):
-        return ((Text(value),) if value else ()), find_code(value, path)
+    if value is None:
+        return (), "null"
+    if isinstance(value, str):
+        return ((Text(value),), "str") if value else ((), "empty")
     if not isinstance(value, list):
         raise shape_error(path, "a string or a list", found=value)
     parts = tuple(read_part(item, f"{path}.{index}") for index, item in enumerate(value))
@@ -160,9 +162,10 @@ def read_content(value: Any, path: str, *, read_part: Callable[[Any, str], P]) -
 
 def read_list(value: Any, path: str, *, read_item: Callable[[Any, str], P]) -> tuple[tuple[P, ...], str]:
     """Return the items of an optional list and its code. Raises WireError for anything but a list or null."""
-    items = [] if value is None else as_list(value, path)
-    found = tuple(read_item(item, f"{path}.{index}") for index, item in enumerate(items))
-    return found, "null" if value is None else "list" if found else "empty_list"
+    if value is None:
+        return (), "null"
+    found = tuple(read_item(item, f"{path}.{index}") for index, item in enumerate(as_list(value, path)))
+    return found, "list" if found else "empty_list"
 
 
 def write_content(pieces: Sequence[Piece], code: Any, *, otherwise: Any) -> Any:

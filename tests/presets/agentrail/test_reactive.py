@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from lading.events import Compacted
 from lading.history.history import History
 from lading.history.log import Draft, Edit, Reported
 from lading.messages import Message, ToolCall, user_text
+from lading.presets.agentrail import budget_used_pct
 from lading.presets.agentrail.reactive import (
     DEFAULTS,
     Reactive,
@@ -33,7 +36,8 @@ from tests.histories import answered, histories
 from tests.replies import messages_reply
 from tests.views import admitted, pressure
 
-WINDOW = 200_000
+WINDOW, LIMIT = 200_000, 190_000
+"""The window of the document, and what 10,000 tokens for the answer leave of it."""
 
 
 def work(start: int, stop: int, *, lines: int = 40) -> list[Message]:
@@ -52,7 +56,7 @@ def two_requests(before: int, after: int) -> History:
 
 def filled(reported_tokens: int, edits: tuple[Edit, ...] = (), *, room_tokens: int = 10**6) -> Pressure:
     """A pressure after a request that took so many tokens of the window."""
-    return replace(pressure(room_tokens), past=Past(reported_tokens, WINDOW, False, edits))
+    return replace(pressure(room_tokens), past=Past(reported_tokens, LIMIT, False, edits, window_tokens=WINDOW))
 
 
 def decided(outcome: object) -> tuple[Draft, ...]:
@@ -83,12 +87,57 @@ def test_micro_comes_at_85_percent_of_the_window_and_full_at_92(reported_tokens:
     assert choose_level(history.view, filled(reported_tokens), options=Reactive(enabled=False)) == ""
 
 
-def test_without_reported_usage_the_view_is_measured_against_its_room() -> None:
-    history = two_requests(6, 6)
-    tokens = history.view.tokens
-    assert choose_level(history.view, pressure(int(tokens / 0.84))) == ""
-    assert choose_level(history.view, pressure(int(tokens / 0.86))) == "micro"
-    assert choose_level(history.view, pressure(int(tokens / 0.93))) == "full"
+@pytest.mark.parametrize(("free", "wanted"), [(20_001, ""), (20_000, "micro"), (6_000, "full")])
+def test_without_reported_usage_what_the_count_leaves_free_is_measured(free: int, wanted: str) -> None:
+    view = two_requests(6, 6).view
+    counted = replace(filled(0, room_tokens=view.tokens + free), past=Past(None, LIMIT, window_tokens=WINDOW))
+    assert choose_level(view, counted) == wanted
+
+
+def session_of(**options: Any) -> Session:
+    """A session of a model with a window of 200,000 tokens."""
+    return Session("claude-sonnet-4-5", strategy="agentrail/reactive", window=WINDOW, **options)
+
+
+def reasons_after(session: Session, tokens: int, *, lines: int = 40) -> list[str]:
+    """The reasons of the edits after a request of eight rounds that took so many tokens, and a result of lines."""
+    session.add([user_text("Do it."), *work(0, 8, lines=lines)])
+    session.pack()
+    call = {"type": "tool_use", "id": "c8", "name": "read", "input": {}}
+    session.reply(messages_reply(call) | {"usage": {"input_tokens": tokens, "output_tokens": 9}})
+    session.add(answered("c8", "value_8 is set\n" * lines))
+    return [decision.reason for decision in session.pack().manifest.decisions]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reasons"),
+    [
+        (169_999, []),
+        (170_000, ["reactive_micro: 85 % of the window, request 0"]),
+        (184_000, ["reactive_full: 92 % of the window, request 0"]),
+    ],
+)
+def test_percentages_are_of_the_whole_window_whatever_is_kept_for_the_answer(
+    tokens: int, reasons: list[str]
+) -> None:
+    """With a reserve of 10,000 the percentages came at 161,500 and 174,800 tokens."""
+    with session_of(output_reserve=10_000) as session:
+        assert reasons_after(session, tokens) == reasons
+
+
+def test_where_requests_end_below_the_threshold_the_forced_edit_says_so() -> None:
+    with session_of() as session:
+        # A quarter of the window is kept for the answer: 85 % of it is never reached.
+        reasons = reasons_after(session, 129_000, lines=3_000)
+    assert reasons == [
+        "reactive_full: the request does not fit, and requests end at 75 % of the window, before 85 %: the rest is "
+        "kept for the answer, request 0"
+    ]
+
+
+def test_budget_used_pct_is_of_one_request_and_the_whole_window() -> None:
+    assert [budget_used_pct(tokens) for tokens in (0, 999, 1_000, 128_000, 170_000)] == [0, 0, 1, 64, 85]
+    assert budget_used_pct(85_000, 100_000) == 85
 
 
 def test_a_round_starts_at_each_assistant_message_and_the_prompt_is_in_none() -> None:
@@ -154,7 +203,7 @@ def test_after_a_micro_the_same_request_gets_a_full_and_after_three_nothing() ->
 
 def test_a_refused_request_is_folded_whatever_it_took() -> None:
     history = two_requests(5, 6)
-    refused = replace(pressure(10**6), past=Past(None, WINDOW, True))
+    refused = replace(pressure(10**6), past=Past(None, LIMIT, True, window_tokens=WINDOW))
     assert choose_level(history.view, refused) == "full"
     (draft, _) = decided(compact(history.view, refused))
     assert draft.reason == "reactive_full: the prompt was too long, request 11"
@@ -163,7 +212,7 @@ def test_a_refused_request_is_folded_whatever_it_took() -> None:
 def test_what_does_not_fit_is_folded_deeper_than_the_document_would() -> None:
     history = two_requests(3, 5)
     fits = decided(compact(history.view, filled(10, room_tokens=history.view.tokens - 200)))
-    assert {draft.reason for draft in fits} == {"reactive_full: 0 % of the window, request 7"}
+    assert {draft.reason for draft in fits} == {"reactive_full: the request does not fit, request 7"}
     deep = decided(compact(history.view, filled(10, room_tokens=700)))
     assert [(draft.kind, draft.first) for draft in deep] == [("summarised", 1)]
     assert "Do two." in [message.text for message in deep[0].replacement]
@@ -271,10 +320,9 @@ def test_a_call_without_usage_or_with_more_than_the_window_is_measured_by_our_co
 def test_usage_is_what_was_sent_and_what_the_cache_read_and_wrote(usage: dict[str, int], edits: int) -> None:
     options = SessionOptions(strict=True)
     with Session(
-        # 1,024 are the answer's.
         "claude-sonnet-4-5",
         strategy="agentrail/reactive",
-        window=101_024,
+        window=100_000,
         output_reserve=0,
         options=options,
     ) as session:

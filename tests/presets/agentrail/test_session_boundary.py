@@ -121,7 +121,7 @@ def test_the_three_layers_act_in_one_decision() -> None:
     drafts = decided(all_layers(view, pressure(10**6), options=layers()))
     assert {draft.reason for draft in drafts} == {"compact_tool_results: a large result"}
     assert len(drafts) == 5
-    hot = replace(pressure(10**6), past=Past(90, 100))
+    hot = replace(pressure(10**6), past=Past(90, 100, window_tokens=100))
     fold, *previews = decided(all_layers(view, hot, options=layers()))
     assert fold.reason.startswith("reactive_micro: 90 %")
     assert len(previews) == 5

@@ -53,6 +53,12 @@ def test_fewer_than_four_messages_are_left_alone() -> None:
     assert shown(summarize(), history) == history
 
 
+def test_four_messages_are_summarized() -> None:
+    history = [*long(1), said("It is slow. " * 900)]
+    assert len(history) == 4
+    assert not any(message.results for message in shown(summarize(), history))
+
+
 def test_a_summary_takes_the_place_of_the_older_half_and_the_task_stays() -> None:
     history, asked = long(6), list[SummaryRequest]()
     answer = Summary("Goal: find the slow test\nDone: read six files")

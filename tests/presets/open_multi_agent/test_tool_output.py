@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
+from lading import Session
+from lading.errors import InputError
+from lading.messages import Image, Message, Text, Tool, ToolCall, ToolResult, user_text
+from lading.presets.open_multi_agent import agent_config, strategy_for
 from lading.presets.open_multi_agent.tool_output import excerpt
+from lading.wire import WIRES
 from tests.histories import answered
 from tests.presets.open_multi_agent.configured import arrived, call_and_result, loop, texts
 
@@ -90,6 +94,38 @@ def test_the_cap_of_a_tool_takes_priority(agent: int | None, expected: int) -> N
     assert len(after[2].removesuffix(WHOLE)) == len(excerpt("x" * 5_000, expected))
     others = texts(arrived(options, loop(1, chars=5_000, tool="read")))
     assert len(others[2].removesuffix(WHOLE)) == (5_000 if agent is None else agent)
+
+
+def named_tool(form: str) -> object:
+    """A tool with a limit of its own, as it may be declared."""
+    schema: dict[str, object] = {"type": "object", "properties": {}}
+    function = {"name": "runShell", "description": "Run.", "parameters": schema}
+    return {
+        "value": Tool("runShell", "Run.", schema, max_output_chars=300),
+        "anthropic": {"name": "runShell", "input_schema": schema, "maxOutputChars": 300},
+        "openai": {"type": "function", "function": {**function, "maxOutputChars": 300}},
+        "beside the function": {"type": "function", "function": function, "max_output_chars": 300},
+    }[form]
+
+
+@pytest.mark.parametrize("form", ["value", "anthropic", "openai", "beside the function"])
+@pytest.mark.parametrize("wire", sorted(WIRES))
+def test_the_cap_on_the_tool_itself_takes_priority_and_no_provider_is_sent_it(form: str, wire: str) -> None:
+    config = agent_config({"maxToolOutputChars": 1_000, "maxOutputChars": {"runShell": 600}})
+    with Session("claude-sonnet-4-5", strategy=strategy_for(config), wire=wire) as session:
+        session.add([*loop(1, chars=5_000, tool="runShell"), *loop(1, chars=5_000, start=1)])
+        body = session.pack(tools=[named_tool(form)]).body.decode()
+    assert "axOutputChars" not in body
+    assert "ax_output_chars" not in body
+    assert [str(len(excerpt("x" * 5_000, most)) - most) for most in (300, 1_000)] == ["0", "0"]
+    assert "[...truncated 4737 characters...]" in body
+    assert "[...truncated 4037 characters...]" in body
+
+
+@pytest.mark.parametrize("most", [0, -1, "300", 1.5, True])
+def test_a_cap_that_is_no_number_of_characters_is_refused(most: object) -> None:
+    with Session("claude-sonnet-4-5") as session, pytest.raises(InputError, match="maxOutputChars"):
+        session.pack(tools=[{"name": "read", "input_schema": {"type": "object"}, "maxOutputChars": most}])
 
 
 def test_each_of_parallel_results_has_the_cap_of_its_tool() -> None:

@@ -33,15 +33,17 @@ def marked(chars: int, entry: int) -> str:
 @pytest.mark.parametrize(
     ("options", "chars", "becomes"),
     [
-        (ON, 499, "x" * 499),
-        (ON, 500, marked(500, 2)),
-        ({"compressToolResults": {"minChars": 2000}}, 1_999, "x" * 1_999),
-        ({"compress_tool_results": {"min_chars": 2000}}, 2_000, marked(2_000, 2)),
+        (ON, 500, "x" * 500),
+        (ON, 501, marked(501, 2)),
+        ({"compressToolResults": {"minChars": 2000}}, 2_000, "x" * 2_000),
+        ({"compress_tool_results": {"min_chars": 2000}}, 2_001, marked(2_001, 2)),
         ({"compressToolResults": False}, 5_000, "x" * 5_000),
         ({}, 5_000, "x" * 5_000),
     ],
 )
-def test_results_from_the_threshold_on_become_a_mark(options: dict[str, object], chars: int, becomes: str) -> None:
+def test_results_longer_than_the_threshold_become_a_mark(
+    options: dict[str, object], chars: int, becomes: str
+) -> None:
     assert texts(shown(options, [*loop(1, chars=chars), *loop(1, start=1)]))[2] == becomes
 
 

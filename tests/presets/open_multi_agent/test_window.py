@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from lading.engine import Engine
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
+from lading.presets.open_multi_agent.turns import find_turns, group_messages
 from lading.stores.memory import MemoryStore
 from lading.wire import WIRES
 from tests.engines import TOOLS, settings, template
@@ -45,7 +48,7 @@ def test_the_kept_part_may_exceed_the_target_by_one_message() -> None:
 
 def test_turns_are_counted_not_messages() -> None:
     history = [user_text("task"), said("hello"), user_text("and"), *loop(5, start=1)]
-    assert texts(shown(window(2), history))[1].startswith(NOTICE.format(5))
+    assert texts(shown(window(2), history))[1].startswith(NOTICE.format(4))
 
 
 def test_results_of_parallel_calls_are_one_message() -> None:
@@ -61,23 +64,55 @@ def test_a_cut_that_would_part_what_is_not_answered_yet_waits() -> None:
     assert shown(window(1), history)[2:] == history[2:]
 
 
+def test_a_request_that_is_shown_again_is_not_counted_as_left_out() -> None:
+    history = [*loop(2), user_text("And the slow build?"), *loop(4, start=2)]
+    after = texts(shown(window(2), history))
+    assert after[1].startswith(NOTICE.format(4))
+    assert after[2] == "And the slow build?"
+
+
+def _number(at: int, message: Message) -> Message:
+    """The message with a text that no other has."""
+    return message.with_parts(
+        tuple(Text(f"{part.text} {at}") if isinstance(part, Text) else part for part in message.parts)
+    )
+
+
+@given(history=paired(), later=st.lists(st.integers(1, 4), max_size=4), max_turns=st.integers(1, 3))
+def test_the_notice_counts_the_turns_that_are_not_shown_however_many_cuts_there_were(
+    history: list[Message], later: list[int], max_turns: int
+) -> None:
+    log, start = admitted(map(_number, count(), history)), 20
+    for call, rounds in enumerate([0, *later], 2):
+        for message in loop(rounds, start=start) if rounds else []:
+            log.append(message, call=call)
+        start += rounds
+        after = applied(window(max_turns), log, call=call)
+        noticed = [text for text in texts(after) if text.startswith("[Earlier conversation")]
+        assert len(noticed) <= 1
+        raw = [entry.message for entry in log.entries]
+        every = [raw[at] for at, _ in find_turns(group_messages(raw, log.view.head))]
+        left_out = sum(message not in after for message in every)
+        assert noticed == [] or noticed[0].startswith(NOTICE.format(left_out))
+
+
 @pytest.mark.parametrize("max_turns", [0, -1])
 def test_no_turns_at_all_keeps_everything(max_turns: int) -> None:
     history = loop(30)
     assert shown(window(max_turns), history) == history
 
 
-def test_the_task_stays_and_what_is_said_of_the_others_is_the_latest_cut_with_a_pointer_to_all() -> None:
+def test_the_task_stays_and_the_notice_counts_all_turns_left_out_with_a_pointer_to_them() -> None:
     history = admitted(loop(4))
     assert texts(applied(window(3), history))[:2] == [
         "Find the slow test.",
-        NOTICE.format(1) + " With those before, 2 messages, kept at artifact://t/s/log/1-2",
+        NOTICE.format(1) + " 2 messages, kept at artifact://t/s/log/1-2",
     ]
     for message in loop(2, start=4):
         history.append(message, call=3)
     assert texts(applied(window(3), history, call=3))[:2] == [
         "Find the slow test.",
-        NOTICE.format(2) + " With those before, 6 messages, kept at artifact://t/s/log/1-6",
+        NOTICE.format(3) + " 6 messages, kept at artifact://t/s/log/1-6",
     ]
 
 

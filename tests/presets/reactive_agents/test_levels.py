@@ -159,6 +159,13 @@ def test_a_line_is_one_line_of_bounded_length(text: str, kind: str, failed: bool
     assert len(format_line(step).splitlines()) <= 1
 
 
+def test_a_line_has_120_characters_and_a_finding_of_100_stays_as_it_is() -> None:
+    assert len(format_line(Step("thought", "word " * 100))) in range(110, 121)
+    first, rest = "first line.", "r" * 88
+    assert extract_finding(observed(f"{first} \n{rest[1:]}")) == f"{first} \n{rest[1:]}"
+    assert extract_finding(observed(f"{first} \n{rest}")) == first
+
+
 def test_old_data_is_told_by_its_size_and_nothing_else_is() -> None:
     steps = [
         observed("data"),

@@ -10,14 +10,18 @@ import pytest
 
 import lading
 from lading.compaction import Strategy
+from lading.effects import Summarizer
 from lading.errors import InputError
-from lading.events import ToolsReduced
+from lading.events import ContextSynthesized, ToolsReduced
 from lading.messages import Message, Tool, ToolCall, user_text
-from lading.models.profiles import Profile, context_profile
+from lading.models.profiles import Profile, ProfileLike, context_profile
 from lading.presets.reactive_agents.context import ContextInput, build_context
 from lading.presets.reactive_agents.progressive import LOCAL, progressive
 from lading.presets.reactive_agents.scoring import MemoryItem
 from lading.presets.reactive_agents.steps import steps_of
+from lading.presets.reactive_agents.synthesis import synthesis
+from lading.presets.reactive_agents.synthesis_options import SynthesisConfig, SynthesisMode
+from lading.presets.reactive_agents.synthesis_signals import Signals
 from lading.settings import apply_profile, settings_for
 from lading.stores.memory import MemoryStore
 from tests.histories import answered, called
@@ -111,12 +115,42 @@ def test_full_detail_steps_are_kept_before_scores_where_steps_are_scored() -> No
     assert "penguins penguins" not in "".join(texts(many))
 
 
-@pytest.mark.parametrize("strategy", ["reactive_agents/progressive", "reactive_agents/scored"])
+CAPPING = ["progressive", "scored", "synthesis", "synthesis_fast", "synthesis_deep"]
+
+
+@pytest.mark.parametrize("strategy", [f"reactive_agents/{name}" for name in CAPPING])
 @pytest.mark.parametrize("most", [300, 800, 2_500])
 def test_tool_result_max_chars_bounds_each_result(strategy: str, most: int) -> None:
     history = rounds(1, words=4_000)
-    shown = texts(sent({"toolResultMaxChars": most}, strategy=strategy, history=history))[-1]
+    request = sent({"toolResultMaxChars": most}, strategy=strategy, history=history)
+    (shown,) = (message["content"] for message in request["messages"] if message["role"] == "tool")
     assert most * 0.5 < len(shown) <= most
+
+
+@pytest.mark.parametrize("mode", ["auto", "fast", "deep", "off"])
+def test_synthesis_takes_a_profile_by_name_or_fields(mode: SynthesisMode) -> None:
+    def shown(given: ProfileLike | None) -> int:
+        chosen = synthesis(SynthesisConfig(mode), profile=given)
+        with lading.Session("claude-sonnet-4-5", strategy=chosen) as session:
+            session.add(rounds(1, words=4_000))
+            return len(session.pack(TOOLS).request["messages"][-1]["content"][0]["content"])
+
+    assert shown(None) > 20_000
+    assert 200 < shown("local") <= 400
+    assert 800 < shown({}) <= 1_200
+    assert 500 < shown({"toolResultMaxChars": 1_000}) <= 1_000
+    with pytest.raises(InputError, match="no tier 'huge'"):
+        synthesis(profile={"tier": "huge"})
+
+
+def test_max_iterations_of_a_profile_is_what_synthesis_counts_to() -> None:
+    """Of the ten of the tier five would not be late."""
+    signals = Signals(required_tools=("write",))
+    chosen = synthesis(SynthesisConfig("auto"), signals, profile={"tier": "mid", "maxIterations": 8})
+    with lading.Session("gpt-4o-mini", strategy=chosen, summarizer=Summarizer(lambda _asked: "{}")) as session:
+        session.add(rounds(5))
+        (event,) = (event for event in session.pack(TOOLS).events if isinstance(event, ContextSynthesized))
+    assert event.reason.startswith("tools are missing after 5 of 8 iterations")
 
 
 def built(overrides: Mapping[str, Any], **given: Any) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given
 from lading.events import Compacted
 from lading.history import history
 from lading.messages import Message, user_text
+from lading.models.profiles import CONTEXT_PROFILES
 from lading.presets.reactive_agents import step_index
 from lading.presets.reactive_agents.step_index import StepIndex, describe_turn
 from lading.presets.reactive_agents.steps import Step, StepReader, read_steps
@@ -39,7 +40,9 @@ def test_the_deciding_steps_tell_what_all_of_them_do(messages: list[Message]) ->
     steps = read_steps(log.view, StepReader())
     for signals in SIGNALS:
         few, all_ = (
-            read_situation(found, iteration=known.reader.iteration + 1, signals=signals, tier="mid")
+            read_situation(
+                found, iteration=known.reader.iteration + 1, signals=signals, profile=CONTEXT_PROFILES["mid"]
+            )
             for found in (known.deciding_steps, steps)
         )
         assert (few.phase, few.signals, few.steering) == (all_.phase, all_.signals, all_.steering)

@@ -17,7 +17,7 @@ from lading.engine import Engine, reopen
 from lading.errors import SummaryFailed
 from lading.events import ContextSynthesized
 from lading.history.log import Draft
-from lading.messages import Message, Reasoning, user_text
+from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
 from lading.presets.reactive_agents.synthesis import DEEP, synthesis
 from lading.presets.reactive_agents.synthesis_deep import (
     MOST_TOKENS,
@@ -27,7 +27,7 @@ from lading.presets.reactive_agents.synthesis_deep import (
     parse_asked_entry,
 )
 from lading.presets.reactive_agents.synthesis_fast import PriorWork
-from lading.presets.reactive_agents.synthesis_options import SynthesisConfig
+from lading.presets.reactive_agents.synthesis_options import SynthesisConfig, SynthesisMode
 from lading.presets.reactive_agents.synthesis_signals import Signals
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
@@ -98,9 +98,33 @@ def test_the_model_is_asked_again_when_all_it_was_asked_about_is_prior_work() ->
     assert [len(told(pack)) for pack in sent_] == [0, 0, 0, 1, 1, 1, 1, 1, 1, 1]
     assert len(model.asked) == 3
     assert all(prior(pack)[1:] == LINES for pack in sent_[3:])
-    assert told(sent_[4])[0].path == "deep"
-    assert told(sent_[4])[0].reason == "synthesis is deep; a model's answer is kept for 3 turns"
-    assert told(sent_[6])[0].reason == "synthesis is deep"
+    kept = "synthesis is deep; fast all the same: a model was asked less than 3 turns ago"
+    assert [(told(sent_[at])[0].path, told(sent_[at])[0].reason) for at in (3, 4, 5, 6)] == [
+        ("deep", "synthesis is deep"),
+        ("fast", kept),
+        ("fast", kept),
+        ("deep", "synthesis is deep"),
+    ]
+
+
+@given(
+    modes=st.sampled_from(["auto", "deep", "fast"]),
+    failures=st.lists(st.booleans(), min_size=1, max_size=9),
+    refuses=st.booleans(),
+    long=st.booleans(),
+)
+def test_the_path_is_deep_only_where_a_model_was_asked(
+    modes: SynthesisMode, failures: list[bool], *, refuses: bool, long: bool
+) -> None:
+    model = Model("no" if refuses else GOOD)
+    engine = opened(synthesis(SynthesisConfig(modes)), model)
+    for number, failed in enumerate(failures):
+        before = len(model.asked)
+        call = ToolCall(f"c{number}", "read", f'{{"path": "f{number}", "content": "{"word " * 200 * long}"}}')
+        result = ToolResult(call.id, (Text(f"result {number} " + "word " * 60),), is_error=failed)
+        engine.append([Message("assistant", (call,)), Message("tool", (result,))])
+        paths = [event.path for event in told(sent(engine))]
+        assert paths in ([], ["fast"]) or (paths == ["deep"] and len(model.asked) == before + 1 and not refuses)
 
 
 def test_what_was_answered_stands_in_a_session_that_is_opened_again() -> None:

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lading.history.view import View
 from lading.messages import Message, Reasoning, Text, ToolCall, ToolResult, user_text
+from lading.models.card import Tier
 from lading.presets.reactive_agents.synthesis import FAST, FRONTIER, LARGE, LOCAL, MID
 from lading.presets.reactive_agents.synthesis_fast import WINDOWS, TurnWindow, cut_arguments
 from lading.request.pack import Pack
@@ -113,10 +115,8 @@ def test_long_arguments_of_answered_calls_are_cut_and_the_newest_are_not() -> No
     pack = last(history)
     calls = [call["function"]["arguments"] for m in pack.request["messages"] for call in m.get("tool_calls", [])]
     assert [json.loads(text)["path"] for text in calls] == ["f0", "f1", "f2"]
-    assert (
-        json.loads(calls[0])["content"] == "Words of a report. Words of a report. Words of a report.... [950 chars]"
-    )
-    assert "artifact://log/1" in calls[0]
+    note = "... [950 chars, whole: artifact://log/1]"
+    assert json.loads(calls[0])["content"] == f"Words of a report. Words of a report. Words of a report.{note}"
     assert calls[2] == history[5].calls[0].arguments
 
 
@@ -127,23 +127,28 @@ def test_arguments_beside_reasoning_stay_as_issued() -> None:
 
 
 @given(value=st.dictionaries(st.text(max_size=9), VALUES, max_size=12), most=st.sampled_from([100, 200, 600]))
-def test_cut_arguments_keep_to_their_budget_and_stay_json(value: dict[str, Any], most: int) -> None:
+def test_cut_arguments_keep_their_keys_and_have_one_pointer(value: dict[str, Any], most: int) -> None:
     arguments = json.dumps(value)
     cut = cut_arguments(arguments, most, pointer=POINTER)
-    assert len(cut) <= max(len(arguments), most)
+    assert len(cut) <= len(arguments)
     if cut != arguments:
-        kept = json.loads(cut)
-        note = max((key for key in kept if not key.strip(".")), key=len)
-        assert kept.pop(note) == f"cut, whole: {POINTER}"
-        assert len(json.dumps(kept)) <= most
-        assert set(kept) <= set(json.loads(arguments))
+        assert list(json.loads(cut)) == list(json.loads(arguments))
+        assert cut.count(f" chars, whole: {POINTER}]") == 1
+        assert max(map(len, texts_in(json.loads(cut)))) <= 80 + len(POINTER) + len("... [1000 chars, whole: ]")
+
+
+def texts_in(value: Any) -> list[str]:
+    """The texts in a JSON value, keys not included."""
+    if isinstance(value, dict):
+        return texts_in([*value.values()])
+    return [text for item in value for text in texts_in(item)] if isinstance(value, list) else [f"{value}"]
 
 
 def test_texts_of_more_than_80_characters_keep_60() -> None:
     arguments = json.dumps({"at": "x" * 80, "above": "ab " * 200})
     kept = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
     assert kept["at"] == "x" * 80
-    assert kept["above"] == f"{'ab ' * 19}ab... [600 chars]"
+    assert kept["above"] == f"{'ab ' * 19}ab... [600 chars, whole: {POINTER}]"
 
 
 def test_each_result_of_prior_work_has_80_characters() -> None:
@@ -155,24 +160,45 @@ def test_each_result_of_prior_work_has_80_characters() -> None:
     assert 70 < len(told[1]) <= 80
 
 
-def test_many_short_arguments_keep_to_the_budget_too() -> None:
-    arguments = json.dumps({f"key{number}": "short" for number in range(200)})
-    assert len(cut_arguments(arguments, 200, pointer=POINTER)) <= 200 + len(POINTER) + 30
+@pytest.mark.parametrize(("tier", "budget"), [("local", 100), ("mid", 200), ("large", 400), ("frontier", 600)])
+def test_arguments_above_the_budget_of_the_tier_are_cut(tier: Tier, budget: int) -> None:
+    def cut(chars: int) -> bool:
+        content = "c" * (chars - len(json.dumps({"path": "f0", "content": ""})))
+        view = admitted(session(turn(0, content=content), turn(1))).view
+        pressed = replace(pressure(20_000), tier=tier)
+        return any(draft.kind == "clipped" for draft in decided(FAST, view, pressure=pressed).drafts)
+
+    # A note takes some thirty characters: those of a little more than the budget would only grow.
+    assert (cut(budget), cut(budget + 90)) == (False, True)
+
+
+def test_the_first_text_that_is_cut_has_the_pointer() -> None:
+    arguments = json.dumps({"one": "ab " * 200, "in": ["cd " * 200], "three": "ef " * 200})
+    cut = json.loads(cut_arguments(arguments, 400, pointer=POINTER))
+    assert cut == {
+        "one": f"{'ab ' * 19}ab... [600 chars, whole: {POINTER}]",
+        "in": [f"{'cd ' * 19}cd... [600 chars]"],
+        "three": f"{'ef ' * 19}ef... [600 chars]",
+    }
+
+
+def test_a_list_that_does_not_fit_is_shown_by_its_length() -> None:
+    """The document cuts long texts alone: two hundred short ones would stay, whatever its budget."""
+    rows = [f"row {number}" for number in range(200)]
+    arguments = json.dumps({"path": "f1", "rows": rows, "last": 7})
+    cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
+    assert cut == {"path": "f1", "rows": f"... [{len(json.dumps(rows))} chars, whole: {POINTER}]", "last": 7}
 
 
 @pytest.mark.parametrize("arguments", ["{broken" + "x" * 500, "[" * 5_000, json.dumps(["x" * 500])])
-def test_arguments_that_are_no_object_are_told_by_their_start_and_size(arguments: str) -> None:
-    cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
-    assert cut == {
-        "arguments": f"{arguments[:60]}... [{len(arguments)} chars]",
-        "...": f"cut, whole: {POINTER}",
-    }
+def test_arguments_that_are_no_object_are_unchanged(arguments: str) -> None:
+    assert cut_arguments(arguments, 200, pointer=POINTER) == arguments
 
 
 def test_a_long_text_of_one_word_keeps_its_first_60_characters() -> None:
     key = "".join(f"{number:04}" for number in range(100))
     cut = json.loads(cut_arguments(json.dumps({"key": key}), 200, pointer=POINTER))
-    assert cut["key"] == f"{key[:60]}... [400 chars]"
+    assert cut == {"key": f"{key[:60]}... [400 chars, whole: {POINTER}]"}
 
 
 NUMBERS = ["1e999", "-1E+400", "12345678901234567890.5", "1.10", "-0", "9" * 50, "1e3"]
@@ -191,12 +217,6 @@ def test_lone_surrogates_are_written_as_escapes(written: str) -> None:
     cut = cut_arguments(f'{{"a": "{written}", "text": "{"word " * 100}"}}', 200, pointer=POINTER)
     assert cut.isascii()
     assert json.loads(cut)["a"] == json.loads(f'"{written}"')
-
-
-def test_an_argument_called_like_the_note_stays() -> None:
-    arguments = json.dumps({"...": "mine", "....": 1, "text": "word " * 100})
-    cut = json.loads(cut_arguments(arguments, 200, pointer=POINTER))
-    assert (cut["..."], cut["...."], cut["....."]) == ("mine", 1, f"cut, whole: {POINTER}")
 
 
 def test_short_arguments_and_those_no_note_shortens_are_unchanged() -> None:

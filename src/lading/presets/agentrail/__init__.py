@@ -19,6 +19,7 @@ from lading.presets.agentrail.providers import (
 from lading.presets.agentrail.reactive import Reactive
 from lading.presets.agentrail.session_boundary import Boundary
 from lading.presets.agentrail.tool_results import ToolResults
+from lading.presets.agentrail.usage import budget_used_pct
 
 __all__ = [
     "Agentrail",
@@ -27,6 +28,7 @@ __all__ = [
     "Reactive",
     "ToolResults",
     "TransformContext",
+    "budget_used_pct",
     "compose_transform_contexts",
     "configured",
     "create_transform_context",

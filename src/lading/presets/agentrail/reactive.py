@@ -28,6 +28,7 @@ from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import Item, View
 from lading.messages import is_spoken
+from lading.presets.agentrail.usage import compute_used_pct, describe_room
 from lading.validation import check, check_fields
 
 Level: TypeAlias = Literal["", "micro", "full"]
@@ -40,7 +41,7 @@ class Reactive(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     """False: summarize only when the view does not fit."""
     micro_trigger_pct: float = 85
-    """Percent of the window that triggers ``micro``, once for each request of the user;"""
+    """Percent of the whole window that triggers ``micro``, once for each request of the user;"""
     full_trigger_pct: float = 92
     """percent that triggers ``full``."""
     preserve_recent_api_rounds: int = 2
@@ -71,9 +72,14 @@ def compact(view: View, pressure: Pressure, *, options: Reactive = DEFAULTS) -> 
 
 def draft_edits(view: View, pressure: Pressure, *, options: Reactive) -> list[Draft]:
     """Draft the rule-based summaries for ``compact``."""
-    wanted, why = choose_level(view, pressure, options=options), _describe_trigger(view, pressure)
-    drafts = _draft_level(view, pressure, wanted, why, options)
-    if count_spare_tokens(view, drafts, pressure=pressure) < 0 and wanted != "full":
+    wanted = choose_level(view, pressure, options=options)
+    drafts = _draft_level(view, pressure, wanted, _describe_trigger(view, pressure), options)
+    if count_spare_tokens(view, drafts, pressure=pressure) >= 0:
+        return drafts
+    why = describe_room(pressure, trigger_pct=options.micro_trigger_pct)
+    if pressure.past.is_refused:
+        why = _describe_trigger(view, pressure)
+    if wanted != "full":
         drafts = _draft_level(view, pressure, "full", why, options)
     if count_spare_tokens(view, drafts, pressure=pressure) < 0:
         return deepen(view, reason=_build_reason(view, "full", why), pressure=pressure)
@@ -84,23 +90,14 @@ def choose_level(view: View, pressure: Pressure, *, options: Reactive = DEFAULTS
     """Choose the document's level of compaction for this call; empty for none."""
     if pressure.past.is_refused:
         return "full"
-    filled = compute_filled_pct(view, pressure)
-    if not options.enabled or filled < options.micro_trigger_pct:
+    used = compute_used_pct(view, pressure)
+    if not options.enabled or used < options.micro_trigger_pct:
         return ""
     done = {edit.call: edit.reason for edit in pressure.past.edits if _is_of_request(view, edit.reason)}
     if len(done) >= options.max_reactive_compactions_per_request:
         return ""
     had_micro = any(reason.startswith(_REASONS["micro"]) for reason in done.values())
-    return "full" if filled >= options.full_trigger_pct or had_micro else "micro"
-
-
-def compute_filled_pct(view: View, pressure: Pressure) -> float:
-    """Return the percentage of the limit that the last request used by its reported usage; without a report, the
-    percentage of the room that the view uses."""
-    past = pressure.past
-    if past.reported_tokens is not None:
-        return 100 * past.reported_tokens / max(past.limit_tokens, 1)
-    return 100 * view.tokens / max(pressure.room_tokens, 1)
+    return "full" if used >= options.full_trigger_pct or had_micro else "micro"
 
 
 def find_rounds(view: View) -> tuple[list[int], list[int]]:
@@ -154,7 +151,7 @@ def _find_bounds(view: View, start: int, end: int) -> list[int]:
 def _describe_trigger(view: View, pressure: Pressure) -> str:
     if pressure.past.is_refused:
         return "the prompt was too long"
-    return f"{compute_filled_pct(view, pressure):.0f} % of the window"
+    return f"{int(compute_used_pct(view, pressure))} % of the window"
 
 
 def _build_reason(view: View, wanted: Literal["micro", "full"], why: str) -> str:

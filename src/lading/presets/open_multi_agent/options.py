@@ -79,11 +79,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     provider: str = ""
     context_strategy: ContextStrategy | None = None
     compress_tool_results: bool | MinChars | None = None
-    """True: results of 500 characters or more. False or None: no results."""
+    """True: results longer than 500 characters. False or None: no results."""
     max_tool_output_chars: Cap | None = None
     """Limit in characters of a tool's output when it arrives."""
     max_output_chars: dict[str, Cap] = {}
-    """The same by tool name, taking precedence: open-multi-agent has it on the tool's definition."""
+    """The same by tool name, taking precedence; a tool's own ``max_output_chars`` takes precedence over both."""
     preserve_reasoning_as_text: bool = False
     """Not implemented: ``strategy_for`` rejects True."""
     compress_reasoning_text: bool | MinChars | None = None
@@ -91,7 +91,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def compressed_chars(self) -> int | None:
-        """Smallest length of a used result that is compressed; None: results are not compressed."""
+        """Length above which a used result is compressed; None: results are not compressed."""
         chosen = self.compress_tool_results
         if isinstance(chosen, MinChars):
             return chosen.min_chars

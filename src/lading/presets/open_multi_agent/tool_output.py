@@ -45,13 +45,14 @@ def excerpt(text: str, max_chars: int) -> str:
 def cap_outputs(
     arrival: Arrival, pressure: Pressure, *, max_chars: int | None, by_tool: Mapping[str, int]
 ) -> Draft | None:
-    """Draft the cut of text-only results to the limit of their tool, or to ``max_chars``.
+    """Draft the cut of text-only results to the limit on their tool, in ``by_tool``, or to ``max_chars``.
 
     Restored content stays unchanged. A result that is still above its share of the window is clipped.
     """
     item, view = arrival.item, arrival.view
     if not item.clearable_tokens:
         return None
+    by_tool = {**by_tool, **{tool.name: tool.max_output_chars for tool in arrival.tools if tool.max_output_chars}}
     names = _find_tool_names(arrival) if by_tool else {}
     pointer = pressure.address(str(item.entry))
     parts: list[Part] = []
@@ -87,7 +88,8 @@ def _find_tool_names(arrival: Arrival) -> dict[str, str]:
 def compress_results(
     view: View, messages: Sequence[Message], *, min_chars: int, pressure: Pressure
 ) -> dict[int, ShortenedMessage]:
-    """Return the compressed results before the newest message with results, by position."""
+    """Return the compressed results of more than ``min_chars`` characters before the newest message with results,
+    by position."""
     carrying = [one.start for one in group_messages(messages, 0) if one.has_results]
     tools = map_result_tools(messages)
     found: dict[int, ShortenedMessage] = {}
@@ -99,7 +101,7 @@ def compress_results(
         for part in messages[position].parts:
             if isinstance(part, ToolResult):
                 chars = count_result_chars(part)
-                if can_remove(part, tools[position, part.call_id], least_chars=min_chars, chars=chars):
+                if can_remove(part, tools[position, part.call_id], least_chars=min_chars + 1, chars=chars):
                     part = replace_with_note(
                         part, f"{COMPRESSED_MARK} — {chars} chars, already processed]", pointer=pointer
                     )

@@ -7,12 +7,13 @@ message with calls and the results that follow are one turn, any other message i
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from lading.compaction import Pressure
-from lading.compaction.cutting import carry_over, find_cut_points
+from lading.compaction.cutting import carry_over, carry_request, find_cut_points
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message, ToolResult, user_text
@@ -51,6 +52,27 @@ def find_turns(rest: Sequence[MessageGroup]) -> list[tuple[int, int]]:
         else:
             found.append((one.start, 1))
     return found
+
+
+class TurnStarts:
+    """The entries at which the turns of a session begin, read as they arrive."""
+
+    def __init__(self) -> None:
+        self._entries: list[int] = []
+        self._upto = -1
+        self._takes_results = False
+
+    def read(self, view: View) -> None:
+        """Read the new messages of a view."""
+        for entry, message in view.raw_between(self._upto + 1, view.last_entry(len(view))):
+            has_results = bool(message.results)
+            if not (has_results and self._takes_results):
+                self._entries.append(entry)
+            self._upto, self._takes_results = entry, has_results or bool(message.calls)
+
+    def count(self, first: int, last: int) -> int:
+        """Count the turns that begin among the entries ``first`` to ``last``."""
+        return bisect_right(self._entries, last) - bisect_left(self._entries, first)
 
 
 def find_rest_start(view: View) -> int:
@@ -92,19 +114,22 @@ def cut_to_window(view: View, max_turns: int, *, pressure: Pressure) -> Draft | 
     if max_turns <= 0 or len(rest) <= most:
         return None
     found = find_turns(rest)
-    wanted, kept, older = len(view), 0, list(found)
+    wanted, kept = len(view), 0
     while kept < most:
-        wanted, size = older.pop()
+        wanted, size = found.pop()
         kept += size
     position = find_legal_cut(view, wanted, pressure=pressure)
     if position is None:
         return None
     first, last = view.items[view.head].entry, view.last_entry(position)
     pointer = pressure.address(f"{first}-{last}")
-    removed = sum(start < position for start, _ in found)
+    starts: TurnStarts = view.readings.setdefault(TurnStarts, TurnStarts())
+    starts.read(view)
+    # The user's newest request is shown again, so it is not left out.
+    removed = starts.count(first, last) - len(carry_request(view, first, last=last, pressure=pressure))
     notice = (
         f"[Earlier conversation history truncated — {removed} turn(s) removed] "
-        f"With those before, {last - first + 1} messages, kept at {pointer}"
+        f"{last - first + 1} messages, kept at {pointer}"
     )
     shown = (user_text(notice), *carry_over(view, position, pressure=pressure))
     return Draft("dropped", first, last, shown, f"sliding-window: more than {max_turns} turns", (pointer,))

@@ -9,7 +9,7 @@ from lading.compaction.admission import find_admission_cap, find_terms
 from lading.compaction.clipping import clip
 from lading.history.log import Draft
 from lading.messages import Part, Text, ToolResult
-from lading.models.profiles import CONTEXT_PROFILES, Profile
+from lading.models.profiles import ProfileLike, find_profile
 from lading.shrink import Target
 from lading.shrink.shrinking import reduce
 
@@ -54,10 +54,10 @@ def draft_cap(arrival: Arrival, pressure: Pressure, *, most_chars: int) -> Draft
     return Draft("clipped", item.entry, item.entry, view.with_message(item, message), reason, (pointer,))
 
 
-def admit_capped(arrival: Arrival, pressure: Pressure, *, profile: Profile | None = None) -> Draft | None:
+def admit_capped(arrival: Arrival, pressure: Pressure, *, profile: ProfileLike | None = None) -> Draft | None:
     """Cut results above the profile's ``tool_result_max_chars``; without a profile, that of the model's tier."""
-    chosen = profile or CONTEXT_PROFILES[pressure.tier]
-    return draft_cap(arrival, pressure, most_chars=chosen.tool_result_max_chars)
+    most_chars = find_profile(profile, tier=pressure.tier).tool_result_max_chars
+    return draft_cap(arrival, pressure, most_chars=most_chars)
 
 
 def _cap_part(part: Part, most_chars: int, pointer: str, wanted: tuple[str, ...]) -> Part:

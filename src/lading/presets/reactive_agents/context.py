@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from lading.errors import InputError
 from lading.messages import Tool
-from lading.models.profiles import Profile
+from lading.models.profiles import Profile, find_profile
 from lading.presets.reactive_agents.levels import find_level_starts, format_line, format_whole
 from lading.presets.reactive_agents.phases import list_completed_tools
 from lading.presets.reactive_agents.scoring import MemoryItem, allocate_context_budget, select_relevant_memories
@@ -102,6 +102,8 @@ def context_input(options: Mapping[str, Any]) -> ContextInput:
     if unknown:
         known = ", ".join(ContextInput.__struct_fields__)
         raise InputError(f"There is no option {unknown[0]!r}. Choose among: {known}.")
+    if given.get("profile") is not None:
+        given["profile"] = find_profile(given["profile"])
     try:
         return msgspec.convert(given, ContextInput)
     except msgspec.ValidationError as error:

@@ -16,7 +16,7 @@ from lading.compaction import Compaction, Pressure, Strategy
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import user_text
-from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
+from lading.models.profiles import CONTEXT_PROFILES, Profile, ProfileLike, find_profile
 from lading.presets.reactive_agents import levels
 from lading.presets.reactive_agents.capping import admit_capped
 from lading.presets.reactive_agents.older_messages import (
@@ -26,11 +26,10 @@ from lading.presets.reactive_agents.older_messages import (
     find_older_ends,
 )
 from lading.presets.reactive_agents.steps import STEPS, Category, Step, StepReader, read_steps
-from lading.validation import check
 
 
 def progressive(
-    profile: Profile | None = None,
+    profile: ProfileLike | None = None,
     own: Mapping[str, Category] | None = None,
     *,
     name: str = "reactive_agents/progressive",
@@ -38,19 +37,19 @@ def progressive(
     """Build the strategy with the numbers of a profile; without one, those of the model's tier.
 
     ``own``: categories of tools that are named differently from the document's; a first write is recognised by the
-    category ``file-write``. Raises InputError if ``profile`` is not a Profile.
+    category ``file-write``. Raises InputError as ``find_profile`` does.
     """
-    check(profile, (Profile, type(None)), advice=NO_PROFILE)
+    find_profile(profile)
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         reader = view.readings.setdefault(compact, StepReader(own))
-        chosen = profile or CONTEXT_PROFILES[pressure.tier]
+        chosen = find_profile(profile, tier=pressure.tier)
         draft = _draft_edit(view, pressure, read_steps(view, reader), chosen)
         return Compaction((draft,)) if draft else Compaction()
 
     admit = partial(admit_capped, profile=profile)
     return Strategy(
-        name, compact, admit, with_profile=None if profile else partial(progressive, own=own, name=name)
+        name, compact, admit, with_profile=None if profile is not None else partial(progressive, own=own, name=name)
     )
 
 

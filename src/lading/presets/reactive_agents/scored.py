@@ -22,12 +22,11 @@ from lading.history.log import Draft
 from lading.history.validity import legal_cuts
 from lading.history.view import View
 from lading.messages import Message, user_text
-from lading.models.profiles import CONTEXT_PROFILES, NO_PROFILE, Profile
+from lading.models.profiles import ProfileLike, find_profile
 from lading.presets.reactive_agents.capping import admit_capped
 from lading.presets.reactive_agents.older_messages import extract_user_message
 from lading.presets.reactive_agents.scoring import compute_relevance, extract_task_words, find_best_by_entry
 from lading.presets.reactive_agents.steps import StepReader, read_steps
-from lading.validation import check
 
 Rank: TypeAlias = tuple[int, bool, float]
 """Pinned by the caller (2) or from the user (1), recent, score; higher ranks are shown first."""
@@ -76,17 +75,17 @@ class ScoreCache:
         return {entry: (found.is_pinned, entry in recent, found.score) for entry, found in best.items()}
 
 
-def scored(profile: Profile | None = None, *, name: str = "reactive_agents/scored") -> Strategy:
+def scored(profile: ProfileLike | None = None, *, name: str = "reactive_agents/scored") -> Strategy:
     """Build the strategy with a profile's numbers, or those of the model's tier. Raises InputError for another
     type."""
-    check(profile, (Profile, type(None)), advice=NO_PROFILE)
+    find_profile(profile)
 
     def compact(view: View, pressure: Pressure) -> Compaction:
         is_whole = all(item.kind != "dropped" for item in view.items)
         if view.head == len(view) or (is_whole and view.tokens <= pressure.room_tokens):
             return Compaction()
         chosen, known = (
-            profile or CONTEXT_PROFILES[pressure.tier],
+            find_profile(profile, tier=pressure.tier),
             view.readings.setdefault(ScoreCache, ScoreCache()),
         )
         ranks = known.rank_entries(view, full_detail_steps=chosen.full_detail_steps)
@@ -94,7 +93,7 @@ def scored(profile: Profile | None = None, *, name: str = "reactive_agents/score
         return Compaction(tuple(_draft_edits(view, pressure, segments)))
 
     admit = partial(admit_capped, profile=profile)
-    with_profile = None if profile else partial(scored, name=name)
+    with_profile = None if profile is not None else partial(scored, name=name)
     return Strategy(name, compact, admit, with_profile=with_profile)
 
 

@@ -9,6 +9,7 @@ docs/reference/presets/reactive-agents.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +26,9 @@ from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
 from lading.models.card import Tier
+from lading.models.profiles import Profile, ProfileLike, find_profile
 from lading.presets.reactive_agents import synthesis_deep
+from lading.presets.reactive_agents.capping import admit_capped
 from lading.presets.reactive_agents.section_budget import estimate_tokens
 from lading.presets.reactive_agents.step_index import StepIndex
 from lading.presets.reactive_agents.synthesis_fast import (
@@ -68,22 +71,26 @@ def synthesis(
     signals: SignalsSource = NO_SIGNALS,
     *,
     window: TurnWindow | None = None,
+    profile: ProfileLike | None = None,
     name: str = "",
 ) -> Strategy:
-    """Build the strategy of a configuration; ``window``: numbers in place of the tier's."""
+    """Build the strategy of a configuration; ``window``: numbers in place of the tier's; ``profile``: its limit of
+    results and of iterations, and its tier, in place of the model's. Raises InputError as ``find_profile`` does."""
     name = name or f"reactive_agents/synthesis{'' if config.mode == 'auto' else f'_{config.mode}'}"
-    if config.mode == "off":
-        return Strategy(name, _cut_when_full, admit=cut_at_ends)
+    find_profile(profile)
 
     def read(view: View, tier: Tier) -> tuple[StepIndex, Situation | None]:
         """Return the steps, and the situation; None before the first reply, with which synthesis begins."""
         known: StepIndex = view.readings.setdefault(StepIndex, StepIndex())
         known.read(view)
-        iteration = known.reader.iteration + 1
-        steps = known.deciding_steps
-        return known, read_situation(steps, iteration=iteration, signals=signals, tier=tier) if iteration else None
+        iteration, chosen = known.reader.iteration + 1, find_profile(profile, tier=tier)
+        if not iteration:
+            return known, None
+        return known, read_situation(known.deciding_steps, iteration=iteration, signals=signals, profile=chosen)
 
     def compact(view: View, pressure: Pressure) -> Compaction | Steps[Compaction]:
+        if config.mode == "off":
+            return _cut_when_full(view, pressure)
         known, now = read(view, pressure.tier)
         if now is None:
             return Compaction()
@@ -94,7 +101,17 @@ def synthesis(
         _, now = read(view, tier)
         return STEERING_PREFIX + now.steering if now else ""
 
-    return Strategy(name, compact, admit=admit, write_tail=None if config.mode == "custom" else write_tail)
+    def with_profile(given: Profile) -> Strategy:
+        return synthesis(config, signals, window=window, profile=given, name=name)
+
+    uncapped = cut_at_ends if config.mode == "off" else admit
+    return Strategy(
+        name,
+        compact,
+        uncapped if profile is None else partial(admit_capped, profile=profile),
+        with_profile=with_profile if profile is None else None,
+        write_tail=None if config.mode in ("custom", "off") else write_tail,
+    )
 
 
 def _cut_when_full(view: View, pressure: Pressure) -> Compaction:
@@ -132,7 +149,7 @@ def _synthesize(call: SynthesisCall) -> Compaction | Steps[Compaction]:
     view, pressure, full_turns = call.view, call.pressure, call.window.full_turns
     choice, prior = _choose(call), draft_prior_work(view, pressure, known=call.known, full_turns=full_turns)
     if prior is None:
-        return _decide(call, choice)
+        return _decide(call, _fall_back(choice, "there is no prior work yet") if choice.path == "deep" else choice)
     asked, lines = synthesis_deep.find_asked_entry(view, pressure), synthesis_deep.find_model_lines(view)
     if choice.path == "fast":
         return _decide(call, choice, synthesis_deep.append_model_lines(prior, (), asked=asked, pressure=pressure))
@@ -140,10 +157,7 @@ def _synthesize(call: SynthesisCall) -> Compaction | Steps[Compaction]:
         return _decide(call, _fall_back(choice, "there is no summarizer"), prior.draft)
     if synthesis_deep.is_due(call.known, asked=asked, full_turns=full_turns):
         return _ask_model(call, choice, prior)
-    if lines:
-        choice = PathChoice("deep", f"{choice.reason}; a model's answer is kept for {full_turns} turns")
-    else:
-        choice = _fall_back(choice, f"a model was asked less than {full_turns} turns ago")
+    choice = _fall_back(choice, f"a model was asked less than {full_turns} turns ago")
     return _decide(call, choice, synthesis_deep.append_model_lines(prior, lines, asked=asked, pressure=pressure))
 
 

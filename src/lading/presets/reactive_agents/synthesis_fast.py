@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -58,38 +57,44 @@ class _Number(str):
 
 
 def cut_arguments(arguments: str, most_chars: int, *, pointer: str) -> str:
-    """Cut arguments to about ``most_chars`` characters and a note with the pointer, as JSON: long texts to their
-    start, values that do not fit left out. Unchanged if they are short, or the note would make them longer."""
+    """Cut arguments to about ``most_chars`` characters, as JSON with the same keys: long texts to their start,
+    lists and objects that do not fit to their length, the first with the pointer. Unchanged if they are short or no
+    JSON object, or if that makes them longer."""
     if len(arguments) <= most_chars:
         return arguments
-    # Text that is not a JSON object may grow when quoted: show its start anyway.
-    values, chars = {"arguments": _cut_value(arguments)}, {"arguments": KEPT_CHARS}
-    with suppress(ValueError, RecursionError):
+    try:
         read = json.loads(arguments, parse_constant=str, parse_float=_Number, parse_int=_Number)
-        if isinstance(read, dict):
-            values = {key: _cut_value(value) for key, value in read.items()}
-            chars = {key: len(_write_object({key: value})) for key, value in values.items()}
-    kept: dict[str, str] = {}
-    for key, value in values.items():
-        if chars[key] <= most_chars:
-            most_chars -= chars[key]
-            kept[key] = value
-    note = "..."
-    while note in values:
-        note += "."
-    cut = _write_object({**kept, note: json.dumps(f"cut, whole: {pointer}")})
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(read, dict):
+        return arguments
+    pointers, kept = iter((f", whole: {pointer}",)), dict[str, str]()
+    for key, value in read.items():
+        chars = len(_write_object({key: _write_value(value, iter(()))}))
+        if chars > most_chars and isinstance(value, list | dict):
+            kept[key] = json.dumps(_write_note(len(_write_value(value, None)), pointers))
+            continue
+        kept[key] = _write_value(value, pointers)
+        most_chars -= chars if chars <= most_chars else 0
+    cut = _write_object(kept)
     return cut if len(cut) < len(arguments) else arguments
 
 
-def _cut_value(value: Any) -> str:
-    """Write a value as JSON, with long texts cut to their start."""
+def _write_value(value: Any, pointers: Iterator[str] | None) -> str:
+    """Write a value as JSON; with ``pointers``, long texts are cut to their start."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_cut_value, value))}]"
+        return f"[{', '.join(_write_value(item, pointers) for item in value)}]"
     if isinstance(value, dict):
-        return _write_object({key: _cut_value(item) for key, item in value.items()})
-    if isinstance(value, str) and len(value) > LONG_CHARS and not isinstance(value, _Number):
-        value = f"{cut_at_word(value, KEPT_CHARS) or value[:KEPT_CHARS]}... [{len(value)} chars]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value)
+        return _write_object({key: _write_value(item, pointers) for key, item in value.items()})
+    if isinstance(value, _Number):
+        return str(value)
+    if pointers is not None and isinstance(value, str) and len(value) > LONG_CHARS:
+        value = (cut_at_word(value, KEPT_CHARS) or value[:KEPT_CHARS]) + _write_note(len(value), pointers)
+    return json.dumps(value)
+
+
+def _write_note(chars: int, pointers: Iterator[str]) -> str:
+    return f"... [{chars} chars{next(pointers, '')}]"
 
 
 def _write_object(values: Mapping[str, str]) -> str:

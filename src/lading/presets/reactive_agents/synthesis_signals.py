@@ -10,7 +10,7 @@ from msgspec import Struct
 from lading.events import SynthesisSignals
 from lading.messages import Message, own_words
 from lading.models.card import Tier
-from lading.models.profiles import CONTEXT_PROFILES
+from lading.models.profiles import CONTEXT_PROFILES, Profile, find_profile
 from lading.presets.reactive_agents import phases
 from lading.presets.reactive_agents.steps import Step, steps_of
 from lading.validation import check_fields
@@ -48,11 +48,16 @@ class Situation(Struct, frozen=True):
     """The state of a run at one call."""
 
     given: Signals
-    tier: Tier
+    profile: Profile
     steps: Sequence[Step]
     """All steps of the session, which is one run."""
     iteration: int
     """Number of replies of the model."""
+
+    @property
+    def tier(self) -> Tier:
+        """The tier of the model, unless the signals set one."""
+        return self.profile.tier
 
     @property
     def phase(self) -> phases.Phase:
@@ -68,7 +73,7 @@ class Situation(Struct, frozen=True):
     def max_iterations(self) -> int:
         """Limit of replies in the run."""
         given = self.given.max_iterations
-        return CONTEXT_PROFILES[self.tier].max_iterations if given is None else given
+        return self.profile.max_iterations if given is None else given
 
     @property
     def missing_tools(self) -> tuple[str, ...]:
@@ -101,10 +106,11 @@ class Situation(Struct, frozen=True):
         )
 
 
-def read_situation(steps: Sequence[Step], *, iteration: int, signals: SignalsSource, tier: Tier) -> Situation:
-    """Return the current state, with the given tier unless the signals set one."""
+def read_situation(steps: Sequence[Step], *, iteration: int, signals: SignalsSource, profile: Profile) -> Situation:
+    """Return the current state, with the given profile unless the signals set another tier."""
     given = signals if isinstance(signals, Signals) else signals()
-    return Situation(given, given.tier or tier, steps, iteration)
+    is_of_tier = given.tier in (None, profile.tier)
+    return Situation(given, profile if is_of_tier else find_profile(given.tier), steps, iteration)
 
 
 def steering_message(
@@ -114,7 +120,7 @@ def steering_message(
     user's request or rule, and is removed together with its neighbours."""
     messages = tuple(messages)
     replies = sum(message.role == "assistant" for message in messages)
-    now = read_situation(steps_of(messages), iteration=replies, signals=signals, tier=tier)
+    now = read_situation(steps_of(messages), iteration=replies, signals=signals, profile=CONTEXT_PROFILES[tier])
     return own_words(STEERING_PREFIX + now.steering)
 
 

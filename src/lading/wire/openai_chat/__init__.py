@@ -12,7 +12,7 @@ from lading.messages import Message, Template
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
 from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
-from lading.wire.openai_chat.encoding import count_leading, encode_group, envelope, extend, joins
+from lading.wire.openai_chat.encoding import encode_group, envelope, extend, joins
 from lading.wire.openai_chat.replies import REPLIES
 from lading.wire.openai_chat.rules import RULES, ChatState
 
@@ -87,7 +87,6 @@ LAYOUT = layout.Layout(
     named=layout.match_path_ends("/chat/completions"),
     items=layout.Items("messages", partial(layout.find_role, ROLES), claim, extend=extend),
     claims_tool=claims_tool,
-    leading=count_leading,
     unread=frozenset(_UNREAD),
     limits=(
         "max_tokens",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 from lading.messages import (
     Conversation,
@@ -23,7 +23,8 @@ from lading.messages import (
     user_text,
 )
 from lading.models.card import Card
-from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES, write_file, write_image
+from lading.wire.openai_chat.decoding import CALL_FIELDS, NAME, NO_ARGUMENTS, ROLES
+from lading.wire.openai_chat.media import write_file, write_image
 from lading.wire.templates import (
     ABSENT,
     Piece,
@@ -37,33 +38,15 @@ from lading.wire.templates import (
 from lading.wire.translation import left_out_note, make_legal_id, mark_system, translate_fields, type_of
 
 
-def is_native(message: Message) -> bool:
-    """Whether the message was decoded from this wire."""
-    return message.origin == NAME
-
-
 def is_flat(card: Card) -> bool:
     """Whether the model's chat template accepts only strings as content, and only alternating roles (rule C11)."""
     return card.conduct.dialect in ("chat_template", "strict")
 
 
-def is_movable(part: object) -> bool:
+def is_movable(part: object) -> TypeGuard[Image | File]:
     """Whether a part is an image or file that a user message can contain but a tool message cannot."""
     inline_file = isinstance(part, File) and bool(part.data) and part.media_type != "text/plain"
     return isinstance(part, Image) or inline_file
-
-
-def find_moved(message: Message) -> Iterator[Image | File]:
-    """Return the images and files of the message's results that are written in a user message after them."""
-    if not is_native(message):
-        for result in message.results:
-            yield from (part for part in result.parts if isinstance(part, Image | File) and is_movable(part))
-
-
-def count_leading(messages: Sequence[Message]) -> int:
-    """Return 0: system messages are among the messages."""
-    del messages
-    return 0
 
 
 def joins(before: Message, after: Message, *, card: Card) -> bool:
@@ -73,15 +56,17 @@ def joins(before: Message, after: Message, *, card: Card) -> bool:
     chat template, so are neighbours of one role, results with the user message after them, and a system message
     with its neighbours: ``split_runs`` finds whether it is in front.
     """
+    if before.origin == after.origin == NAME and not is_flat(card):
+        return False
     if is_flat(card) and "system" in (before.role, after.role):
         return True
     return _shares_message(before, after, card)
 
 
-def split_runs(messages: Sequence[Message], card: Card) -> list[list[Message]]:
-    """Split a group into runs: the messages whose parts other than results share a wire message."""
+def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:
+    """Split a group for a chat template into runs, whose parts other than results share a wire message."""
     found: list[list[Message]] = []
-    for message in _order_in_turn(messages) if is_flat(card) else messages:
+    for message in _order_in_turn(messages):
         if found and _shares_message(found[-1][-1], message, card):
             found[-1].append(message)
         else:
@@ -91,7 +76,7 @@ def split_runs(messages: Sequence[Message], card: Card) -> list[list[Message]]:
 
 def _shares_message(before: Message, after: Message, card: Card) -> bool:
     if before.results and after.results:
-        return not (is_native(before) and is_native(after))
+        return before.origin != NAME or after.origin != NAME
     if not is_flat(card) or before.calls or after.results:
         return False
     return after.role == ("user" if before.results else before.role)
@@ -132,7 +117,8 @@ def envelope(conversation: Conversation) -> dict[str, Any]:
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a group of joined messages."""
-    return [item for run in split_runs(messages, card) for item in _write_run(run, card)]
+    runs = split_runs(messages, card) if is_flat(card) else [messages]
+    return [item for run in runs for item in _write_run(run, card)]
 
 
 def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:
@@ -147,21 +133,24 @@ def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | N
 
 def _write_run(messages: Sequence[Message], card: Card) -> list[dict[str, Any]]:
     """Encode a run: a wire message for each tool result, then one for all other parts."""
-    items = [_write_result(message, result) for message in messages for result in message.results]
-    shown = [part for message in messages for part in find_moved(message)]
-    speakers = [message for message in messages if not message.results or _has_more(message)]
+    items: list[dict[str, Any]] = []
+    shown: list[Image | File] = []
+    speakers: list[Message] = []
+    for message in messages:
+        results = message.results
+        items += [_write_result(message, result) for result in results]
+        if message.origin != NAME:
+            shown += [part for result in results for part in result.parts if is_movable(part)]
+        if len(results) < len(message.parts) or not message.parts:
+            speakers.append(message)
     if speakers or shown:
         items.append(_write_speakers(speakers, shown, card))
     return items
 
 
-def _has_more(message: Message) -> bool:
-    return any(not isinstance(part, ToolResult) for part in message.parts)
-
-
 def _write_result(message: Message, result: ToolResult) -> dict[str, Any]:
     template = _find_template(message, "tool") if len(message.parts) == 1 else {}
-    native, old_style = is_native(message), template.get("role") == "function"
+    native, old_style = message.origin == NAME, template.get("role") == "function"
     if native:
         pieces = [_write_piece(part, native=True, media=True) for part in result.parts]
     else:
@@ -180,7 +169,7 @@ def _write_result(message: Message, result: ToolResult) -> dict[str, Any]:
 
 
 def _write_result_text(part: ResultPart) -> str:
-    if isinstance(part, Image | File) and is_movable(part):
+    if is_movable(part):
         kind = "image" if isinstance(part, Image) else "document"
         return f"[{kind}: see the next user message]"
     piece = _write_piece(part, native=False, media=False)
@@ -195,13 +184,13 @@ def _write_speakers(speakers: Sequence[Message], shown: Sequence[Image | File], 
     template = merge(_find_template(message, role) for message in speakers)
     pieces: list[Piece] = [_write_piece(part, native=False, media=True) for part in shown]
     for message in speakers:
-        native = is_native(message)
+        native = message.origin == NAME
         content = (part for part in message.parts if not isinstance(part, ToolCall | ToolResult | Reasoning))
         inside = [part for part in content if not (native and _find_field(part))]
         found = [_write_piece(part, native=native, media=native or role == "user") for part in inside]
         pieces += (piece for piece in found if native or piece)
-    alone = len(speakers) == 1 and is_native(speakers[0])
-    if is_flat(card) and not alone and all(isinstance(piece, str) for piece in pieces):
+    alone = len(speakers) == 1 and speakers[0].origin == NAME
+    if not alone and is_flat(card) and all(isinstance(piece, str) for piece in pieces):
         pieces = ["\n\n".join(str(piece) for piece in pieces)] if pieces else []
     calls = [(message, call) for message in speakers for call in message.calls]
     beside = _write_fields_beside(speakers) if role == "assistant" else {}
@@ -229,7 +218,7 @@ def _find_field(part: Part) -> str:
 def _write_fields_beside(speakers: Sequence[Message]) -> dict[str, Any]:
     """Encode the fields ``refusal`` and ``audio`` from the parts; those without a part any more are omitted."""
     fields: dict[str, Any] = {}
-    for message in filter(is_native, speakers):
+    for message in (speaker for speaker in speakers if speaker.origin == NAME):
         codes = {"refusal": "str", "audio": "object"}
         fields |= {key: ABSENT for key, code in codes.items() if (message.template or {}).get(key) == code}
         for part in message.parts:
@@ -243,7 +232,7 @@ def _write_fields_beside(speakers: Sequence[Message]) -> dict[str, Any]:
 
 def _find_template(message: Message, role: str) -> Template:
     """Return the message's template if it is of this wire and for this role; else an empty one."""
-    template = message.template if is_native(message) and message.template else {}
+    template = message.template if message.origin == NAME and message.template else {}
     return template if ROLES.get(template.get("role", "")) == role else {}
 
 
@@ -269,11 +258,11 @@ def _write_calls(calls: Sequence[tuple[Message, ToolCall]], template: Template) 
     old_style = template.get("function_call") == "call"
     items: list[Any] = []
     fields: dict[str, Any] = {"function_call": ABSENT} if old_style else {}
-    if old_style and len(calls) == 1 and is_native(calls[0][0]):
+    if old_style and len(calls) == 1 and calls[0][0].origin == NAME:
         call = calls[0][1]
         fields["function_call"] = fill(call.template, {"name": call.name, "arguments": call.arguments})
     else:
-        items = [_write_call(call, native=is_native(message)) for message, call in calls]
+        items = [_write_call(call, native=message.origin == NAME) for message, call in calls]
     return {"tool_calls": items or write_empty(template.get("tool_calls"), otherwise=ABSENT)} | fields
 
 

@@ -51,18 +51,15 @@ class ChatState(Struct):
                 self.waiting.pop(call, None)
                 self.answers.setdefault(call, self.position)
         else:
-            self._start_run(message, role)
+            calls = list_calls(message) if role == "assistant" else []
+            self.run = self.position if calls else None
+            ids = [call["id"] for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
+            self.calls, self.waiting, self.answers = set(ids), dict.fromkeys(ids), {}
         if role in TOOL_ROLES:
             self.speaker = "tool"
         elif role in ("user", "assistant"):
             self.speaker = role
         self.position += 1
-
-    def _start_run(self, message: WireMessage, role: str) -> None:
-        calls = list_calls(message) if role == "assistant" else []
-        self.run = self.position if calls else None
-        ids = [call["id"] for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
-        self.calls, self.waiting, self.answers = set(ids), dict.fromkeys(ids), {}
 
 
 def read_role(message: object) -> str:
@@ -137,10 +134,11 @@ def contents(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     if not isinstance(message, dict):
         return
     content = message.get("content")
+    if isinstance(content, str) or (content is None and _may_lack_content(message)):
+        return
     path = f"{state.here}.content"
     if content is None:
-        if not _may_lack_content(message):
-            yield Finding(path, "must be a string; only an assistant message with tool_calls may have null")
+        yield Finding(path, "must be a string; only an assistant message with tool_calls may have null")
     elif isinstance(content, list):
         if not content:
             yield Finding(path, "must hold at least one part")
@@ -149,7 +147,7 @@ def contents(state: ChatState, message: WireMessage) -> Iterator[Finding]:
                 yield Finding(f"{path}.{index}", "must be an object with a type")
             elif part["type"] == "text" and not isinstance(part.get("text"), str):
                 yield Finding(f"{path}.{index}", "a text part must hold a string in text")
-    elif not isinstance(content, str):
+    else:
         yield Finding(path, f"must be a string or a list of parts, not {quote_value(content)}")
 
 
@@ -175,16 +173,14 @@ def _may_lack_content(message: WireMessage) -> bool:
 
 def ids_short(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     """C7: ids of calls have at most 40 characters."""
-    for index, call in enumerate(list_calls(message)):
-        if isinstance(call, dict):
-            yield from _check_id(f"{state.here}.tool_calls.{index}.id", call.get("id"))
+    calls = enumerate(list_calls(message))
+    ids = {f"tool_calls.{index}.id": call.get("id") for index, call in calls if isinstance(call, dict)}
     if read_role(message) == "tool":
-        yield from _check_id(f"{state.here}.tool_call_id", message.get("tool_call_id"))
-
-
-def _check_id(path: str, value: object) -> Iterator[Finding]:
-    if isinstance(value, str) and len(value) > MAX_ID_CHARS:
-        yield Finding(path, f"has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
+        ids["tool_call_id"] = message.get("tool_call_id")
+    for field, value in ids.items():
+        if isinstance(value, str) and len(value) > MAX_ID_CHARS:
+            most = f"at most {MAX_ID_CHARS} are allowed"
+            yield Finding(f"{state.here}.{field}", f"has {len(value)} characters; {most}")
 
 
 def envelope_shape(state: ChatState) -> Iterator[Finding]:
