@@ -47,7 +47,7 @@ LINE_STATE = 10
 LINE_LINES = {"session": 8_740, "client": 11_010}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 29_955
-SOURCE_LINES = 46_445
+SOURCE_LINES = 46_450
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
