@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 46, "client": 59}
-LINE_FUNCTIONS = {"session": 209, "client": 316}
-LINE_CALLS = {"session": 458, "client": 702}
-LINE_STATE = 10
-LINE_LINES = {"session": 8_740, "client": 11_010}
+LINE_FILES = {"session": 47, "client": 60}
+LINE_FUNCTIONS = {"session": 223, "client": 329}
+LINE_CALLS = {"session": 609, "client": 846}
+LINE_STATE = 11
+LINE_LINES = {"session": 8_855, "client": 11_125}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 29_955
-SOURCE_LINES = 46_450
+LOWER_FLOORS_LINES = 29_965
+SOURCE_LINES = 46_456
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Never, TypeVar, overload
 
 _CHANGING = (
     "__setitem__ __delitem__ __ior__ __iadd__ __imul__ append clear extend insert pop popitem remove reverse "
     "setdefault sort update"
 )
+
+_MOST_LEVELS = 250
+"""Deeper values are left as they are: they are refused (``jsontypes.DEEPEST_LEVELS``)."""
 
 Value = TypeVar("Value")
 Sealed = TypeVar("Sealed", bound=type)
@@ -46,13 +50,17 @@ class FrozenList(list[Any]):
         return list, (list(self),)
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: Any, levels: int = _MOST_LEVELS) -> Any:
     """Return an equal value in which no dict and no list can be changed; a frozen one is returned unchanged."""
-    if isinstance(value, dict) and type(value) is not FrozenDict:
-        return FrozenDict(zip(value, map(freeze, value.values()), strict=True))
-    if isinstance(value, list) and type(value) is not FrozenList:
-        return FrozenList(map(freeze, value))
-    return tuple(map(freeze, value)) if type(value) is tuple else value
+    inner = repeat(levels - 1)
+    if not levels or not isinstance(value, dict | list | tuple):
+        return value
+    if isinstance(value, dict):
+        frozen = type(value) is FrozenDict
+        return value if frozen else FrozenDict(zip(value, map(freeze, value.values(), inner), strict=True))
+    if isinstance(value, list):
+        return value if type(value) is FrozenList else FrozenList(map(freeze, value, inner))
+    return tuple(map(freeze, value, inner)) if type(value) is tuple else value
 
 
 class ReadOnly(Sequence[Value]):
