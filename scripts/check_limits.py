@@ -46,10 +46,13 @@ LINE_CALLS = {"session": 609, "client": 846}
 LINE_STATE = 11
 LINE_LINES = {"session": 8_855, "client": 11_125}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 29_965
-SOURCE_LINES = 46_456
+LOWER_FLOORS_LINES = 30_027
+SOURCE_LINES = 46_608
 
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "src/lading/engine.py": "appending and packing share the plan",
+    "src/lading/exchange/conversations.py": "finding, claiming and continuing a conversation share its locks",
+}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
 
 _OPTIONS_OF_SESSIONS = "each option that users of a session often set is an argument of its own"

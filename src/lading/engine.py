@@ -374,14 +374,16 @@ class Engine:
         """``shown``: number of messages without the strategy's edits."""
         request, plan, known, digest = self._request, fitted.plan, fitted.known, self._request.chain[-1]
         tail, front = (offer := self._offer).transient.text.tail, offer.transient.front
-        body, whole = add_tail(request, tail)[:2] if tail else (request.body(), digest)
+        marks_end = not tail and request.marks_end
+        body, whole = add_tail(request, tail)[:2] if tail else (request.body(marks_end=marks_end), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        decided = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
-        built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body))
+        edited = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
+        built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
         manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
-        events = (*events, *broken, *decided, *placed)
-        return Pack(body, manifest, built.chain, built.ends, tuple(violations), events)
+        return Pack(
+            body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)
+        )
 
     @property
     def _known(self) -> Known:

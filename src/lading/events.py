@@ -203,7 +203,7 @@ class UsageMissing(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class UsageDoubted(Struct, frozen=True, tag_field="event", tag=True):
-    """A reply reported implausibly little input; counts are not calibrated by it. Once for each session."""
+    """A reply reported an implausible input; counts are not calibrated by it. Once for each session."""
 
     call: int
     reported_tokens: int

@@ -244,7 +244,7 @@ def test_a_reopened_session_asks_over_the_prompt_of_the_one_before() -> None:
     assert request.call == before.call + 1
     assert request.body["messages"][:-1] == before.body["messages"]
     assert answer.issue is not None
-    assert answer.issue.usage.read_tokens > 5_000
+    assert answer.issue.usage.read_tokens > 0.9 * answer.issue.usage.tokens
 
 
 @pytest.mark.parametrize("kind", ["OpenAI", "AsyncAnthropic"])

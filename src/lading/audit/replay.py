@@ -188,7 +188,7 @@ def rebuild_request(
     tailed = add_tail(request, text.tail) if text.tail else None
     if (tailed.digest if tailed else request.chain[-1]) != manifest.sent.digest:
         raise TamperedError(f"The rebuilt request of call {manifest.place.call} has other bytes than the one sent.")
-    return tailed.body if tailed else request.body()
+    return tailed.body if tailed else request.body(marks_end=manifest.sent.marks_end)
 
 
 def rebuild_body(store: SessionStore, *, tenant: str, session: str, call: int) -> bytes:

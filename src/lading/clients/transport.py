@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import closing
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from lading.exchange.call import find_wire_by_path
@@ -24,6 +25,8 @@ SESSION_HEADER = "x-lading-session"
 """Header with the session name of a request; removed before the request is sent."""
 _REPLACED = frozenset({"content-length", "transfer-encoding"})
 _DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+_ONE: Mapping[str, Any] = MappingProxyType({"stream": True, "follow_redirects": False})
+"""How the original client sends: the packing client follows redirects, so that its responses have their history."""
 
 
 class Transport:
@@ -35,13 +38,13 @@ class Transport:
     def handle_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
         wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
-        name = request.headers.pop(SESSION_HEADER, "")
+        name = _take_name(request)
         if wire is None:
-            return self._inner.send(request, stream=True)
+            return self._inner.send(request, **_ONE)
         steps = exchange(self.conversations, request.read(), wire=wire, name=name, path=request.url.path)
         flight = _HttpExchange(self._http, request, steps)
         if (effect := self._advance(flight, None)) is None:
-            return self._inner.send(request, stream=True)
+            return self._inner.send(request, **_ONE)
         while isinstance(effect, Send | Read):
             effect = self._advance(flight, effect)
         if isinstance(effect, Deliver):
@@ -57,7 +60,7 @@ class Transport:
         CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
-                response = self._inner.send(flight.request(effect.body), stream=True)
+                response = self._inner.send(flight.request(effect.body), **_ONE)
                 return steps.send(flight.receive(response, response.iter_bytes()))
             if effect is None:
                 return next(steps, None)
@@ -100,13 +103,13 @@ class AsyncTransport:
     async def handle_async_request(self, request: Any) -> Any:
         """Send one request, packed where it is a conversation call."""
         wire = find_wire_by_path(self.conversations, request.method, path=request.url.path)
-        name = request.headers.pop(SESSION_HEADER, "")
+        name = _take_name(request)
         if wire is None:
-            return await self._inner.send(request, stream=True)
+            return await self._inner.send(request, **_ONE)
         steps = exchange(self.conversations, await request.aread(), wire=wire, name=name, path=request.url.path)
         flight = _HttpExchange(self._http, request, steps)
         if (effect := await self._advance(flight, None)) is None:
-            return await self._inner.send(request, stream=True)
+            return await self._inner.send(request, **_ONE)
         while isinstance(effect, Send | Read):
             effect = await self._advance(flight, effect)
         if isinstance(effect, Deliver):
@@ -127,7 +130,7 @@ class AsyncTransport:
         CALLER.set(flight.caller)
         try:
             if isinstance(effect, Send):
-                response = await self._inner.send(flight.request(effect.body), stream=True)
+                response = await self._inner.send(flight.request(effect.body), **_ONE)
                 return steps.send(flight.receive(response, response.aiter_bytes()))
             if isinstance(effect, Read):
                 return await in_thread(partial(steps.send, await flight.response.aread()))
@@ -183,15 +186,16 @@ class _HttpExchange:
         self.response, self.chunks = response, chunks
         return Response(response.status_code, "text/event-stream" in response.headers.get("content-type", ""))
 
-    def answer(self, *, content: bytes | None = None, stream: Any = None) -> Any:
+    def answer(self, *, content: bytes = b"", stream: Any = None) -> Any:
         """Return the response for the caller: the newest one with another body, which is already decoded."""
         made = self.response
         headers = [(key, value) for key, value in made.headers.multi_items() if key.lower() not in _DECODED]
+        if stream is None:
+            # A response with content counts as read, and its timer would never end.
+            stream = self._http.ByteStream(content)
+            headers.append(("content-length", str(len(content))))
         # The extensions carry the reason phrase and the version of the protocol.
-        extensions = made.extensions
-        return self._http.Response(
-            made.status_code, headers=headers, content=content, stream=stream, extensions=extensions
-        )
+        return self._http.Response(made.status_code, headers=headers, stream=stream, extensions=made.extensions)
 
     def close(self) -> None:
         """End the exchange and close its newest response."""
@@ -204,6 +208,13 @@ class _HttpExchange:
             await self.response.aclose()
 
 
+def _take_name(request: Any) -> str:
+    """Remove the header with the session's name; the request that follows a redirect finds it in the extensions."""
+    if name := request.headers.pop(SESSION_HEADER, ""):
+        request.extensions[SESSION_HEADER] = name
+    return str(request.extensions.get(SESSION_HEADER, ""))
+
+
 _TRANSPORTS = {"Client": Transport, "AsyncClient": AsyncTransport}
 
 
@@ -212,6 +223,9 @@ def make_packing_client(inner: Any, conversations: Conversations) -> Any:
     TypeError if ``inner`` is not a client of httpx."""
     # A client adds these when it makes a request, and ``inner`` does not add them again when it sends one.
     made = {"headers": inner.headers, "cookies": inner.cookies, "params": inner.params, "timeout": inner.timeout}
+    # It makes the caller's responses; httpx has no public name for their encoding.
+    made |= {"follow_redirects": inner.follow_redirects, "max_redirects": inner.max_redirects}
+    made["default_encoding"] = getattr(inner, "_default_encoding", "utf-8")
     for kind in type(inner).__mro__:
         package, transport = kind.__module__.partition(".")[0], _TRANSPORTS.get(kind.__name__)
         if package.startswith("httpx") and transport:

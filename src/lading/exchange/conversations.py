@@ -23,6 +23,7 @@ from lading.exchange.bodies import DIGEST_BYTES, Bodies
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest, Opening, RequestHistory
 from lading.exchange.marks import arrange
+from lading.exchange.stored_marks import StoredMarks
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.messages import Tool
 from lading.models.card import is_same_model
@@ -49,6 +50,7 @@ class ClientConversation:
         self._given = b""  # Digests of the messages of the last request, after its opening system messages.
         self._settled = session.shown  # Number of messages that cannot change; later ones may be replaced once.
         self.spent: dict[str, Any] = {}  # Usage of requests whose answers the caller has not seen.
+        self._marks = StoredMarks(session)
         self._tools_given: Any = None
         self._tools: tuple[Tool, ...] = ()
 
@@ -94,28 +96,33 @@ class ClientConversation:
         """Remove the messages from a position of ``find_divergence``; False if one edit covers both sides of it."""
         if is_withdrawn := self.session.withdraw(position):
             self._settled, self._given = len(history), b""
+            self._marks.forget()
         return is_withdrawn
 
     def take(self, body: dict[str, Any], history: RequestHistory, *, position: int) -> None:
         """Add the messages from a position on to the session, and the request's tools and other fields."""
         session, wire, leading = self.session, self.session.wire, history.opening.leading
+        opening = [message for message, _ in leading]
         if waiting := session.unanswered:
             start = min(max(len(session.known) - waiting, len(leading)), position)
+            self._marks.forget()
             position = session.update([one for one, _ in history.read(start)], start=start, end=position)
         new = history.read(position)
         if not session.entries:
             new = [*leading, *new]
         elif not self._is_instructed(history):
-            session.instruct([message for message, _ in leading])
+            session.instruct(opening)
         if new:
             self._settled = max(self._settled, len(session.known))
-        session.extend([message for message, _ in new], known_as=[known_as for _, known_as in new], stored=False)
+        tools, messages = body.get(wire.layout.tools), [message for message, _ in new]
+        if history.marks and session.entries:
+            messages = self._marks.strip_surplus(messages, leading=opening, tools=tools)
+        session.extend(messages, known_as=[known_as for _, known_as in new], stored=False)
         self.opening, self._given = history.opening, history.digests
-        fields, tools = wire.read_fields(body), body.get(wire.layout.tools)
+        fields = wire.read_fields(body)
         if scheme := wire.layout.marks:
-            head = session.list_opening([message for message, _ in leading])
-            given = history.marks
-            fields, tools = arrange(fields, tools, scheme=scheme, given=given, head=head, leading=len(leading))
+            kept = self._marks.find(opening)
+            fields, tools = arrange(fields, tools, scheme=scheme, given=history.marks, kept=kept)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, wire.read_tools(tools)
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))

@@ -1,9 +1,9 @@
 """Place cache marks: fields on blocks up to which a request is to be cached.
 
 Anthropic caches up to each marked block; some servers of Chat Completions accept its marks. A mark in the opening
-messages (before the first reply) keeps its place, for instance between a document and a question. A mark on the
-last block moves from call to call: it becomes the request's own mark, at the top level, which Anthropic applies to
-the last block.
+messages (before the first reply), or inside a message, keeps its place, for instance between a document and a
+question. A mark on a last block moves from call to call: it becomes the request's own mark, at the top level, which
+Anthropic applies to the last block; ``RequestBuilder`` marks the end of the request before it where that is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from lading.messages import Message, Opaque, Template, ToolResult
+from lading.messages import Template
 from lading.wire.layout import DEEPEST_MARK, BlockPath, CacheMarks, list_blocks, read_ttl
 
 PlacedMarks: TypeAlias = Mapping[BlockPath, Any]
@@ -19,39 +19,33 @@ PlacedMarks: TypeAlias = Mapping[BlockPath, Any]
 
 def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[int]) -> PlacedMarks:
     """Return the marks of a request's items by path, in order; ``bearing``: indices of items that may have one."""
-    return dict(found for at in sorted(bearing) for found in _find_within(items[at], scheme, (at,)))
+    return dict(found for at in sorted(bearing) for found in find_within(items[at], scheme, place=(at,)))
 
 
 def find_kept_paths(items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int) -> Set[BlockPath]:
-    """Return the paths of the marks that stay: in the first ``head`` items, except on the request's last block."""
+    """Return the paths of the marks that stay: in the first ``head`` items, except on the request's last block, and
+    in others except on their last blocks."""
     if not scheme.stay or not marks:
         return frozenset()
-    last = len(items) - 1, len(list_blocks(items[-1])) - 1
+    ends = {at: len(list_blocks(items[at])) - 1 for at, *_ in marks if at >= head or at == len(items) - 1}
     return {
         place
         for place, mark in marks.items()
-        if isinstance(mark, dict) and len(place) > 1 and place[0] < head and place[:2] != last
+        if isinstance(mark, dict) and len(place) > 1 and place[1] != ends.get(place[0])
     }
 
 
 def arrange(
-    fields: Template, tools: Any, *, scheme: CacheMarks, given: PlacedMarks, head: Sequence[Message], leading: int
+    fields: Template, tools: Any, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks
 ) -> tuple[Template, Any]:
     """Return a request's other fields with its own mark, and its tools, so that all marks together are legal.
 
-    ``given``: the caller's marks on messages; the last one that is not in ``head`` (``leading`` of these messages
-    are system messages) becomes the request's own mark, unless it has one. Marks in ``head`` cannot change any
-    more: if they leave no room (A20, A21), tools lose theirs, and the request gets none or a mark of five minutes.
+    ``given``: the caller's marks on messages; the last one that is not in ``kept`` becomes the request's own mark,
+    unless it has one. Those in ``kept`` stand on stored messages and cannot change any more: if they leave no
+    room (A20, A21), tools lose theirs, and the request gets none or a mark of five minutes.
     """
-    kept = {
-        place: mark
-        for at, message in enumerate(head)
-        for part, item in enumerate(message.parts)
-        for place, mark in _find_on_part(item, scheme, (at - leading, part))
-    }
     before = list(map(read_ttl, kept.values()))
-    declared = [tool for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, dict)]
-    of_tools = [read_ttl(tool[scheme.field]) for tool in declared if tool.get(scheme.field) is not None]
+    of_tools = list_lifetimes(tools, scheme)
     if of_tools and (len(before) + len(of_tools) > scheme.most or ("5m" in of_tools and "1h" in before)):
         tools = list(map(scheme.strip, tools))
     else:
@@ -67,19 +61,16 @@ def arrange(
     return fields | {scheme.field: mark}, tools
 
 
-def _find_within(value: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
+def find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
+    """Yield the marks on a block and inside it by their paths; ``place``: its own path."""
     if isinstance(value, dict) and len(place) <= DEEPEST_MARK:
         if value.get(scheme.field) is not None:
             yield place, value[scheme.field]
         for at, block in enumerate(list_blocks(value)):
-            yield from _find_within(block, scheme, (*place, at))
+            yield from find_within(block, scheme, place=(*place, at))
 
 
-def _find_on_part(part: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
-    if isinstance(part, Opaque):
-        yield from _find_within(part.value, scheme, place)
-        return
-    if (mark := (part.template or {}).get(scheme.field)) is not None:
-        yield place, mark
-    for at, inner in enumerate(part.parts if isinstance(part, ToolResult) else ()):
-        yield from _find_on_part(inner, scheme, (*place, at))
+def list_lifetimes(tools: Any, scheme: CacheMarks) -> list[str | None]:
+    """Return the lifetimes of the marks on a request's tools."""
+    declared = [tool for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, dict)]
+    return [read_ttl(tool[scheme.field]) for tool in declared if tool.get(scheme.field) is not None]

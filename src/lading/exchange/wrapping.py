@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -72,16 +72,11 @@ class SharedSession(Session):
         """Reduce the window to one that the provider reported for another session of the model; None: no report."""
         self.settings = lower_window(self.settings, window_tokens, accepted_tokens=self._engine.accepted_tokens)
 
-    def list_opening(self, leading: Sequence[Message]) -> list[Message]:
-        """Return the messages before the first reply as they are sent; ``leading``: the current system messages of
-        the caller."""
-        head: list[Message] = []
+    def list_given(self, leading: Sequence[Message]) -> Iterator[Message]:
+        """Yield the caller's messages as they are sent; ``leading``: its current system messages."""
         for position, entry in enumerate(self._engine.history.known):
-            if entry.message.role == "assistant":
-                break
             is_restated = position < len(leading) and self.known[position] != fingerprint_entry(entry)
-            head.append(leading[position] if is_restated else entry.message)
-        return head
+            yield leading[position] if is_restated else entry.message
 
     @property
     def unanswered(self) -> int:

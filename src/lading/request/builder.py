@@ -17,6 +17,7 @@ from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.wire import Wire, group_messages
 from lading.wire.checking import Checker
+from lading.wire.layout import list_blocks
 
 
 class EncodedRun(NamedTuple):
@@ -154,12 +155,20 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(self, units: Sequence[bytes] | None = None, envelope: bytes = b"") -> bytes:
+    def body(
+        self, units: Sequence[bytes] | None = None, envelope: bytes = b"", *, marks_end: bool = False
+    ) -> bytes:
         """Return the body: the fields of the envelope, then the items. ``units`` and ``envelope``: in place of its
-        own, as bytes."""
+        own, as bytes. ``marks_end``: as the property says."""
+        units = units or [unit.data for unit in self._units]
+        if marks_end and (scheme := self.wire.layout.marks):
+            end = self._find_reply() - 1
+            *others, last = self._units[end].wire_messages
+            marked = [*others, scheme.put(last, self._envelope[scheme.field])]
+            units = [*units[:end], b",".join(map(jsonbytes.dump, marked)), *units[end + 1 :]]
         envelope = envelope or self._envelope_bytes
         opening = envelope[:-1] + (b"," if envelope != b"{}" else b"")
-        items = b",".join([data for data in units or [unit.data for unit in self._units] if data])
+        items = b",".join([data for data in units if data])
         return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
 
     def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
@@ -171,6 +180,26 @@ class RequestBuilder:
             self._bare = jsonbytes.dump_at("body", rest)
         kept = [unit.data for unit in self._units[:start]]
         return self.body([*kept, data], self._bare if without else b""), _link(self.chain[start], data)
+
+    @property
+    def marks_end(self) -> bool:
+        """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
+        before the request's own mark. Not where there are as many marks as a request may have."""
+        scheme, start = self.wire.layout.marks, self._find_reply()
+        mark = self._envelope.get(scheme.field) if scheme else None
+        if scheme is None or not mark or not start:
+            return False
+        blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
+        field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
+        # Marks of another lifetime behind it might be illegal (A21).
+        same = all(unit.data.count(field) == unit.data.count(field + own) for unit in self._units[start:])
+        marks = sum(data.count(field) for data in (self._envelope_bytes, *(unit.data for unit in self._units)))
+        return 0 < scheme.look_back <= blocks and marks < scheme.most and same
+
+    def _find_reply(self) -> int:
+        """Return the index of the unit with the last reply; 0: none."""
+        units = self._units
+        return next((at for at in range(len(units) - 1, 0, -1) if units[at].messages[0].role == "assistant"), 0)
 
     def violations(self, *, strict: bool = False) -> list[Violation]:
         """List the violations of the wire's rules; ``strict``: also of those that are not verified yet. Only units

@@ -16,7 +16,7 @@ from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
 from lading.settings import Settings
-from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, RequestCount
+from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
 
 
 class Last(Struct, frozen=True):
@@ -50,6 +50,8 @@ class Known(Struct, frozen=True):
     last: Last = Last()
     accepted_tokens: int = 0
     """The largest input that the provider has reported for this model: the window is no smaller."""
+    figure: Figure = Figure()
+    """The first of the last reports that are about the same, learned from or not."""
     has_doubted: bool = False
     """Whether an impossible report has been announced by an event."""
     had_tail: bool = False
@@ -123,6 +125,7 @@ class Known(Struct, frozen=True):
         if usage is None or not self.awaits_report:
             return self
         known = self.with_accepted(usage, settings)
+        known = replace(known, figure=self.figure.follow(usage.input_tokens, self.last.counted))
         is_more = usage.input_tokens > settings.budget.window_tokens
         if is_more or self._had_media(history) or self._believes(usage.input_tokens, settings, history):
             return known._learn(0 if is_more else usage.input_tokens, history)
@@ -163,9 +166,11 @@ class Known(Struct, frozen=True):
         meter, facts = settings.meter, settings.card.tokens
         is_exact = meter.counter.name == facts.counter != "estimate" and meter.multiplier == 1.0
         floor = UNSENT if history.has_reasoning else EXACT if is_exact else ESTIMATED
-        return tokens > 0 and self.calibration.is_plausible(
-            self.last.counted, tokens, kept=self.last.kept, floor=floor, tools_tokens=self.last.tools_tokens
-        )
+        counted, kept = self.last.counted, self.last.kept
+        if tokens <= 0 or (self.figure.tokens and self.figure.contradicts(tokens, counted)):
+            return False
+        tools_tokens = self.last.tools_tokens
+        return self.calibration.is_plausible(counted, tokens, kept=kept, floor=floor, tools_tokens=tools_tokens)
 
     def _had_media(self, history: History) -> bool:
         shown = history.view.items[: self.last.counted.messages]

@@ -126,7 +126,7 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """The request itself."""
 
     digest: str
-    """The last link of its digest chain, with the tail: equal digests mean equal bytes."""
+    """The last link of its digest chain, with the tail: with ``marks_end``, equal digests mean equal bytes."""
     body_bytes: int
     expected: Expected | None = None
     """None: no usage was reported yet; counts are uncalibrated."""
@@ -136,6 +136,8 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     """Digest of the stored text for this request alone (``request.transient``); empty: there was none."""
     without_tail: str = ""
     """Where it has such text: the last link without its tail, which the next request extends."""
+    marks_end: bool = False
+    """Whether the end of the request before it bears a cache mark, which is not part of the digest."""
 
 
 class Manifest(Struct, frozen=True, omit_defaults=True):

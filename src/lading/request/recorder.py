@@ -67,6 +67,7 @@ class Built(NamedTuple):
     ends: tuple[int, ...]
     """Tokens of the prefix that ends with each link."""
     body_bytes: int
+    marks_end: bool
 
 
 class Recorder:
@@ -172,6 +173,7 @@ class Recorder:
                     facts.own,
                     transient,
                     built.without_tail if transient else "",
+                    built.marks_end,
                 ),
                 tool_detail=facts.tool_detail,
                 decisions=tuple(map(decision, decided)),

@@ -40,6 +40,8 @@ _FRAMING_TOKENS = 8
 """Largest part of a message's count that a provider may not count at all."""
 _SPARE_TOKENS = 50
 """Largest difference between a provider's fixed additions to two requests."""
+_SAME_SHARE = 0.1
+"""Largest difference between the counts of two requests whose true sizes are the same, as a share of them."""
 
 FORGETTING = 0.98
 """Weight of an observation after each later request,"""
@@ -65,11 +67,30 @@ class RequestCount(Struct, frozen=True):
     """As in the provider's format."""
 
 
+class Figure(Struct, frozen=True):
+    """A reported figure and the count of its request."""
+
+    tokens: int = 0
+    counted: RequestCount = RequestCount(0, 0)
+
+    def follow(self, tokens: int, counted: RequestCount) -> Figure:
+        """Return the figure of a later request; this one while reports stay about the same."""
+        return self if abs(tokens - self.tokens) <= _SPARE_TOKENS else Figure(tokens, counted)
+
+    def contradicts(self, tokens: int, counted: RequestCount) -> bool:
+        """Return whether another request differs so much that the provider's figure must differ more."""
+        text = _count_text(abs(counted.tokens - self.counted.tokens), abs(counted.messages - self.counted.messages))
+        noise = _SPARE_TOKENS + _SAME_SHARE * max(counted.tokens, self.counted.tokens)
+        return text > _MOST_FACTOR * abs(tokens - self.tokens) + noise
+
+
 class PlausibleShares(Struct, frozen=True):
-    """Smallest plausible shares of the counted text in a report: of a request, and of messages added to it."""
+    """Plausible shares of the counted text in a report: smallest of a request and of messages added to it, and
+    largest of these."""
 
     whole: float
     new: float
+    most_new: float = _MOST_FACTOR
 
     def allows(self, reported_tokens: int, counted: RequestCount, *, tools_tokens: int = 0) -> bool:
         """Return whether the report can be true of a whole request."""
@@ -77,15 +98,16 @@ class PlausibleShares(Struct, frozen=True):
 
     def allows_more(self, reported_tokens: int, *, tokens: int, messages: int) -> bool:
         """Return whether the increase of the report can be true of new messages."""
-        return reported_tokens >= _count_text(tokens, messages) * self.new - _SPARE_TOKENS
+        least = _count_text(tokens, messages) * self.new - _SPARE_TOKENS
+        return least <= reported_tokens <= tokens * self.most_new + _SPARE_TOKENS
 
 
 EXACT = PlausibleShares(0.95, 0.9)
 """The counter is the model's own tokenizer."""
 ESTIMATED = PlausibleShares(0.6, 0.2)
 """The counter is an estimate, which may be far off for a single text."""
-UNSENT = PlausibleShares(0.2, -1.0)
-"""The history holds reasoning, any part of which the provider may drop."""
+UNSENT = PlausibleShares(0.2, -1.0, math.inf)
+"""The history holds reasoning, any part of which the provider may drop or store."""
 
 
 class Calibration(Struct, frozen=True, omit_defaults=True):
@@ -111,7 +133,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
     rejected: int = 0
     """Reports not learned from: missing, impossible or surprising."""
     is_doubted: bool = False
-    """Whether a report was too low to be true; then only reports that are certain are learned from."""
+    """Whether a report could not be true; then only reports that are certain are learned from."""
 
     def for_model(self, provider: str, model: str) -> Calibration:
         """Return this calibration if it belongs to that model, otherwise an empty one of that model."""
@@ -156,7 +178,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
     def is_plausible(
         self, counted: RequestCount, reported_tokens: int, *, kept: bool, floor: PlausibleShares, tools_tokens: int
     ) -> bool:
-        """Return whether a report can be true; False also if it repeats the last although messages were added."""
+        """Return whether a report can be true; False also if it does not grow as the messages added."""
         if not floor.allows(reported_tokens, counted, tools_tokens=tools_tokens):
             return False
         if not kept or self.last is None:
@@ -165,7 +187,7 @@ class Calibration(Struct, frozen=True, omit_defaults=True):
         return floor.allows_more(reported_tokens - self.last_reported_tokens, tokens=tokens, messages=messages)
 
     def distrust(self) -> Calibration:
-        """Return the calibration after a report too low to be true: empty, and no longer learning."""
+        """Return the calibration after a report that cannot be true: empty, and no longer learning."""
         return replace(self.reset(), rejected=self.rejected + 1, is_doubted=True)
 
     def reset(self) -> Calibration:

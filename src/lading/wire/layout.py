@@ -81,6 +81,8 @@ class CacheMarks(Struct, frozen=True):
     """The mark that asks to cache a whole request; None: the provider caches without one."""
     stay: bool = False
     """Whether marks before the first reply keep their place."""
+    look_back: int = 0
+    """Number of blocks up to a mark in which the provider looks for the end of a cached prefix. 0: any number."""
 
     def strip(self, item: Any, path: BlockPath = (), *, kept: Set[BlockPath] = frozenset()) -> Any:
         """Return the item without marks on itself, its blocks and theirs; the same object if there are none.

@@ -173,7 +173,7 @@ LAYOUT = layout.Layout(
     limits=("max_tokens", "thinking.budget_tokens"),
     system="system",
     required=lambda answer_tokens: {"max_tokens": answer_tokens or 1024},
-    marks=layout.CacheMarks("cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, stay=True),
+    marks=layout.CacheMarks("cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, stay=True, look_back=20),
 )
 
 WIRE = Wire(

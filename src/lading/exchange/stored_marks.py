@@ -1,0 +1,82 @@
+"""Find the cache marks on a session's messages, which stay where they are; leave out those beyond the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import Any
+
+from msgspec.structs import replace
+
+from lading.exchange.marks import PlacedMarks, find_within, list_lifetimes
+from lading.exchange.wrapping import SharedSession
+from lading.messages import Message, Opaque, ToolResult
+from lading.wire.layout import BlockPath, CacheMarks, read_ttl
+
+
+class StoredMarks:
+    """The cache marks on the messages of one session."""
+
+    def __init__(self, session: SharedSession) -> None:
+        self._session = session
+        self._inner: PlacedMarks | None = None  # On messages after the first reply; None: not known.
+
+    def forget(self) -> None:
+        """Read the marks anew, because messages were replaced, withdrawn or added."""
+        self._inner = None
+
+    def find(self, leading: Sequence[Message]) -> PlacedMarks:
+        """Return the marks by the indices of the messages' items; ``leading``: the current system messages."""
+        if (scheme := self._session.wire.layout.marks) is None:
+            return {}
+        messages = enumerate(self._session.list_given(leading), start=-len(leading))
+        head = _find_on_messages(takewhile(lambda one: one[1].role != "assistant", messages), scheme)
+        if self._inner is None:
+            self._inner = _find_on_messages(messages, scheme)
+        return {**head, **self._inner}
+
+    def strip_surplus(self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any) -> list[Message]:
+        """Return new messages, without the marks of those whose marks would not be legal: more than a request may
+        have with its own, or one of an hour behind one of five minutes."""
+        if (scheme := self._session.wire.layout.marks) is None:
+            return list(new)
+        lifetimes = [*list_lifetimes(tools, scheme), *map(read_ttl, self.find(leading).values())]
+        fitting: list[Message] = []
+        for message in new:
+            own = list(map(read_ttl, _find_on_messages([(0, message)], scheme).values()))
+            is_late = "1h" in own and "5m" in lifetimes
+            if own and (is_late or len(lifetimes) + len(own) >= scheme.most):
+                message = message.with_parts(tuple(_strip_part(part, scheme) for part in message.parts))
+            else:
+                lifetimes += own
+            fitting.append(message)
+        self.forget()
+        return fitting
+
+
+def _find_on_messages(messages: Iterable[tuple[int, Message]], scheme: CacheMarks) -> PlacedMarks:
+    return {
+        place: mark
+        for at, message in messages
+        for part, item in enumerate(message.parts)
+        for place, mark in _find_on_part(item, scheme, (at, part))
+    }
+
+
+def _find_on_part(part: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:
+    if isinstance(part, Opaque):
+        yield from find_within(part.value, scheme, place=place)
+        return
+    if (mark := (part.template or {}).get(scheme.field)) is not None:
+        yield place, mark
+    for at, inner in enumerate(part.parts if isinstance(part, ToolResult) else ()):
+        yield from _find_on_part(inner, scheme, (*place, at))
+
+
+def _strip_part(part: Any, scheme: CacheMarks) -> Any:
+    if isinstance(part, Opaque):
+        return replace(part, value=scheme.strip(part.value, (0,)))
+    if isinstance(part, ToolResult):
+        part = replace(part, parts=tuple(_strip_part(inner, scheme) for inner in part.parts))
+    template = {key: value for key, value in (part.template or {}).items() if key != scheme.field}
+    return replace(part, template=template or None) if part.template else part

@@ -1,0 +1,157 @@
+"""Whatever blocks a caller marks for the prompt cache, a wrapped client is billed no more than the caller's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from lading.clients import wrap
+from lading.economics import Rates
+from lading.session.options import SessionOptions
+from lading.testing import Say, StrictProvider, Use
+from tests.clients.agents import anthropic_client
+from tests.examples import share_of_examples
+
+TOOL: dict[str, Any] = {"name": "read", "input_schema": {"type": "object"}}
+DOCUMENT = "The harbour was rebuilt in stone. " * 250
+MOST = 4
+
+
+class Pattern(Struct, frozen=True):
+    """The blocks that a caller marks in each request."""
+
+    ends: int
+    """How many of the newest user messages are marked at their end,"""
+    in_results: bool
+    """inside the last result instead of on it."""
+    documents: int
+    """How many documents of the newest user message, which come before its question, are marked."""
+    in_system: bool
+    in_tools: bool
+    is_hour: bool
+    """Whether the marks have a lifetime of an hour."""
+    is_hour_first: bool
+    """Whether those in tools and system messages have one."""
+
+    @property
+    def is_legal(self) -> bool:
+        return self.ends + self.documents + self.in_system + self.in_tools <= MOST
+
+    def mark(self, *, first: bool = False) -> dict[str, Any]:
+        """A mark; ``first``: in the tools or the system messages."""
+        is_hour = self.is_hour or (first and self.is_hour_first)
+        return {"cache_control": {"type": "ephemeral"} | ({"ttl": "1h"} if is_hour else {})}
+
+
+class Shape(Struct, frozen=True):
+    """The conversations of a caller."""
+
+    conversations: int
+    """How many begin alike and differ in the question at the end."""
+    rounds: int
+    parallel: int
+    """Parallel calls in each round; 0: a round is a question and its answer."""
+    documents: int
+    """Documents in front of each question."""
+    early_documents: int
+    """Documents in the first message."""
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def question(shape: Shape, number: int, words: str) -> dict[str, Any]:
+    documents = [text(f"{number}.{at} {DOCUMENT}") for at in range(shape.documents)]
+    return {"role": "user", "content": [*documents, text(f"{words} {number}? " * 20)]}
+
+
+def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, Any]]:
+    """The messages with the caller's marks."""
+    sent: list[dict[str, Any]] = json.loads(json.dumps(messages))
+    users = [message for message in sent if message["role"] == "user"]
+    for message in users[len(users) - pattern.ends :]:
+        last = message["content"][-1]
+        inner = last.get("content") if pattern.in_results else None
+        (inner[-1] if isinstance(inner, list) else last).update(pattern.mark())
+    for block in [one for one in users[-1]["content"][:-1] if one["type"] == "text"][: pattern.documents]:
+        block.update(pattern.mark())
+    return sent
+
+
+def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
+    """What the conversations cost, and how many requests the provider refused."""
+    turns = 0
+
+    def answer(_: Any) -> Say:
+        nonlocal turns
+        turns += 1
+        return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(shape.parallel)))
+
+    system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
+    tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
+    fields: dict[str, Any] = {"model": "claude-sonnet-5", "max_tokens": 500, "system": [system], "tools": [tool]}
+    with StrictProvider(answer, foreign=True) as provider:
+        plain = anthropic_client(provider)
+        client = wrap(plain, options=SessionOptions(restore=False)) if wraps else plain
+        for conversation in range(shape.conversations):
+            early = [text(f"{at} {DOCUMENT}") for at in range(shape.early_documents)]
+            messages = [{"role": "user", "content": [*early, text("Here follow documents.")]}]
+            messages.append({"role": "assistant", "content": [text("Fine.")]})
+            messages.append(question(shape, conversation, "What is this"))
+            for number in range(shape.rounds):
+                reply = client.messages.create(messages=marked(messages, pattern), **fields)
+                blocks = [block.to_dict() for block in reply.content]
+                messages.append({"role": "assistant", "content": blocks})
+                results = [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": block["id"],
+                        "content": [text(f"{block['input']} " * 30)],
+                    }
+                    for block in blocks
+                    if block["type"] == "tool_use"
+                ]
+                following = question(shape, 100 * conversation + number + 50, "And")
+                messages.append({"role": "user", "content": results} if results else following)
+        client.close()
+        rates = Rates(read=0.1, write=2.0 if pattern.is_hour else 1.25)
+        return sum(issue.usage.cost(rates) for issue in provider.issues), len(provider.violations)
+
+
+PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2), *[st.booleans()] * 4).filter(
+    lambda pattern: pattern.is_legal
+)
+SHAPES = st.builds(
+    Shape,
+    conversations=st.integers(1, 4),
+    rounds=st.integers(1, 5),
+    parallel=st.sampled_from([0, 0, 1, 2, 5, 8, 9, 10, 12, 20, 30]),
+    documents=st.integers(0, 2),
+    early_documents=st.integers(0, 2),
+)
+ENDS = Pattern(2, False, 0, True, False, False, False)
+BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False)
+
+
+@pytest.mark.fuzz
+@share_of_examples(1, thorough=0.1)
+@given(PATTERNS, SHAPES)
+@example(ENDS, Shape(1, 6, 12, 0, 0))
+@example(BEFORE_QUESTIONS, Shape(6, 1, 0, 1, 0))
+def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, shape: Shape) -> None:
+    # Of conversations that part after an end which the caller marks, only the first request's end is marked here.
+    assume(pattern.ends < 2 or shape.conversations == 1)
+    (own, _), (ours, refused) = (bill(pattern, shape, wraps=wraps) for wraps in (False, True))
+    assert refused == 0
+    assert ours <= 1.03 * own + 50
+
+
+def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
+    pattern = Pattern(3, False, 2, True, True, False, False)
+    assert bill(pattern, Shape(1, 3, 2, 2, 0), wraps=True)[1] == 0
