@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -187,8 +188,8 @@ def start_thread(
     def work() -> None:
         outcome = otherwise
         try:
-            # Whatever ends a program or a task, such as CancelledError, ends this thread alone.
-            with suppress(BaseException):
+            # What ends a program or a task ends this thread alone.
+            with suppress(SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError):
                 outcome = attempt(call)
         finally:
             ended()
