@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -189,7 +188,7 @@ def start_thread(
         outcome = otherwise
         try:
             # What ends a program or a task ends this thread alone.
-            with suppress(SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError):
+            with suppress(BaseException):
                 outcome = attempt(call)
         finally:
             ended()
