@@ -100,7 +100,7 @@ def state_objects(root: object) -> list[object]:
             waiting += [getattr(one, name) for name in one.__struct_fields__]
         elif _is_stateful(one):
             found.append(one)
-            waiting += vars(one).values()
+            waiting += (getattr(one, name) for name in getattr(one, "__slots__", None) or vars(one))
     return found
 
 

@@ -202,7 +202,8 @@ def start_thread(
     def work() -> None:
         outcome = otherwise
         try:
-            with suppress(SystemExit):
+            # What ends a program or a task ends this thread alone.
+            with suppress(BaseException):
                 outcome = attempt(call)
         finally:
             ended()

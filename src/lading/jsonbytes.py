@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lading.errors import IllegalRequest, Violation, WireError
+from lading.frozen import FrozenDict, FrozenList
 from lading.jsontypes import check_json
 
 V = TypeVar("V")
@@ -118,11 +119,11 @@ def is_plain(value: Any) -> bool:
     found = [value]
     for item in found:
         kind = type(item)
-        if kind is dict:
+        if kind is dict or kind is FrozenDict:
             if not all(type(key) is str for key in item):
                 return False
             found += item.values()
-        elif kind is list or kind is tuple:
+        elif kind is list or kind is tuple or kind is FrozenList:
             found += item
         elif kind is int or kind is float:
             if item and not _LEAST <= abs(item) < _LARGEST:

@@ -15,7 +15,9 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
+
+from lading.frozen import freeze
 
 OWN = "lading"
 """The origin of Lading's own messages."""
@@ -24,7 +26,12 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 Template: TypeAlias = dict[str, Any]
 """A provider object in its key order. A known field has a short code for its form (see the wire that made it);
-every other field has the provider's value, unread."""
+every other field has the provider's value, unread. Those of messages, parts and tools are frozen."""
+
+
+def _freeze_template(value: Any) -> None:
+    if value.template is not None:
+        force_setattr(value, "template", freeze(value.template))
 
 
 class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind", omit_defaults=True):
@@ -32,6 +39,9 @@ class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind", omit_def
 
     text: str
     template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_defaults=True):
@@ -43,6 +53,9 @@ class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_d
     """Base64 of the image, or empty when it is given by URL."""
     media_type: str = ""
     template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_defaults=True):
@@ -56,6 +69,9 @@ class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_def
     name: str = ""
     template: Template | None = None
 
+    def __post_init__(self) -> None:
+        _freeze_template(self)
+
 
 class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind", omit_defaults=True):
     """A tool call of the model. ``arguments`` is the original string, even if it is invalid JSON."""
@@ -64,6 +80,9 @@ class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind",
     name: str
     arguments: str
     template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind", omit_defaults=True):
@@ -75,6 +94,9 @@ class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"
     """Encrypted reasoning (Anthropic ``redacted_thinking``), unreadable and never altered."""
     template: Template | None = None
 
+    def __post_init__(self) -> None:
+        _freeze_template(self)
+
 
 class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind", omit_defaults=True):
     """A part of a type this version does not know, kept unchanged."""
@@ -82,6 +104,9 @@ class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind", omit_defaults=
     value: Any
     is_summary: bool = False
     """Whether it is the provider's own summary of everything before it."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "value", freeze(self.value))
 
 
 ResultPart: TypeAlias = Text | Image | File | Opaque
@@ -95,6 +120,9 @@ class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", tag_field="ki
     is_error: bool = False
     name: str = ""
     template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
     @property
     def text(self) -> str:
@@ -115,6 +143,9 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """The provider format this was decoded from, the only one its templates apply to. Empty: made here. ``OWN``: a
     message of Lading itself; no provider format encodes this value, and no text can set it."""
     template: Template | None = None
+
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -149,6 +180,10 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     template: Template | None = None
     max_output_chars: int | None = None
     """open-multi-agent's limit of a result in characters, for its strategies; no provider is sent it."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "schema", freeze(self.schema))
+        _freeze_template(self)
 
 
 class Conversation(Struct, frozen=True, omit_defaults=True):

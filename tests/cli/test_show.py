@@ -52,7 +52,7 @@ BAD = {
     "huge number": ("artifact://default/s/log/99999999999999999999", "is not an address"),
     "a part past the end": ("artifact://default/s/log/3.1", "points past the entry, which has parts 0 to 0"),
     "another tenant": ("artifact://other/s/log/1", "no session 's' of tenant 'other'"),
-    "unknown session": ("artifact://default/t/log/1", "It holds: default/s"),
+    "unknown session": ("artifact://default/t/log/1", "It has: s"),
     "blob": (f"artifact://default/s/blob/{'0' * 64}", "and only these are shown: .../log/N"),
 }
 

@@ -63,6 +63,15 @@ def test_each_cell_is_readable_at_any_width(table: tuple[list[Column], list[list
             assert [word for word in whole if word not in shown] == []
 
 
+@given(tables(), st.integers(1, 39))
+def test_no_cell_is_lost_in_the_narrowest_terminals(
+    table: tuple[list[Column], list[list[str]]], width: int
+) -> None:
+    columns, rows = table
+    shown = characters(printed(width, lambda: print_table("", columns, rows=rows)))
+    assert not characters(*(column.title for column in columns), *(text for row in rows for text in row)) - shown
+
+
 def test_columns_without_room_follow_below_beside_the_name() -> None:
     columns = [Column("strategy", left=True), *(Column(f"figure {number}") for number in range(6))]
     rows = [["a-long-name-of-a-strategy", *["1,234,567"] * 6], ["b", *["89"] * 6]]

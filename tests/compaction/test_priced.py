@@ -75,7 +75,7 @@ def test_it_folds_only_what_pays_back_soon() -> None:
     sent = len(view)
     assert decided(view, 16_000, account=1e9, rates=rates, sent_items=sent).drafts == ()
     assert decided(view, 16_000, account=1e9, rates=rates, sent_items=0).drafts != ()
-    view.rounds = 100_000
+    view._rounds = 100_000
     assert decided(view, 16_000, account=1e9, rates=rates, sent_items=sent).drafts != ()
 
 

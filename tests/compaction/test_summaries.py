@@ -240,7 +240,7 @@ def test_a_fold_waits_longer_where_it_has_to_be_paid_for() -> None:
         paid = replace(room, account=float(account))
         if compact(view, paid).drafts:
             assert not compact(view, replace(paid, output_price=5.0)).drafts
-            view.rounds *= 10
+            view._rounds *= 10
             assert compact(view, replace(paid, output_price=5.0, account=account + 20_000.0)).drafts
             return
     raise AssertionError("no fold was ever due")

@@ -13,6 +13,8 @@ It ran 1200 rows in 90 s on 2024-03-05T10:47:12Z; 1187 were kept. The build took
 37 passed, 3 failed of 40
 retry_limit = 8, ratio 0.8834, version 3.11.4, order W3522457, amounts 618.98 and 774.83 and 305.50
 the encoder and the decoder
+class Container { invalidate() } interface DefaultTextStyle { color } error TS2304 in theme.ts, bold
+chalk.gray("x") chalk.dim("x") chalk.bold("x") theme.fg("muted", "x") src/ui/Markdown.ts
 """
 )
 
@@ -33,6 +35,8 @@ the encoder and the decoder
         "version 3.11, order W3522457",
         "a 5-minute wait, UTF-8, GitHub, and/or, read/write, encoder/decoder, well-known",
         "lines 37-40",
+        "`Container.invalidate()` reaches it, and `DefaultTextStyle.color` is a function (TS2304)",
+        'chalk.gray/dim became `theme.fg("muted", ...)`, chalk.bold `theme.bold()`',
     ],
 )
 def test_what_follows_from_the_source_is_known(line: str) -> None:
@@ -58,6 +62,12 @@ def test_what_follows_from_the_source_is_known(line: str) -> None:
         ("71 % of it", "71"),
         ("version 3.12.1", "3.12.1"),
         ("https://example.org/x", "https://example.org/x"),
+        ("Container.remove() is called", "Container.remove"),
+        ("chalk.gray/red", "chalk.gray/red"),
+        ("it is in container.ts", "container.ts"),
+        ("it is in Container.py", "Container.py"),
+        ("it is in ui/container", "ui/container"),
+        ("it is in src/ui/container.color", "src/ui/container.color"),
     ],
 )
 def test_what_nobody_named_is_unknown(line: str, value: str) -> None:

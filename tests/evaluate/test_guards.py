@@ -97,6 +97,13 @@ def test_parts_that_stayed_are_from_the_log() -> None:
     assert guards.measure([*log[:3], noted], 4).generated_tokens == 1
 
 
+def test_a_dotted_name_is_invented_where_one_of_its_parts_is() -> None:
+    names = " and ".join(f"Theme.{name}" for name in ("render_all", "render_none", "py"))
+    log = [*HEAD, said("assistant", "class Theme has render_all, for py")]
+    guards = Guards(log, count=count, texts=MessageTexts())
+    assert guards.measure([*HEAD, said("user", names)], len(log)).invented == ("Theme.render_none", "Theme.py")
+
+
 def test_values_that_no_message_before_holds_are_invented() -> None:
     summary = said("user", "read src/a.py and src/b.py, build_7 failed")
     assert kept(*HEAD, summary, *LOG[5:]).invented == ("src/b.py", "build_7")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lading.addresses import RESTORE
 from lading.history.log import Edit, EditKind, Entry
-from lading.history.view import RESTORED_TOKENS, View, rebuild
+from lading.history.view import RESTORED_TOKENS, View, append_message, apply_edit, rebuild
 from lading.messages import Message, Text, ToolResult, user_text
 from tests.histories import answered, called, said
 from tests.views import count, entries_of
@@ -31,7 +31,7 @@ def edit_of(index: int, first: int, last: int, shown: list[Message], kind: EditK
 def grown(entries: list[Entry]) -> View:
     view = View(entries)
     for entry in entries:
-        view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+        append_message(view, entry.message, entry=entry.index, tokens=entry.tokens)
     return view
 
 
@@ -78,11 +78,11 @@ def test_growing_equals_rebuilding(steps: list[tuple[list[Entry], list[Edit]]]) 
     for entries, edits in steps:
         if len(edits) > known_edits:
             before = list(view.items)
-            changed = view.apply(edits[-1])
+            changed = apply_edit(view, edits[-1])
             assert view.items[:changed] == before[:changed]
             known_edits = len(edits)
         else:
-            view.append(entries[-1].message, entry=entries[-1].index, tokens=entries[-1].tokens)
+            append_message(view, entries[-1].message, entry=entries[-1].index, tokens=entries[-1].tokens)
         assert_alike(view, rebuild(entries, edits))
 
 
@@ -117,7 +117,7 @@ def test_the_head_stands_when_the_first_assistant_message_is_cut() -> None:
     history = [user_text("task"), called("a"), answered("a"), said("done"), user_text("more")]
     view = grown(entries_of(history))
     assert view.head == 1
-    view.apply(edit_of(0, 1, 2, [user_text("stub")]))
+    apply_edit(view, edit_of(0, 1, 2, [user_text("stub")]))
     assert view.head == 1
     assert [message.text for message in view.messages] == ["task", "stub", "done", "more"]
 
@@ -136,7 +136,7 @@ def test_without_an_assistant_message_everything_is_head() -> None:
 def test_unchanged_messages_are_the_same_objects() -> None:
     history = [user_text("task"), called("a"), answered("a"), user_text("more")]
     view = grown(entries_of(history))
-    view.apply(edit_of(0, 2, 2, [answered("a", "short")], "clipped"))
+    apply_edit(view, edit_of(0, 2, 2, [answered("a", "short")], "clipped"))
     assert [view.messages[position] is history[position] for position in range(4)] == [True, True, False, True]
 
 
@@ -147,7 +147,7 @@ def test_sums_follow_an_edit_and_what_it_spans_is_gone_from_a_rebuilt_view_too()
     view = grown(entries)
     before = view.tokens_before(5)
     edit = edit_of(0, 1, 3, [user_text("stub"), user_text("rules")])
-    assert view.apply(edit) == 1
+    assert apply_edit(view, edit) == 1
     assert view.tokens == view.tokens_before(4) == sum(map(count, view.messages)) < before
     assert [view.clearable_before(position) for position in range(5)] == [0] * 5
     assert rebuild(entries, [edit]).items == view.items
@@ -177,9 +177,9 @@ def test_what_was_restored_is_not_clearable_up_to_its_size() -> None:
 def test_the_last_entry_before_a_position_counts_what_spans_hide() -> None:
     history = [user_text("task"), called("a"), answered("a"), called("b"), answered("b"), said("ok")]
     view = grown(entries_of(history))
-    view.apply(edit_of(0, 1, 4, [user_text("stub")]))
+    apply_edit(view, edit_of(0, 1, 4, [user_text("stub")]))
     assert [view.last_entry(position) for position in range(len(view) + 1)] == [-1, 0, 4, 5]
-    view.apply(edit_of(1, 1, 5, [user_text("stub")]))
+    apply_edit(view, edit_of(1, 1, 5, [user_text("stub")]))
     assert view.last_entry(len(view)) == 5
     assert View().last_entry(0) == -1
 
@@ -187,9 +187,9 @@ def test_the_last_entry_before_a_position_counts_what_spans_hide() -> None:
 def test_how_an_entry_was_first_shown_is_known_whatever_came_later() -> None:
     history = [user_text("task"), called("a"), answered("a", "word " * 99), said("ok")]
     view = grown(entries_of(history))
-    view.apply(edit_of(0, 2, 2, [answered("a", "clipped")], "clipped"))
-    view.apply(edit_of(1, 2, 2, [answered("a", "note")], "cleared"))
-    view.apply(edit_of(2, 1, 3, [user_text("stub")]))
+    apply_edit(view, edit_of(0, 2, 2, [answered("a", "clipped")], "clipped"))
+    apply_edit(view, edit_of(1, 2, 2, [answered("a", "note")], "cleared"))
+    apply_edit(view, edit_of(2, 1, 3, [user_text("stub")]))
     assert list(view.admitted_between(1, 3)) == [
         (1, (history[1],)),
         (2, (answered("a", "clipped"),)),
@@ -218,6 +218,6 @@ def test_what_was_pinned_stays_so_where_a_strategy_shows_it_in_an_edit_of_its_ow
     assert rebuild(entries, [pinned, again]).clearable_before(4) == 0
     assert rebuild(entries, [again]).clearable_before(4) > 0
     view = grown(entries)
-    view.apply(pinned)
-    view.apply(again)
+    apply_edit(view, pinned)
+    apply_edit(view, again)
     assert view.clearable_before(4) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from asyncio import CancelledError
 from threading import Event, Thread, active_count
 from typing import Any, TypeVar
 
@@ -105,8 +105,11 @@ def _raise(_request: SummaryRequest) -> str:
     raise ConnectionError("no route")
 
 
-def _end_the_thread(_request: SummaryRequest) -> str:
-    sys.exit(1)
+def _end_with(ending: type[BaseException]) -> Summarize:
+    def summarize(_request: SummaryRequest) -> str:
+        raise ending
+
+    return summarize
 
 
 NOTHING: Any = None
@@ -116,7 +119,10 @@ NOTHING: Any = None
     ("summarize", "why"),
     [
         (_raise, "failed: ConnectionError: no route"),
-        (_end_the_thread, "failed: it ended its thread"),
+        *(
+            (_end_with(ending), "failed: it ended its thread")
+            for ending in (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
+        ),
         (lambda _request: NOTHING, "failed: it gave a NoneType that is neither text nor a valid Summary"),
         (lambda _request: Summary(NOTHING), "failed: it gave a Summary that is neither text nor a valid Summary"),
         (

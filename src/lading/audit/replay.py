@@ -16,7 +16,7 @@ from lading import jsonbytes
 from lading.addresses import parse
 from lading.errors import InputError, PackError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry, log_chain
-from lading.history.view import View
+from lading.history.view import View, append_message, apply_edit
 from lading.messages import Template, Tool
 from lading.request.builder import RequestBuilder
 from lading.request.manifest import ENCODER, Frame, Manifest, decision, unseal
@@ -25,6 +25,8 @@ from lading.request.tools import reduce_tools, tools_from
 from lading.request.transient import list_front, read_transient
 from lading.stores import SessionStore
 from lading.wire import Wire, find_wire
+
+_DIFFERENCES = (TamperedError, StoreFormatError, PackError, InputError)
 
 
 class Outcome(Struct, frozen=True):
@@ -60,14 +62,15 @@ class Rebuilder:
         Raises TamperedError when log, edits, tools or the rebuilt bytes differ from the manifest.
         """
         manifest = unseal(data)
-        place = manifest.place
+        place, before = manifest.place, (self._checksum, self._call)
+        # After one that differs, the next ones are compared too.
+        self._checksum, self._call = manifest.checksum, place.call
         if (place.tenant, place.session) != (self._tenant, self._session):
             raise TamperedError(f"A manifest of {place.tenant}/{place.session} is stored in this session.")
-        if manifest.parent != self._checksum:
+        if manifest.parent != before[0]:
             raise TamperedError("The manifest does not follow the one before it: one was changed or is missing.")
-        if place.call != self._call + 1:
-            raise TamperedError(f"The manifest is of call {place.call}; expected call {self._call + 1}.")
-        self._checksum, self._call = manifest.checksum, place.call
+        if place.call != before[1] + 1:
+            raise TamperedError(f"The manifest is of call {place.call}; expected call {before[1] + 1}.")
         if "tools" not in manifest.counts:
             raise TamperedError("The manifest lacks the token count of the tools.")
         request = self._apply_frame(manifest)
@@ -102,20 +105,21 @@ class Rebuilder:
         if seen.entries < self._shown_entries or seen.edits < self._shown_edits:
             raise TamperedError("The manifest lists fewer entries than the previous one.")
         for entry in self._entries[self._shown_entries : seen.entries]:
-            self._view.append(entry.message, entry=entry.index, tokens=entry.tokens)
+            append_message(self._view, entry.message, entry=entry.index, tokens=entry.tokens)
             self._log = log_chain(self._log, entry)
+            self._shown_entries += 1
         if self._log != seen.log:
             raise TamperedError("The log's entries are not those the manifest lists.")
         edits = self._edits[self._shown_edits : seen.edits]
         if tuple(map(decision, edits)) != manifest.decisions:
             raise TamperedError("The edits are not those the manifest names.")
         for edit in edits:
+            self._shown_edits += 1
             in_log = 0 <= edit.first <= edit.last < seen.entries
             if not in_log or len(edit.replacement) != len(edit.replacement_tokens):
                 raise TamperedError(f"Edit {edit.index} is not a valid edit.")
-            request.forget(self._view.apply(edit))
+            request.forget(apply_edit(self._view, edit))
             self._check_pointers(edit)
-        self._shown_entries, self._shown_edits = seen.entries, seen.edits
 
     def _check_pointers(self, edit: Edit) -> None:
         for pointer in edit.pointers:
@@ -128,18 +132,25 @@ class Rebuilder:
 
 
 def verify(store: SessionStore, *, tenant: str, session: str) -> Iterator[Outcome]:
-    """Compare every manifest of a session with its rebuilt request, and stop after the first that differs.
+    """Compare every manifest of a session with its rebuilt request; stop where the store cannot be read.
 
     Raises StoreError when there is no such session.
     """
     call = 0
     try:
         rebuilder = Rebuilder(store, tenant, session)
-        for call, data in enumerate(store.manifests(tenant, session), start=1):  # noqa: B007 - used by the handler
-            manifest, _ = rebuilder.step(data)
-            yield Outcome(tenant, session, manifest.place.call)
-    except (TamperedError, StoreFormatError, PackError, InputError) as error:
+        for call, data in enumerate(store.manifests(tenant, session), start=1):
+            yield Outcome(tenant, session, call, _find_difference(rebuilder, data))
+    except _DIFFERENCES as error:
         yield Outcome(tenant, session, call, str(error))
+
+
+def _find_difference(rebuilder: Rebuilder, data: bytes) -> str:
+    try:
+        rebuilder.step(data)
+    except _DIFFERENCES as error:
+        return str(error)
+    return ""
 
 
 def load_frame(frame: Frame, blob: Callable[[str], bytes]) -> tuple[tuple[Tool, ...], Template | None]:

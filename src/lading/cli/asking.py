@@ -15,6 +15,7 @@ from lading.cli import terminal
 from lading.cli.kept_answers import find_answers_path, open_answers
 from lading.cli.model_clients import Usd, find_model, parse_usd
 from lading.cli.options import (
+    FiniteRange,
     counter_option,
     json_option,
     parse_with,
@@ -79,7 +80,7 @@ _OPTIONS = (
         help="Limit of an answer in tokens, reasoning included.",
     ),
     click.option(
-        "--most-usd", type=click.FloatRange(0), default=5.0, show_default=True, metavar="USD",
+        "--most-usd", type=FiniteRange(0), default=5.0, show_default=True, metavar="USD",
         help="Stop before the run could cost more.",
     ),
     click.option(

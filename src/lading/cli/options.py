@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -61,6 +62,17 @@ def parse_each(parse: Callable[[str], Any], wanted: str) -> Callback:
         return found
 
     return callback
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range, neither NaN nor infinite."""
+
+    def convert(self, value: Any, *at: Any) -> float:
+        """Return the number. Raises BadParameter."""
+        number = float(super().convert(value, *at))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", *at)
+        return number
 
 
 def parse_tokens(text: str, *, least: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from lading.addresses import make_name
 from lading.cli import terminal
 from lading.cli.bills import encode_comparison, print_comparison
 from lading.cli.options import (
+    FiniteRange,
     counter_option,
     files_argument,
     json_option,
@@ -63,12 +63,6 @@ margin is 0, and output_reserve unless --output-reserve is given: a replay gener
 _WORDS = {"wire": "provider format", "output_reserve": "output reserve", "ttl_s": "cache lifetime in seconds"}
 
 
-def _parse_seconds(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise click.BadParameter("give a number of seconds from 0 on, such as 300")
-    return value
-
-
 def _parse_path(_context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value == "":
         raise click.BadParameter(f"it is empty; give {parameter.make_metavar(_context)}")
@@ -93,9 +87,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @wire_option
 @counter_option
 @prices_option
-@click.option(
-    "--ttl", type=float, callback=_parse_seconds, metavar="S", help="The prompt cache expires after S idle seconds."
-)
+@click.option("--ttl", type=FiniteRange(0), metavar="S", help="The prompt cache expires after S idle seconds.")
 @click.option(
     "--restore", is_flag=True, help="Declare the tool restore to the model, as a session does, and report its cost."
 )

@@ -30,7 +30,7 @@ from lading.cli.stores import (
     parse_request_name,
     read_each,
 )
-from lading.cli.tables import Column, format_count, format_tokens, print_items, say
+from lading.cli.tables import LEAST_TABLE_CHARS, Column, format_count, format_tokens, print_items, say
 from lading.compaction.record_lines import RecordText, parse_record
 from lading.errors import InputError
 from lading.history.log import Edit, Entry
@@ -218,8 +218,12 @@ def _print_record(record: RecordText) -> None:
         # Offsets of marks stay valid: marks hold no tab.
         text = terminal.make_printable(line.text.replace("\t", "    "))
         style = _SPEAKER_STYLES.get(line.kind, "")
-        table.add_row(Text(text[:end].rstrip(": "), style or "dim"), Text(text[end:], "" if style else "dim"))
-    terminal.out.print(table)
+        cells = Text(text[:end].rstrip(": "), style or "dim"), Text(text[end:], "" if style else "dim")
+        if terminal.out.width < LEAST_TABLE_CHARS:
+            terminal.out.print(Text(" ").join(cells), soft_wrap=True)
+        table.add_row(*cells)
+    if terminal.out.width >= LEAST_TABLE_CHARS:
+        terminal.out.print(table)
 
 
 def print_entries(entries: Sequence[Entry]) -> None:

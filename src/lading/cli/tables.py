@@ -23,6 +23,8 @@ _NAME_CHARS, _NARROW_NAME_CHARS = 36, 20
 _GAP_CHARS = 2
 _LEAST_CHARS = 18
 """The least width of a column of words; longer cells are folded."""
+LEAST_TABLE_CHARS = 30
+"""In a narrower terminal two columns do not stand side by side."""
 
 
 class Column(Struct, frozen=True):
@@ -50,7 +52,8 @@ def print_table(
     """Print a table under its title: the first ``top`` rows, and the number of the others. Print nothing without
     rows. Cells are untrusted text, not read as markup.
 
-    Columns that do not fit the terminal follow in a second table, which repeats the first column.
+    Columns that do not fit the terminal follow in a second table, which repeats the first column. In the narrowest
+    terminals each cell is a line, after its title.
     """
     if not rows:
         return
@@ -59,6 +62,16 @@ def print_table(
     shown = [at for at, column in enumerate(columns) if terminal.is_wide() or not column.only_wide]
     titled = [columns[at] for at in shown]
     cells = [[_format_cell(row[at], columns[at]) for at in shown] for row in rows[:top]]
+    if terminal.out.width < LEAST_TABLE_CHARS:
+        for row in cells:
+            say("\n".join(f"{column.title}: {cell}" for column, cell in zip(titled, row, strict=True)) + "\n")
+    else:
+        _print_columns(titled, cells)
+    if top is not None and len(rows) > top:
+        say(f"and {len(rows) - top:,} more; --top {len(rows)} shows all", style="dim")
+
+
+def _print_columns(titled: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
     widths = [_measure_column(column, [row[at] for row in cells]) for at, column in enumerate(titled)]
     for number_of_part, part in enumerate(_split_columns(widths, terminal.out.width)):
         if number_of_part:
@@ -70,8 +83,6 @@ def print_table(
         for row in cells:
             table.add_row(*(Text(row[at], overflow="fold") for at, _ in part))
         terminal.out.print(table)
-    if top is not None and len(rows) > top:
-        say(f"and {len(rows) - top:,} more; --top {len(rows)} shows all", style="dim")
 
 
 def print_items(

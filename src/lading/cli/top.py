@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from lading.cli import terminal
-from lading.cli.options import json_option
+from lading.cli.options import FiniteRange, json_option
 from lading.cli.stores import open_existing
 from lading.cli.tables import choose_sign, format_count, format_tokens, format_usd
 from lading.cli.terminal import make_printable
@@ -41,7 +41,7 @@ from lading.validation import did_you_mean
     "--session", metavar="NAME", help="Session whose calls are listed; default: the most recently active."
 )
 @click.option(
-    "--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, metavar="S",
+    "--interval", type=FiniteRange(0.1, 3600), default=1.0, show_default=True, metavar="S",
     help="Seconds between refreshes.",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Print the current state and exit.")

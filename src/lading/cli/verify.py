@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain
+from contextlib import suppress
+from functools import partial
 
 import click
 from rich.text import Text
 
-from lading.audit.replay import verify
+from lading.audit.replay import Outcome, verify
 from lading.cli import terminal
 from lading.cli.options import json_option
 from lading.cli.stores import fail_if_damaged, open_existing, read_each
-from lading.cli.tables import format_count
+from lading.cli.tables import format_count, say
+from lading.errors import StoreError
+from lading.stores import SessionStore
+
+_MOST_SHOWN = 20
 
 
 @click.command("verify")
@@ -30,18 +35,29 @@ def command(folder: str, as_json: bool) -> None:
     problems: list[str] = []
     with terminal.report_errors(), open_existing(folder) as store:
         sessions = store.sessions()
-        each = read_each(sessions, lambda **of: list(verify(store, **of)), problems=problems, doing="verifying")
-        outcomes = list(chain(*each))
+        verified = list(read_each(sessions, partial(_verify, store), problems=problems, doing="verifying"))
+    outcomes = [outcome for found, _ in verified for outcome in found]
+    manifests = sum(count for _, count in verified)
     wrong = [outcome for outcome in outcomes if outcome.problem]
+    good = len(outcomes) - len(wrong)
     if as_json:
-        terminal.print_json({"manifests": len(outcomes), "wrong": len(wrong), "outcomes": outcomes})
+        terminal.print_json({"manifests": manifests, "wrong": manifests - good, "outcomes": outcomes})
     else:
-        for outcome in wrong:
+        for outcome in wrong[:_MOST_SHOWN]:
             place = f"{outcome.tenant}/{outcome.session} call {outcome.call}"
             found = terminal.make_printable(f"{place}: {outcome.problem}")
             terminal.out.print(Text.assemble(("differs", "red"), " ", found), soft_wrap=True)
-        good = len(outcomes) - len(wrong)
+        if len(wrong) > _MOST_SHOWN:
+            say(f"and {len(wrong) - _MOST_SHOWN:,} more; --json lists all")
         count = format_count(len(sessions), "session")
-        terminal.out.print(f"{good} of {len(outcomes)} manifests of {count} rebuild byte for byte.")
+        terminal.out.print(f"{good} of {manifests} manifests of {count} rebuild byte for byte.")
     fail_if_damaged(problems)
     sys.exit(terminal.FOUND if wrong else 0)
+
+
+def _verify(store: SessionStore, *, tenant: str, session: str) -> tuple[list[Outcome], int]:
+    """Return the outcomes of a session and the number of its manifests, of which the last may be unreadable."""
+    outcomes, count = list(verify(store, tenant=tenant, session=session)), 0
+    with suppress(StoreError):
+        count = store.counts(tenant, session)[2]
+    return outcomes, max(count, len(outcomes))

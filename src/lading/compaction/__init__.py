@@ -230,22 +230,15 @@ def run_compact(
     chosen: Strategy, view: View, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
 ) -> Compaction:
     """Run the strategy's ``compact`` and check its decision; ``run`` answers its requests for summaries. Raises
-    TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts, and the
-    view is unchanged."""
-    items = view.items.copy()
-    try:
-        steps = chosen.compact(view, pressure)
-        decided: object = run(steps) if isinstance(steps, Generator) else steps
-    finally:
-        is_changed, view.items[:] = view.items != items, items
-    if is_changed:
-        raise ValueError("it changed the items of the view; give drafts instead")
+    TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts."""
+    steps = chosen.compact(view, pressure)
+    decided: object = run(steps) if isinstance(steps, Generator) else steps
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):
         raise ValueError(f"its rent (carrying cost) is {decided.rent}, not a finite number")
-    if not all(isinstance(why, str) for why in decided.rejected):
-        raise TypeError("rejected must be texts, the reasons")
+    if not all(isinstance(why, str) for why in (decided.stuck, *decided.rejected)):
+        raise TypeError("stuck and rejected must be texts, the reasons")
     for draft in decided.drafts:
         _check_storable(draft)
     for event in decided.own_events:

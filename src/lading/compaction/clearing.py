@@ -41,7 +41,7 @@ def find_consumed_end(view: View, rounds: int = 1) -> int:
     while position and rounds:
         position -= 1
         item = view.items[position]
-        rounds -= item.message.role == "assistant" and item.entry not in view.only_restoring
+        rounds -= item.message.role == "assistant" and not view.only_restores(item.entry)
     return position
 
 

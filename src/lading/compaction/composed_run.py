@@ -10,7 +10,8 @@ from lading.compaction import Account, Compaction, Pressure, Strategy
 from lading.compaction.basic import admit as clip_enormous
 from lading.compaction.strategy_run import StrategyRun
 from lading.effects import Steps
-from lading.history.log import Draft, Edit, Edits
+from lading.frozen import ReadOnly
+from lading.history.log import Draft, Edit
 from lading.history.plan import Plan
 
 
@@ -80,7 +81,7 @@ def _press_part(pressure: Pressure, staged: Plan, *, before: Plan) -> Pressure:
         entry = before.view.last_entry(sent) + 1
         left = staged.view.tokens_before(staged.view.span(entry, entry)[0])
         reported = max(reported - before.view.tokens_before(sent) + left, 0)
-    past = replace(past, reported_tokens=reported, edits=Edits(staged.edits))
+    past = replace(past, reported_tokens=reported, edits=ReadOnly(staged.edits))
     return replace(pressure, sent_items=min(pressure.sent_items, staged.changed), past=past)
 
 

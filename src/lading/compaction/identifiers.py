@@ -30,6 +30,18 @@ _CAMEL = re.compile(r"[^\W\d_A-Z][A-Z]")
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
+_NAMES = re.compile(r"([^\W\d][\w$]*(?:\.[^\W\d][\w$]*)+)((?:/[^\W\d][\w$]*)*)")
+_ENDINGS = frozenset(
+    """
+    bash bat c cc cfg cjs class com conf config cpp cs css csv db diff dll doc docx env example exe gif git go gz h
+    hpp html ico ini io ipynb jar java jpeg jpg js json jsonl jsx key kt lib local lock log lua md mjs net orig org
+    out patch pdf pem php plist png proto ps1 py pyc pyi rb rs rst scala scss sh so sql sqlite svelte svg swift tar
+    test tmp toml ts tsv tsx txt vue wasm webp xml yaml yml zip
+    """.split()  # noqa: SIM905 - a list of words reads as words
+)
+"""After a dot, these end the name of a file or a host, whose parts say nothing about the whole."""
+
+
 class Mention(Struct, frozen=True):
     """A value in a message."""
 
@@ -108,6 +120,17 @@ def _find_near(plain: list[tuple[int, str]], after: int, start: int, end: int) -
     around = [(start - at - len(word), word) for at, word in before if start - at <= NEAR_CHARS]
     around += [(at - end + 1, word) for at, word in behind if at + len(word) - end <= NEAR_CHARS]
     return tuple(dict.fromkeys(word for _, word in sorted(around)))
+
+
+def split_name(value: str) -> tuple[str, ...]:
+    """Return the names of which a dotted name is made: ``Theme`` and ``draw`` of ``Theme.draw``, ``theme.fg`` and
+    ``theme.bg`` of ``theme.fg/bg``. Empty for anything else, such as a path, the name of a file or a number."""
+    found = _NAMES.fullmatch(value)
+    if found is None or any(part.casefold() in _ENDINGS for part in re.split(r"[./]", value)[1:]):
+        return ()
+    owner, _, _ = found[1].rpartition(".")
+    others = found[2].split("/")[1:]
+    return (found[1], *(f"{owner}.{other}" for other in others)) if others else tuple(value.split("."))
 
 
 def weigh(token: str) -> float:

@@ -29,7 +29,8 @@ from lading.compaction.provider_summaries import keep_summary
 from lading.effects import Steps, attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryNotAsked
-from lading.history.log import Draft, Edits
+from lading.frozen import ReadOnly
+from lading.history.log import Draft
 from lading.history.plan import Plan
 from lading.history.validity import newest_block
 from lading.history.view import View
@@ -75,7 +76,7 @@ class StrategyRun:
         """Add the strategy's edits to the plan; return the new account. ``run`` answers requests for summaries."""
         self.admit(plan, pressure)
         before = account[-1] if isinstance(account, tuple) else account
-        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=Edits(plan.edits)))
+        pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         compaction = self.compact(plan, pressure, run=run)
         if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
             self.rescue(plan, pressure)
@@ -87,19 +88,12 @@ class StrategyRun:
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        items = plan.view.items.copy()
-        while position < len(items):
-            arrival = Arrival(items[position], plan.view, self._tools)
+        while position < (length := len(plan.view)):
+            arrival = Arrival(plan.view.items[position], plan.view, self._tools)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
-                plan.view.items[:] = items
                 self.apply(draft, plan, pressure=pressure)
-                position, items = position + len(plan.view) - len(items), plan.view.items.copy()
-            position += 1
-        # Compared once: for each message, comparing would take the length of the view.
-        if plan.view.items != items:
-            plan.view.items[:] = items
-            self.overrule("its admit changed the items of the view; give drafts instead")
+            position += 1 + len(plan.view) - length
 
     def compact(
         self,
@@ -122,7 +116,7 @@ class StrategyRun:
 
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
         """Cut a view that does not fit. Where no cut is legal, used results can still go."""
-        pressure = replace(pressure, past=replace(pressure.past, edits=Edits(plan.edits)))
+        pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
         rescue = draft_emergency_cut(plan.view, pressure)
         drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
-from lading.compaction.identifiers import NEAR_CHARS, find_tokens, weigh
+from lading.compaction.identifiers import NEAR_CHARS, find_tokens, split_name, weigh
 
 HYPHENATED = 0.5
 """The weight of words joined by hyphens (``identifiers``): language, not a value."""
@@ -115,6 +115,8 @@ class KnownValues:
         pieces = _JOINTS.split(value)
         if len(pieces) > 1:
             return all(len(piece) < 3 or self._has_name(piece) for piece in pieces)
+        if names := split_name(value):
+            return all(map(self._has_name, names))
         if "." in value and not value[0].isdigit() and contains(value.replace(".", "/"), self.text):
             return True
         if value[0] in "/~":

@@ -48,7 +48,8 @@ class GuardMeasures(Struct, frozen=True):
     generated_tokens: int
     """Tokens of its text that is not quoted from the log, without system messages."""
     invented: tuple[str, ...]
-    """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds."""
+    """Identifiers and numbers in generated text, outside Lading's own notes, that no earlier message holds. A
+    dotted name counts as held if its parts are."""
 
 
 class _ComparedMessage(Struct, frozen=True):
@@ -135,7 +136,7 @@ class Guards:
             return _ComparedMessage(message, ())
         texts = _collect_texts(rest.parts)
         values = dict.fromkeys(value for text in texts for value in find_identifiers(_MARKER.sub(" ", text)))
-        firsts = tuple((value, self._places.find_first(value)) for value in values)
+        firsts = tuple((value, self._places.find_first_named(value)) for value in values)
         unquoted = map(self._quotes.remove_quotes, (*texts, *(call.arguments for call in rest.calls)))
         generated = "\n".join(filter(None, unquoted))
         return _ComparedMessage(message, (), self._count(user_text(generated)) if generated else 0, firsts)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lading.errors import IllegalRequest, Violation
 from lading.evaluate.replay import ReplayPlan
 from lading.history.repair import Repair, Sanitizer
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Message, Tool
 from lading.request.builder import RequestBuilder
 from lading.sources import Recording
@@ -94,7 +94,7 @@ def _iter_violations(
     failed: list[Violation] = []
     for end in ends:
         for entry in range(len(view), end):
-            view.append(messages[entry], entry=entry, tokens=tokens[entry])
+            append_message(view, messages[entry], entry=entry, tokens=tokens[entry])
         try:
             if not failed:
                 request.open(view, tools=tools, tools_tokens=0, template=plan.template)

@@ -16,7 +16,7 @@ from lading.evaluate.arms import ArmInput, ArmRequest
 from lading.evaluate.replay import ReplayPlan, feed_recording, find_calls
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS
-from lading.history.view import View
+from lading.history.view import View, append_message
 from lading.messages import Message, Tool
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
@@ -241,7 +241,7 @@ class _ArmRequests:
             self._request.forget(shared)
             self._view = View()
         for position in range(len(self._view), len(shown)):
-            self._view.append(shown[position], entry=position, tokens=self._count(shown[position]))
+            append_message(self._view, shown[position], entry=position, tokens=self._count(shown[position]))
         plan = self._session.plan
         tools, meter = self._session.tools[call], plan.settings.meter
         self._offer = make_offer(tools, plan.template, meter=meter, last=self._offer)

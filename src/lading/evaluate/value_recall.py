@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.addresses import SCHEME
+from lading.compaction.identifiers import split_name
 from lading.economics import add_fields
 from lading.evaluate.columns import Columns
 from lading.messages import File, Message, Opaque, Part, Text, ToolCall, ToolResult
@@ -195,6 +196,16 @@ class ValueIndex:
         if value not in self._firsts:
             self._firsts[value] = next(self._filter_holding(value, self._list_candidates(value)), None)
         return self._firsts[value]
+
+    def find_first_named(self, value: str) -> int | None:
+        """Return the first message up to which the value, or each name that it is made of, is held; None where it
+        is not."""
+        first = self.find_first(value)
+        if first is not None or not (names := split_name(value)):
+            return first
+        firsts = [self.find_first_named(name) for name in names]
+        known = [found for found in firsts if found is not None]
+        return max(known) if len(known) == len(firsts) else None
 
     def find_holding(self, words: AbstractSet[str]) -> Iterator[int]:
         """Yield the messages that hold all of these runs of word characters."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
 from lading.history.repair import LEFT_OUT, Admitted, Needs, Placement, Sanitizer, trim_end
-from lading.history.view import View, rebuild
+from lading.history.view import View, append_message, apply_edit, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
@@ -83,12 +84,13 @@ class History:
         newest = (entry.message.role for entry in filter(self._is_known, reversed(self.entries)))
         return next((role != "assistant" for role in newest if role != "system"), False)
 
-    def rebuild_view(self, entries: int, edits: int) -> View:
-        """Return the view of the first ``entries`` entries and ``edits`` edits."""
+    def rebuild_view(self, entries: int, edits: int, *, readings: dict[object, Any] | None = None) -> View:
+        """Return the view of the first ``entries`` entries and ``edits`` edits, with these readings."""
         of_entries, of_edits = self._recounted
         return rebuild(
             [*of_entries[:entries], *self.entries[len(of_entries) : entries]],
             [*of_edits[:edits], *self.edits[len(of_edits) : edits]],
+            readings=readings,
             log=self.entries,
         )
 
@@ -119,7 +121,7 @@ class History:
         self._turn += is_spoken(message)
         tokens = self._count(message)
         self._add_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
-        self.view.append(message, entry=index, tokens=tokens)
+        append_message(self.view, message, entry=index, tokens=tokens)
         admitted = self._sanitizer.admit(message, entry=index)
         if admitted.messages != (message,):
             self.apply(_draft_repair(admitted, admitted.messages, "", entry=index), call=call)
@@ -155,7 +157,7 @@ class History:
         """Apply a draft without a plan. Returns the first position that changed."""
         edit = self._make_edit(draft, self.view, len(self.edits), call=call, room_tokens=room_tokens)
         self._add_edit(edit)
-        return self.view.apply(edit)
+        return apply_edit(self.view, edit)
 
     def _make_edit(self, draft: Draft, view: View, index: int, *, call: int, room_tokens: int) -> Edit:
         """Make an edit of a draft. The tokens by which the view exceeds ``room_tokens`` count as forced."""
@@ -247,9 +249,7 @@ class History:
             self._recounted = entries, edits
 
     def _refresh_view(self) -> None:
-        readings = self.view.readings
-        self.view = self.rebuild_view(len(self.entries), len(self.edits))
-        self.view.readings = readings
+        self.view = self.rebuild_view(len(self.entries), len(self.edits), readings=self.view.readings)
 
     def _replay_sanitizer(self) -> None:
         """Replay the history through a new sanitizer."""

@@ -172,31 +172,6 @@ class Edit(Struct, frozen=True, omit_defaults=True):
         return sum(self.replacement_tokens)
 
 
-class Edits(Sequence[Edit]):
-    """A read-only view of a growing list of edits: strategies may be users' own code. Making one copies nothing."""
-
-    __slots__ = ("_edits",)
-
-    def __init__(self, edits: Sequence[Edit]) -> None:
-        self._edits = edits
-
-    def __len__(self) -> int:
-        return len(self._edits)
-
-    def __iter__(self) -> Iterator[Edit]:
-        return iter(self._edits)
-
-    @overload
-    def __getitem__(self, at: int) -> Edit: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Edit]: ...
-    def __getitem__(self, at: int | slice) -> Edit | Sequence[Edit]:
-        return self._edits[at]
-
-    def __reversed__(self) -> Iterator[Edit]:
-        return reversed(self._edits)
-
-
 class Draft(Struct, frozen=True):
     """An edit proposed by a strategy; the fields are those of ``Edit``."""
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from lading.events import Event
 from lading.history.log import Draft, Edit
 from lading.history.repair import Admitted
-from lading.history.view import View
+from lading.history.view import View, apply_edit
 
 UNLIMITED = 2**62
 """More tokens than any view has."""
@@ -54,4 +54,4 @@ class Plan:
             self.view, self.edits, self._is_shared = self.view.copy(), self.edits.copy(), False
         edit = self._make(draft, self.view, len(self.edits), room_tokens=room_tokens)
         self.edits.append(edit)
-        self.changed = min(self.changed, self.view.apply(edit))
+        self.changed = min(self.changed, apply_edit(self.view, edit))

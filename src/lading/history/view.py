@@ -1,5 +1,7 @@
 """The view: the log with its edits applied, as the model sees it.
 
+A view is handed to strategies, which may be users' own code: it has no method that changes it. The functions
+``append_message`` and ``apply_edit`` do, for the history and its plans.
 Appending costs what is new; applying an edit costs the length of the view, which happens only at compactions.
 Prefix sums answer what a strategy asks on every call: how many tokens there are and how many could be removed.
 """
@@ -15,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from lading.addresses import RESTORE
+from lading.frozen import ReadOnly
 from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
 from lading.messages import Message, is_spoken
@@ -50,29 +53,28 @@ class Item(Struct, frozen=True, gc=False):
 class View:
     """The messages of a session as the next request would show them."""
 
+    # Without a dict of its own, no method can be replaced either.
+    __slots__ = (
+        *("_items", "_readable", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
+        *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
+        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored"),
+    )
+
     def __init__(self, log: Sequence[Entry] = ()) -> None:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
         self._log = log
-        self.items: list[Item] = []
-        self.tokens = 0
-        """Tokens of all messages."""
-        self.newest_request: tuple[int, Message] | None = None
-        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-        self.rounds = 0
-        """Number of replies of the assistant in the log, shown or not."""
-        self.edits = 0
-        """Number of applied edits."""
-        self.readings: dict[object, Any] = {}
-        """Values that strategies derive from raw messages, each read once, under keys of their own. The next view
-        of the log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are
-        dropped."""
-        self.derived: dict[object, Any] = {}
-        """Values that strategies derive from the view. Cleared by each change."""
+        self._items: list[Item] = []
+        self._readable = ReadOnly(self._items)
+        self._rounds = self._edits = 0
+        self._readings: dict[object, Any] = {}
+        self._derived: dict[object, Any] = {}
         self._entries: list[int] = []
+        self._total = 0
         # Prefix sums, valid up to their length. An edit truncates them, the next query extends them.
         self._tokens = [0]
         self._clearable = [0]
         self._first_assistant: int | None = None
+        self._newest_request: tuple[int, Message] | None = None
         self._last_entry = -1
         self._withdrawn: set[int] = set()
         self._users: list[int] = []
@@ -84,13 +86,50 @@ class View:
         self._pinned: dict[int, tuple[Message, ...]] = {}
         self._restoring: set[str] = set()
         """Ids of calls of the tool ``restore``; an id means the newest call that has it."""
-        self.only_restoring: set[int] = set()
+        self._only_restoring: set[int] = set()
         """Entries of the assistant whose calls are all of that tool."""
         self._restored: set[int] = set()
         """Entries with the results of such calls."""
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self._items)
+
+    @property
+    def items(self) -> ReadOnly[Item]:
+        """The shown messages, in order, each with its entry and tokens."""
+        return self._readable
+
+    @property
+    def rounds(self) -> int:
+        """Number of replies of the assistant in the log, shown or not."""
+        return self._rounds
+
+    @property
+    def edits(self) -> int:
+        """Number of applied edits."""
+        return self._edits
+
+    @property
+    def readings(self) -> dict[object, Any]:
+        """Values that strategies derive from raw messages, each read once, under keys of their own. The next view
+        of the log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are
+        dropped."""
+        return self._readings
+
+    @property
+    def derived(self) -> dict[object, Any]:
+        """Values that strategies derive from the view. Cleared by each change."""
+        return self._derived
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all messages."""
+        return self._total
+
+    @property
+    def newest_request(self) -> tuple[int, Message] | None:
+        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
+        return self._newest_request
 
     @property
     def head(self) -> int:
@@ -100,12 +139,16 @@ class View:
     @property
     def records_end(self) -> int:
         """Position after the records that follow the opening messages."""
-        return next((at for at in range(self.head, len(self)) if self.items[at].kind != "summarised"), len(self))
+        return next((at for at in range(self.head, len(self)) if self._items[at].kind != "summarised"), len(self))
 
     @property
     def messages(self) -> list[Message]:
         """The messages of the items."""
-        return [item.message for item in self.items]
+        return [item.message for item in self._items]
+
+    def only_restores(self, entry: int) -> bool:
+        """Whether the entry is a message of the assistant whose calls are all of the tool ``restore``."""
+        return entry in self._only_restoring
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones."""
@@ -151,7 +194,7 @@ class View:
 
     def find_unfolded(self) -> int:
         """Return the first entry behind the opening messages that is not shown by a record, or left out."""
-        behind = islice(self.items, self.head, None)
+        behind = islice(self._items, self.head, None)
         unfolded = (item.entry for item in behind if item.kind not in _FOLDED)
         return next(unfolded, self._last_entry + 1)
 
@@ -162,7 +205,7 @@ class View:
     def with_message(self, item: Item, message: Message) -> tuple[Message, ...]:
         """Return the messages of the item's entry, with ``message`` in place of the item's own."""
         start, end = self.span(item.entry, item.entry)
-        return tuple(message if sibling is item else sibling.message for sibling in self.items[start:end])
+        return tuple(message if sibling is item else sibling.message for sibling in self._items[start:end])
 
     def starts_entry(self, position: int) -> bool:
         """Whether the item at this position is the first of its entry."""
@@ -171,52 +214,33 @@ class View:
     def last_entry(self, position: int) -> int:
         """Return the last log entry shown before ``position``; -1 for none. ``position`` must be the length of the
         view or the first position of an entry."""
-        return self._entries[position] - 1 if position < len(self.items) else self._last_entry
+        return self._entries[position] - 1 if position < len(self._items) else self._last_entry
 
     def copy(self) -> View:
         """Return a copy to which edits can be applied. It shares the log, so append to only one of the two."""
         same = copy(self)
-        same.items, same._entries = self.items.copy(), self._entries.copy()
+        same._items, same._entries = self._items.copy(), self._entries.copy()
+        same._readable = ReadOnly(same._items)
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
-        same.derived = {}
+        same._derived = {}
         return same
-
-    def append(self, message: Message, *, entry: int, tokens: int) -> None:
-        """Append one more raw message."""
-        self.derived.clear()
-        self._track(message, entry)
-        self._push(self._make_item(message, tokens, entry=entry))
-
-    def apply(self, edit: Edit) -> int:
-        """Apply an edit to a span of entries; returns the first position that changed."""
-        self.edits += 1
-        self.derived.clear()
-        self._track_edit(edit)
-        self._track_pin(edit)
-        start, end = self.span(edit.first, edit.last)
-        replacement = [self._make_item(*shown, edit=edit) for shown in _replacement(edit)]
-        self.tokens += sum(item.tokens for item in replacement) - sum(item.tokens for item in self.items[start:end])
-        self.items[start:end] = replacement
-        self._entries[start:end] = [item.entry for item in replacement]
-        del self._tokens[start + 1 :], self._clearable[start + 1 :]
-        return start
 
     def _track(self, message: Message, entry: int) -> None:
         self._last_entry = entry
-        self.rounds += message.role == "assistant"
+        self._rounds += message.role == "assistant"
         if message.role == "user" and message.text.strip():
             self._users.append(entry)
             self._said.append(message)
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
         if is_spoken(message) and message.text.strip():
-            self.newest_request = entry, message
+            self._newest_request = entry, message
         calls = message.calls
         for call in calls:
             (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
         if {call.name for call in calls} == {RESTORE}:
-            self.only_restoring.add(entry)
+            self._only_restoring.add(entry)
         if any(result.call_id in self._restoring for result in message.results):
             self._restored.add(entry)
 
@@ -240,20 +264,49 @@ class View:
         return Item(message, edit.first, tokens, edit.index, left, edit.kind)
 
     def _push(self, item: Item) -> None:
-        self.items.append(item)
+        self._items.append(item)
         self._entries.append(item.entry)
-        self.tokens += item.tokens
+        self._total += item.tokens
 
     def _extend_sums(self, position: int) -> None:
-        for item in self.items[len(self._tokens) - 1 : position]:
+        for item in self._items[len(self._tokens) - 1 : position]:
             self._tokens.append(self._tokens[-1] + item.tokens)
             self._clearable.append(self._clearable[-1] + item.clearable_tokens)
 
 
-def rebuild(entries: Sequence[Entry], edits: Sequence[Edit], *, log: Sequence[Entry] | None = None) -> View:
+def append_message(view: View, message: Message, *, entry: int, tokens: int) -> None:
+    """Append one more raw message to the view."""
+    view._derived.clear()
+    view._track(message, entry)
+    view._push(view._make_item(message, tokens, entry=entry))
+
+
+def apply_edit(view: View, edit: Edit) -> int:
+    """Apply an edit to a span of the view's entries; return the first position that changed."""
+    view._edits += 1
+    view._derived.clear()
+    view._track_edit(edit)
+    view._track_pin(edit)
+    start, end = view.span(edit.first, edit.last)
+    replacement = [view._make_item(*shown, edit=edit) for shown in _replacement(edit)]
+    view._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in view._items[start:end])
+    view._items[start:end] = replacement
+    view._entries[start:end] = [item.entry for item in replacement]
+    del view._tokens[start + 1 :], view._clearable[start + 1 :]
+    return start
+
+
+def rebuild(
+    entries: Sequence[Entry],
+    edits: Sequence[Edit],
+    *,
+    log: Sequence[Entry] | None = None,
+    readings: dict[object, Any] | None = None,
+) -> View:
     """Build the view of a whole log: for reopening, replaying and withdrawing. ``log``: where the raw messages are
-    read; without, the entries."""
+    read; without, the entries. ``readings``: to go on with."""
     view = View(entries if log is None else log)
+    view._readings = {} if readings is None else readings
     shown: dict[int, Edit | None] = {}
     gone = {entry for edit in edits if edit.withdraws for entry in range(edit.first, edit.last + 1)}
     for edit in edits:

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from lading.compaction import Past
 from lading.economics import is_cold
+from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
-from lading.history.log import Edit, Edits, Reported
+from lading.history.log import Edit, Reported
 from lading.settings import Settings
 from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
 
@@ -99,9 +100,8 @@ class Known(Struct, frozen=True):
         reported = next((entry.usage.input_tokens for entry in reversed(new) if entry.usage), None)
         if self.last.is_foreign or (reported or 0) > budget.window_tokens:
             reported = None
-        return Past(
-            reported, budget.limit_tokens, refused, Edits(edits), self.last.call, window_tokens=budget.window_tokens
-        )
+        limit, window, calls = budget.limit_tokens, budget.window_tokens, self.last.call
+        return Past(reported, limit, refused, ReadOnly(edits), calls, window_tokens=window)
 
     def is_unchanged(self, *, entries: int, edits: int) -> bool:
         """Whether the last request showed the same entries and edits to the same model."""

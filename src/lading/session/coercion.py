@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from enum import Enum
+from functools import partial
 from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
@@ -17,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.effects import attempt, describe_error
 from lading.errors import IllegalRequest, InputError, WireError
 from lading.jsontypes import DEEPEST_LEVELS, check_json
 from lading.messages import Message, Tool, user_text
@@ -82,6 +85,14 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     path = wire.layout.items.field
     check_json(path, sources)
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
+
+
+def copy_list(given: object) -> list[Any]:
+    """Copy a given list, since callers may change what they gave; empty for anything else. Raises InputError."""
+    copied = attempt(partial(deepcopy, given)) if isinstance(given, list) else []
+    if isinstance(copied, Exception):
+        raise InputError(f"A message cannot be copied ({describe_error(copied)}). Give plain dicts.") from copied
+    return copied
 
 
 def _carry(messages: list[Message]) -> list[Message]:

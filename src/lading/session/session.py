@@ -7,10 +7,8 @@ has the same methods as coroutines.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from copy import deepcopy
 from functools import partial
 from itertools import islice, takewhile
 from threading import RLock
@@ -33,7 +31,7 @@ from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
+from lading.session.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
@@ -108,7 +106,7 @@ class Session:
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
-        self._replies: deque[tuple[str, str]] = deque(maxlen=64)  # To recognise a reply that is passed in twice.
+        self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
@@ -143,20 +141,20 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
+            continues = matched.kind == "continues"
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             new, continues = matched.position - start, matched.kind == "continues"
-            first = start if continues else len(self.known) - new
+            copied, first = copy_list(rest) if continues else [], start if continues else len(self.known) - new
             if self.known[first : first + new] == known_as[:new]:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
             if continues:
-                # A copy, since callers may change what they gave.
-                self._given[start:] = deepcopy(rest) if isinstance(rest, list) else []
+                self._given[start:] = copied
         return self
 
     def extend(
@@ -313,24 +311,26 @@ class Session:
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
+            self._replies.clear()  # Some servers name all answers alike.
             return self._last
 
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts.
 
-        An answer given twice is added once, a cut stream never (``complete`` is False). Raises WireError.
+        Given twice since the last request, it is added once; a cut stream never (``complete`` is False). Raises
+        WireError.
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             known_as = fingerprint(answered.message)
-            named = answered.id, known_as  # Ids alone are not unique: some servers draw from 0 to 998.
+            named = answered.id, known_as
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
                 if answered.usage is None and response is not answered:
                     self.untold_usage(is_stream=is_stream(response))
-                self._replies.append(named)
+                self._replies.add(named)
         return answered
 
     def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:

@@ -202,10 +202,10 @@ def check_message(entry: Entry, *, tenant: str, session: str) -> None:
 
 
 def make_missing_session_error(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
-    """Make the error for a missing session; it lists some existing ones."""
-    shown = ", ".join(f"{known_tenant}/{name}" for known_tenant, name in known[:8])
-    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-    holds = f"It holds: {shown}{more}." if known else "It holds no session yet."
+    """Make the error for a missing session; it lists some existing ones of the tenant, and of no other."""
+    names = [name for of, name in known if of == tenant]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    holds = f"It has: {', '.join(names[:8])}{more}." if names else "It has none yet."
     return StoreError(f"The store has no session {session!r} of tenant {tenant!r}. {holds}")
 
 

@@ -200,7 +200,7 @@ class SqliteStore(SessionStore):
         with self._transaction("BEGIN") as sql:
             record = _find_record(sql, tenant, session)
             if record is None:
-                raise stores.make_missing_session_error(tenant, session, known=_list_names(sql))
+                raise stores.make_missing_session_error(tenant, session, known=_list_names(sql, tenant))
             yield _StoredSession(sql, artifacts, tenant, session, *record)
 
     @contextmanager

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from lading.errors import WireError
+from lading.frozen import FrozenDict
 from lading.jsontypes import DEEPEST_LEVELS
 from lading.messages import Template, Text
 
@@ -97,7 +98,7 @@ def make_template(source: Mapping[str, Any], codes: Mapping[str, Any], *, path: 
 @lru_cache(maxsize=256)
 def _share_template(codes: tuple[tuple[str, str], ...]) -> Template:
     """Return one shared object for all templates with the same codes, because most messages have the same."""
-    return dict(codes)
+    return FrozenDict(codes)
 
 
 def merge(templates: Iterable[Template]) -> Template:
