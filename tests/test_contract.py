@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from lading.addresses import Address
 from lading.audit.pointers import resolve
@@ -45,8 +45,7 @@ PARTS = 4
 EVERY = 5
 """Of their requests those that extend the last one are judged once in so many; all others are."""
 NUMBERS = count(1)
-LENT: dict[str, Any] = {"type": "object"}
-BORROWED = (Tool("read", "Read a file.", LENT),)
+BORROWED = (Tool("read", "Read a file.", {"type": "object"}),)
 every_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
 
@@ -180,7 +179,7 @@ def silenced(pack: Pack, _engine: Engine) -> Pack:
 
 def meddling(pack: Pack, _engine: Engine) -> Pack:
     """A request whose making changes what was handed in."""
-    LENT["title"] = str(next(NUMBERS))
+    force_setattr(BORROWED[0], "description", f"Read a file. {next(NUMBERS)}")
     return pack
 
 

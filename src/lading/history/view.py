@@ -57,7 +57,7 @@ class View:
     __slots__ = (
         *("_items", "_readable", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
-        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored"),
+        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "__weakref__"),
     )
 
     def __init__(self, log: Sequence[Entry] = ()) -> None:
