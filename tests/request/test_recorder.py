@@ -112,7 +112,8 @@ def test_impossible_usage_is_doubted_once_and_changes_no_request_after(
     assert [count for count in counts if count > window - RESERVE] == []
     without = unreported(model, wire, window, calls)
     assert min(counts[calls // 2 :]) > 0.97 * min(without[calls // 2 :])
-    assert max(counts) > 0.97 * max(without)
+    # The first requests are made before the figure is doubted.
+    assert max(counts) > 0.95 * max(without)
     assert doubts == 1
 
 
