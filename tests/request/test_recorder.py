@@ -112,8 +112,9 @@ def test_impossible_usage_is_doubted_once_and_changes_no_request_after(
     assert [count for count in counts if count > window - RESERVE] == []
     without = unreported(model, wire, window, calls)
     assert min(counts[calls // 2 :]) > 0.97 * min(without[calls // 2 :])
-    # The first requests are made before the figure is doubted.
-    assert max(counts) > 0.95 * max(without)
+    # Nothing contradicts the first figure: where it leaves little room, the first result is cut.
+    cut = O200K.count(content(1)) if counts[1] < without[1] else 0
+    assert max(counts) > 0.97 * (max(without) - cut)
     assert doubts == 1
 
 

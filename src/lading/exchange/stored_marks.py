@@ -23,7 +23,7 @@ class StoredMarks:
         self._edits = 0  # Number of edits at that time: a message given in another form may have other marks.
 
     def forget(self) -> None:
-        """Read the marks anew, because messages were replaced, withdrawn or added."""
+        """Read the marks anew, because messages were withdrawn."""
         self._inner = None
 
     def find(self, leading: Sequence[Message]) -> PlacedMarks:
@@ -41,21 +41,25 @@ class StoredMarks:
         have with its own, or one of an hour behind one of five minutes."""
         if (scheme := self._session.wire.layout.marks) is None:
             return list(new)
-        lifetimes = [*list_lifetimes(tools, scheme), *map(read_ttl, self.find(leading).values())]
+        inner = dict(self.find(leading))
+        lifetimes = [*list_lifetimes(tools, scheme), *map(read_ttl, inner.values())]
         fitting: list[Message] = []
-        for message in new:
-            own = list(map(read_ttl, _find_on_messages([(0, message)], scheme).values()))
+        for at, message in enumerate(new, start=len(self._session.known) - len(leading)):
+            found = _find_on_messages([(at, message)], scheme)
+            own = list(map(read_ttl, found.values()))
             is_late = "1h" in own and "5m" in lifetimes
             if own and (is_late or len(lifetimes) + len(own) >= scheme.most):
                 message = message.with_parts(tuple(_strip_part(part, scheme) for part in message.parts))
             else:
                 lifetimes += own
+                inner |= found
             fitting.append(message)
-        self.forget()
+        # Only new messages are read: the next request has these marks too.
+        self._inner = inner
         return fitting
 
 
-def _find_on_messages(messages: Iterable[tuple[int, Message]], scheme: CacheMarks) -> PlacedMarks:
+def _find_on_messages(messages: Iterable[tuple[int, Message]], scheme: CacheMarks) -> dict[BlockPath, Any]:
     return {
         place: mark
         for at, message in messages
