@@ -190,11 +190,14 @@ class RequestBuilder:
         if scheme is None or not mark or not start:
             return False
         blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
+        if not 0 < scheme.look_back <= blocks:
+            return False
+        # Only behind a long round: the whole request is searched.
         field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
         # Marks of another lifetime behind it might be illegal (A21).
         same = all(unit.data.count(field) == unit.data.count(field + own) for unit in self._units[start:])
         marks = sum(data.count(field) for data in (self._envelope_bytes, *(unit.data for unit in self._units)))
-        return 0 < scheme.look_back <= blocks and marks < scheme.most and same
+        return marks < scheme.most and same
 
     def _find_reply(self) -> int:
         """Return the index of the unit with the last reply; 0: none."""
