@@ -1,4 +1,4 @@
-"""Bodies of both wires for property tests: any key order, unknown keys at every level, any text that is allowed."""
+"""Bodies of all wires for property tests: any key order, unknown keys at every level, any text that is allowed."""
 
 from __future__ import annotations
 
@@ -152,4 +152,61 @@ chat_bodies: Draw = objects(
     {"tools": st.none() | st.lists(_chat_tool, max_size=2), "temperature": json_values},
 )
 
-BODIES: dict[str, Draw] = {"anthropic": anthropic_bodies, "openai_chat": chat_bodies}
+_dict = st.dictionaries(words, json_values, max_size=2)
+_id = {"id": st.none() | words}
+
+
+def _either(name: str, other: str, value: Draw, rest: dict[str, Draw] | None = None) -> Draw:
+    """An object with a field in one of its two spellings."""
+    return objects({name: value}, rest) | objects({other: value}, rest)
+
+
+_signed = {"thoughtSignature": words, "thought": st.booleans()}
+_blob = objects({"mimeType": st.sampled_from(["image/png", "application/pdf", "audio/wav"]), "data": words})
+_uri = objects({"fileUri": words}, {"mimeType": words}) | objects({"file_uri": words, "mime_type": words})
+_media = _either("inlineData", "inline_data", _blob) | _either("fileData", "file_data", _uri)
+_one_answer = st.builds(lambda key, text: {key: text}, st.sampled_from(["output", "result", "error"]), words)
+_gemini_call = objects({"name": words}, {"args": _dict | st.none(), **_id})
+_gemini_result = objects(
+    {"name": words},
+    {"response": _dict | _one_answer | st.none(), "parts": st.none() | st.lists(_media, max_size=2), **_id},
+)
+_gemini_said = st.one_of(
+    objects({"text": words}),
+    objects({"text": words}, _signed),
+    _either("functionCall", "function_call", _gemini_call, _signed),
+    objects({"executableCode": json_values}, _signed),
+    _media,
+    objects({"brandNew": json_values}),
+)
+_parts = {"parts": st.none() | st.lists(_gemini_said, max_size=3)}
+_heard = _media | objects({"text": words})
+_answered = objects({"functionResponse": _gemini_result}) | objects({"function_response": _gemini_result})
+_gemini_turns = st.one_of(
+    st.builds(lambda one: [one], objects({}, {"role": _kind("user")} | {"parts": st.lists(_heard, max_size=3)})),
+    st.lists(objects({"role": _kind("model")}, _parts), min_size=1, max_size=3),
+    st.tuples(
+        objects({"role": _kind("model")}, _parts),
+        objects({"parts": st.lists(_answered | _heard, min_size=1, max_size=2)}, {"role": _kind("user")}),
+        objects({"role": _kind("model")}, _parts),
+    ).map(list),
+)
+_schema = st.sampled_from(["OBJECT", "object"]).map(lambda kind: {"type": kind, "properties": {"p": {"type": kind}}})
+_declared = objects({"name": words}, {"description": st.none() | words, "parameters": _schema | _dict})
+_gemini_tool = st.one_of(
+    _either("functionDeclarations", "function_declarations", st.lists(_declared, max_size=2)),
+    objects({"googleSearch": _dict}, {"functionDeclarations": st.lists(_declared, max_size=2) | json_values}),
+)
+_gemini_contents = st.lists(_gemini_turns, max_size=3).map(lambda turns: [item for turn in turns for item in turn])
+_instruction = objects({}, {"parts": st.none() | st.lists(_heard, max_size=2), "role": words})
+gemini_bodies: Draw = st.one_of(
+    *(
+        objects(
+            {"contents": _gemini_contents},
+            {name: st.none() | _instruction, "tools": st.none() | st.lists(_gemini_tool, max_size=2), other: _dict},
+        )
+        for name, other in (("systemInstruction", "generationConfig"), ("system_instruction", "tool_config"))
+    )
+).filter(lambda body: all("parts" in item or item.get("role") for item in body["contents"]))
+
+BODIES: dict[str, Draw] = {"anthropic": anthropic_bodies, "gemini": gemini_bodies, "openai_chat": chat_bodies}

@@ -182,7 +182,7 @@ def read_body(
     read = data[: shared.start] + _STAND_IN + data[shared.ends[-1] :] if shared.ends else data
     field, naming = layout.items.field, ("model", layout.system)
     try:
-        fields = msgspec.json.decode(read, type=dict[str, msgspec.Raw])
+        fields = layout.respell(msgspec.json.decode(read, type=dict[str, msgspec.Raw]))
         raws: list[Any] = msgspec.json.decode(fields.pop(field), type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeError, RecursionError, KeyError):
         if shared.ends:
@@ -190,6 +190,7 @@ def read_body(
         value = jsonbytes.load(data)
         if not isinstance(value, dict) or not isinstance(items := value.get(field), list):
             return value
+        value = layout.respell(value)
         values, data, raws = value, b"", [json.dumps(item).encode() for item in items]
         envelope = json.dumps([value.get(name) for name in naming]).encode()
     else:

@@ -20,7 +20,7 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
-from lading.history.repair import LEFT_OUT, Admitted, Needs, Placement, Sanitizer, trim_end
+from lading.history.repair import LEFT_OUT, UNNAMED_CALL, Admitted, Needs, Placement, Sanitizer, trim_end
 from lading.history.view import View, append_message, apply_edit, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
@@ -125,7 +125,7 @@ class History:
         admitted = self._sanitizer.admit(message, entry=index)
         if admitted.messages != (message,):
             self.apply(_draft_repair(admitted, admitted.messages, "", entry=index), call=call)
-        return [Repaired(item.rule, index, item.detail) for item in admitted.repairs]
+        return [Repaired(item.rule, index, item.detail) for item in admitted.repairs if item.rule != UNNAMED_CALL]
 
     def plan(self, *, call: int, fields: Template | None = None) -> Plan:
         """Start the edits of one call. The plan repairs the end of the history for a request with these body

@@ -24,6 +24,10 @@ CONTINUE = "[Continue.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
 """The rule whose repairs remove content and therefore leave a pointer."""
+UNNAMED_CALL = "unnamed_call"
+"""The rule whose repairs no request shows, so that they are no event."""
+UNNAMED = "unnamed_"
+"""Start of the id that a provider format gives to a call that came without one. Such ids repeat in a history."""
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
@@ -31,6 +35,7 @@ _LONGEST_NAME = 64
 RULES: dict[str, str] = {
     "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
     "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
+    UNNAMED_CALL: "a call that came without an id gets one of its own, which no request shows; no event",
     "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
     "unanswered_call": "a call without a result gets a synthetic error result",
     "orphan_result": "a result without an open call is shown as text of the user turn",
@@ -235,8 +240,7 @@ class Sanitizer:
             self._optional.add(shown)
         if shown == call.id:
             return call
-        rule = "duplicate_id" if call.id in self._seen else "unfit_id"
-        repairs.append(Repair(rule, f"{call.id[:80]} is shown as {shown}"))
+        repairs.append(Repair(self._name_rule(call.id), f"{call.id[:80]} is shown as {shown}"))
         return replace(call, id=shown)
 
     def _fit_name(self, name: str) -> str:
@@ -257,8 +261,8 @@ class Sanitizer:
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
-        if not asked and asked not in self._open:
-            # A result in the old style names the function and no call: it answers the first open call of that name.
+        if (not asked or asked.startswith(UNNAMED)) and asked not in self._open:
+            # A result that names the function and no call answers the first open call of that name.
             asked, _ = self._find_open(None, result.name) or (next(iter(self._open), asked), "")
         waiting = self._open.get(asked)
         if waiting is None:
@@ -273,9 +277,14 @@ class Sanitizer:
             del self._open[asked]
         if shown == result.call_id:
             return result
-        rule = "duplicate_id" if result.call_id in self._seen else "unfit_id"
-        repairs.append(Repair(rule, f"the result of {result.call_id[:80]} follows its call to {shown}"))
+        detail = f"the result of {result.call_id[:80]} follows its call to {shown}"
+        repairs.append(Repair(self._name_rule(result.call_id), detail))
         return replace(result, call_id=shown)
+
+    def _name_rule(self, call_id: str) -> str:
+        if call_id.startswith(UNNAMED):
+            return UNNAMED_CALL
+        return "duplicate_id" if call_id in self._seen else "unfit_id"
 
     def _find_open(self, call_id: str | None, name: str) -> tuple[str, str] | None:
         """Return both ids of the first unanswered call of this name, with this original id unless it is None."""

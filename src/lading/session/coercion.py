@@ -63,7 +63,7 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
         given = user_text(given)
     messages: list[Message] = []
     if isinstance(given, Mapping) and (found := _find_body_wire(given, wire)):
-        system = found.layout.system
+        given, system = found.layout.respell(given), found.layout.system
         messages += found.read_system({system: plain(given.get(system))}, marked=False)
         given = given[found.layout.items.field]
     items = list(given) if isinstance(given, list | tuple) else [given]

@@ -182,7 +182,7 @@ def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | N
     if fields is None:
         return body
     check(fields, Mapping, advice="give the body's other fields as a mapping")
-    return body | {key: plain(value) for key, value in fields.items()}
+    return body | {key: plain(value) for key, value in layout.respell(fields).items()}
 
 
 def follow_fields(settings: Settings, fields: Template | None, *, wire: Wire, is_set: bool) -> Settings:

@@ -27,6 +27,7 @@ from lading.wire.translation import PartTypes
 
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
+    "gemini": "lading.wire.gemini:WIRE",
     "openai_chat": "lading.wire.openai_chat:WIRE",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from lading.messages import Message, Role, Template
 from lading.models.card import Card
 
 Object: TypeAlias = Mapping[str, Any]
+V = TypeVar("V")
 
 BlockPath: TypeAlias = tuple[int, ...]
 """Path of a block: the index of the item, of a block in it, of a block in that block."""
@@ -157,6 +158,12 @@ class Layout(Struct, frozen=True):
     to omit it."""
     marks: CacheMarks | None = None
     """How requests mark what is to be cached; None: they do not."""
+    spellings: Mapping[str, str] = MappingProxyType({})
+    """Other spellings of the body's own fields that the provider takes too, each with the field."""
+
+    def respell(self, fields: Mapping[str, V]) -> dict[str, V]:
+        """Return the fields of a body under the names by which this layout has them."""
+        return {self.spellings.get(name, name): value for name, value in fields.items()}
 
     @property
     def model_fields(self) -> frozenset[str]:
@@ -167,9 +174,8 @@ class Layout(Struct, frozen=True):
         """Return the field with the highest limit of output tokens, thinking included, and that limit."""
         most = "", 0
         for name in self.limits:
-            outer, _, inner = name.partition(".")
-            tokens = fields.get(outer)
-            if inner:
+            tokens: Any = fields
+            for inner in name.split("."):
                 tokens = tokens.get(inner) if isinstance(tokens, Mapping) else None
             if type(tokens) is int and most[1] < tokens < 2**63:
                 most = name, tokens

@@ -4,17 +4,14 @@ The body's field ``system`` becomes the first message, whose template has the si
 role system among the messages keeps its ``role`` in its template. A call's ``input`` has the code "json" if the
 arguments decode to an equal input; else (a NaN, a number as key, a bare string) ``{"raw": the input}``, which is
 used while the arguments are unchanged. ``is_error`` is "bool" or "null"; for all other codes see ``templates``.
-This module also writes images, documents and inputs; blocks of unknown types are kept whole as Opaque parts.
+This module also writes images and documents; blocks of unknown types are kept whole as Opaque parts.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lading import jsonbytes
-from lading.errors import WireError
 from lading.messages import (
     Conversation,
     File,
@@ -30,6 +27,7 @@ from lading.messages import (
     ToolCall,
     ToolResult,
 )
+from lading.wire.arguments import read_arguments
 from lading.wire.templates import (
     as_list,
     as_object,
@@ -115,7 +113,7 @@ def _read_result_part(value: Any, path: str) -> ResultPart:
 
 
 def _read_call(source: dict[str, Any], path: str) -> ToolCall:
-    arguments, code = read_input(source.get("input", {}), f"{path}.input")
+    arguments, code = read_arguments(source.get("input", {}), f"{path}.input")
     natural = code == "json" and list(source) == ["type", "id", "name", "input"]
     codes = {"id": "str", "name": "str", "input": code}
     return ToolCall(
@@ -256,40 +254,3 @@ def _write_block(
     was = (template or {}).get("source", {})
     filled = fill(was, source) if was.get("type") == source["type"] else source
     return fill(template or {"type": kind}, {"source": filled} | fields)
-
-
-def read_input(value: Any, path: str) -> tuple[str, Any]:
-    """Return the arguments, as compact JSON in key order, and their code. Raises WireError if not JSON."""
-    raw = copy_json(value, path)
-    try:
-        text = jsonbytes.dump(raw).decode()
-        if isinstance(raw, dict) and jsonbytes.load(text) == raw:
-            return text, "json"
-    except ValueError:
-        pass
-    except TypeError as error:
-        raise WireError(f"{path}: expected a JSON value; {error}.") from error
-    try:
-        return _dump_loosely(raw), {"raw": raw}
-    except ValueError as error:
-        raise WireError(f"{path}: expected a JSON value; {error}.") from error
-
-
-def write_input(call: ToolCall, *, native: bool) -> Any:
-    """Return the input object of a call; arguments that are not a JSON object are wrapped in one."""
-    code = call.template.get("input") if native and call.template else None
-    if isinstance(code, dict) and _dump_loosely(code["raw"]) == call.arguments:
-        return copy_json(code["raw"], "input")
-    if not call.arguments.strip():
-        return {}
-    try:
-        value = jsonbytes.load(call.arguments)
-        jsonbytes.dump(value)
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {"raw_arguments": call.arguments}
-
-
-def _dump_loosely(value: Any) -> str:
-    """Return JSON that may contain NaN and infinity."""
-    return json.dumps(value, separators=(",", ":"))

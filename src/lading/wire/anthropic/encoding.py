@@ -23,7 +23,8 @@ from lading.messages import (
     ToolResult,
 )
 from lading.models.card import Card
-from lading.wire.anthropic.decoding import NAME, read_part, write_document, write_image, write_input
+from lading.wire.anthropic.decoding import NAME, read_part, write_document, write_image
+from lading.wire.arguments import write_arguments
 from lading.wire.templates import (
     ABSENT,
     Piece,
@@ -181,7 +182,8 @@ def write_foreign(part: Part, *, media: bool) -> Piece | None:
 
 def _write_call(call: ToolCall, *, native: bool) -> dict[str, Any]:
     template = call.template if native else None
-    fields = {"id": _write_id(call.id, native), "name": call.name, "input": write_input(call, native=native)}
+    written = write_arguments(call.arguments, (template or {}).get("input"))
+    fields = {"id": _write_id(call.id, native), "name": call.name, "input": written}
     return fill(template or {"type": "tool_use"}, fields)
 
 

@@ -1,0 +1,142 @@
+"""The provider format of Google's Gemini API: generateContent and streamGenerateContent.
+
+The model, and whether the answer is streamed, are in the endpoint's path and not in the body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from lading.history.repair import Needs, Placement, Repair
+from lading.messages import Message, Template, ToolCall
+from lading.models.card import Card
+from lading.wire import Wire, alternation, layout
+from lading.wire.gemini.decoding import NAME, decode, find_key, read_role, unites
+from lading.wire.gemini.encoding import (
+    ANY_SIGNATURE,
+    PARTS,
+    count_leading,
+    encode_group,
+    envelope,
+    is_native,
+    joins,
+)
+from lading.wire.gemini.replies import REPLIES
+from lading.wire.gemini.rules import RULES, ContentsState
+
+_PATH = re.compile(r"/(?:models|tunedModels)/([^/:]+):(?:generateContent|streamGenerateContent)")
+_HOSTED = (
+    "googleSearch", "googleSearchRetrieval", "codeExecution", "urlContext", "fileSearch", "computerUse", "googleMaps",
+    "retrieval", "enterpriseWebSearch", "mcpServers",
+)  # fmt: skip
+"""Tools of Google's servers."""
+
+
+def needs(card: Card) -> Needs:
+    """Return the repairs of this format: alternation if the dialect demands it, plain tool names, a signature for
+    calls that came from a model without (G8)."""
+    return replace(
+        alternation(card),
+        repair_steps=(_sign_call,) if card.conduct.reasoning_echo == "signed" else (),
+        continues=partial(_is_continued, card),
+        tool_name=r"[A-Za-z0-9_.:-]{1,64}",
+    )
+
+
+def _sign_call(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Give the first call of a message the signature that the API takes for any, if it has none."""
+    del placement
+    call = next(iter(message.calls), None)
+    template = call.template if call else None
+    if not is_native(message) or not template or template.get(find_key(template, "thoughtSignature")):
+        return message, ()
+    signed = {**template, find_key(template, "thoughtSignature"): ANY_SIGNATURE}
+    parts = (replace(part, template=signed) if part is call and isinstance(part, ToolCall) else part for part in message.parts)
+    return message.with_parts(tuple(parts)), (Repair("unsigned_call", "a call without a signature gets a general one"),)
+
+
+def _is_continued(card: Card, last: Message, fields: Template) -> bool:
+    del last, fields
+    return card.conduct.prefill
+
+
+def find_fields(path: str) -> layout.Object | None:
+    """Return the model that an endpoint's path names; None for an endpoint of another kind."""
+    found = _PATH.search(path)
+    return {"model": found[1]} if found and found.end() == len(path) else None
+
+
+def claim(item: layout.Object) -> int:
+    """Return how certain it is that an object is a content of this format."""
+    if not isinstance(item.get("parts"), list) or "content" in item:
+        return 0
+    return layout.CERTAINLY if read_role(item) else 0
+
+
+def claims_tool(declaration: layout.Object) -> bool:
+    """Whether the declaration of tools is written in this format."""
+    return "type" not in declaration and any(
+        find_key(declaration, name) in declaration for name in ("functionDeclarations", *_HOSTED)
+    )
+
+
+def forces(body: layout.Object) -> bool:
+    """Whether a request forces a call, or asks for several answers at once."""
+    tools = _object_at(_object_at(body, "toolConfig"), "functionCallingConfig")
+    config = _object_at(body, "generationConfig")
+    return tools.get("mode") == "ANY" or config.get(find_key(config, "candidateCount")) not in (None, 1)
+
+
+def _object_at(holder: layout.Object, name: str) -> dict[str, Any]:
+    value = holder.get(find_key(holder, name))
+    return value if isinstance(value, dict) else {}
+
+
+def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:
+    """Append a text to a content of the user, after its responses."""
+    del card
+    return {**item, "parts": [*(item.get("parts") or ()), {"text": text}]} if read_role(item) != "assistant" else None
+
+
+LAYOUT = layout.Layout(
+    named=find_fields,
+    items=layout.Items("contents", read_role, claim, unites, extend=extend),
+    claims_tool=claims_tool,
+    leading=count_leading,
+    unread=frozenset({"generationConfig", "labels", "model", "safetySettings", "serviceTier", "store"}),
+    limits=(
+        "generationConfig.maxOutputTokens",
+        "generationConfig.max_output_tokens",
+        "generationConfig.thinkingConfig.thinkingBudget",
+        "generationConfig.thinking_config.thinking_budget",
+    ),
+    system="systemInstruction",
+    forces=forces,
+    kept={"cachedContent": ""},
+    spellings={
+        "system_instruction": "systemInstruction",
+        "generation_config": "generationConfig",
+        "tool_config": "toolConfig",
+        "cached_content": "cachedContent",
+        "safety_settings": "safetySettings",
+    },
+)
+
+WIRE = Wire(
+    name=NAME,
+    decode=decode,
+    envelope=envelope,
+    layout=LAYOUT,
+    joins=joins,
+    encode_group=encode_group,
+    start_check=ContentsState,
+    rules=RULES,
+    replies=REPLIES,
+    needs=needs,
+    parts=PARTS,
+)

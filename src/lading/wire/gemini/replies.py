@@ -1,0 +1,177 @@
+"""Decode replies of generateContent: whole, and as chunks that are edited on their way to the caller.
+
+A chunk has whole parts; texts are cut anywhere. There is no mark of the end but the reason to finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lading.history.log import Reported
+from lading.wire.gemini.decoding import decode, find_key
+from lading.wire.replies import Replies, Reply, SseEvent, make_event, read_counts, read_object, text_or_empty
+from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at
+from lading.wire.templates import as_list, as_object, shape_error
+
+USAGE = "usageMetadata"
+_IDENTITY = ("responseId", "modelVersion", "createTime")
+_ERROR_CHARS = 2_000
+
+
+class ChunkCollector:
+    """Collects chunks into the body of the response."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.failed = False
+        self._head: Value = {}
+        self._candidates: dict[int, Value] = {}
+
+    @property
+    def usage(self) -> Value:
+        """The usage reported so far: each chunk has the totals."""
+        return object_at(self._head, USAGE)
+
+    def add(self, value: Value) -> None:
+        """Add the next chunk."""
+        self.failed = self.failed or bool(value.get("error"))
+        used = self.usage | object_at(value, USAGE)
+        self._head |= {key: item for key, item in value.items() if key != "candidates" and item is not None}
+        self._head |= {USAGE: used} if used else {}
+        for piece in objects_at(value, "candidates"):
+            index = piece.get("index") if isinstance(piece.get("index"), int) else 0
+            candidate = self._candidates.setdefault(index, {"content": {}})
+            content = object_at(candidate, "content")
+            parts = [*objects_at(content, "parts"), *objects_at(object_at(piece, "content"), "parts")]
+            content |= object_at(piece, "content") | {"parts": parts}
+            candidate |= {key: item for key, item in piece.items() if item is not None}
+            candidate["content"] = content
+            self.finished = self.finished or bool(candidate.get("finishReason"))
+
+    def body(self) -> Value:
+        """Return the response body so far, with at least one candidate."""
+        candidates = [self._candidates[index] for index in sorted(self._candidates)]
+        return self._head | {"candidates": candidates or [{"content": {"role": "model", "parts": []}}]}
+
+
+class PartEdits:
+    """Edits that remove calls of the held tool; all streams of an answer get the id and model of the first."""
+
+    def __init__(self, name: str, before: Value) -> None:
+        self._name = name
+        self._identity = {key: before[key] for key in _IDENTITY if key in before}
+
+    def number(self, value: Value) -> Value:
+        """Return the chunk unchanged: parts have no numbers."""
+        return value
+
+    def split(self, value: Value) -> tuple[Value | None, Value | None]:
+        """Hold back everything from the first call of the held tool on."""
+        candidate = next(iter(objects_at(value, "candidates")), {})
+        parts = objects_at(object_at(candidate, "content"), "parts")
+        begins = next((at for at, part in enumerate(parts) if is_call(part, self._name)), None)
+        if begins is None:
+            return value, None
+        if not begins:
+            return None, value
+        now = {key: item for key, item in candidate.items() if key != "finishReason"}
+        return (
+            {key: item for key, item in value.items() if key != USAGE} | _with_parts(now, parts[:begins]),
+            value | _with_parts(candidate, parts[begins:]),
+        )
+
+    def edit(self, value: Value) -> Value | None:
+        """Return the chunk for the caller; None if nothing of it remains."""
+        edited = value | {key: item for key, item in self._identity.items() if key in value}
+        candidate = next(iter(objects_at(value, "candidates")), {})
+        parts = objects_at(object_at(candidate, "content"), "parts")
+        kept = [part for part in parts if not is_call(part, self._name)]
+        if len(kept) == len(parts):
+            return edited
+        if not kept and not candidate.get("finishReason") and not value.get(USAGE):
+            return None
+        return edited | _with_parts(candidate, kept)
+
+
+def _with_parts(candidate: Value, parts: list[Value]) -> Value:
+    return {"candidates": [candidate | {"content": object_at(candidate, "content") | {"parts": parts}}]}
+
+
+def is_call(part: Mapping[str, Any], name: str) -> bool:
+    """Whether a part is a call of the tool of that name."""
+    return bool(name) and object_at(part, find_key(part, "functionCall")).get("name") == name
+
+
+def read(body: Mapping[str, Any]) -> Reply:
+    """Read the reply in a response body. Raises WireError, also where the provider gave no answer."""
+    if not isinstance(body, Mapping):
+        raise shape_error("body", "an object", found=body)
+    candidates = as_list(body.get("candidates"), "candidates")
+    if not candidates:
+        raise shape_error("candidates", "at least one candidate", found=candidates)
+    content = as_object(as_object(candidates[0], "candidates.0").get("content"), "candidates.0.content")
+    # SDKs write null for a field that is not there.
+    source = {key: item for key, item in content.items() if item is not None} | {"role": "model"}
+    return Reply(
+        decode({"contents": [{"parts": []} | source]}).messages[0],
+        usage=_read_usage(body),
+        id=text_or_empty(body, find_key(body, "responseId")),
+        model=text_or_empty(body, find_key(body, "modelVersion")),
+        choices=len(candidates),
+    )
+
+
+def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the response body without the calls of the tool of that name."""
+    left = dict(body)
+    if isinstance(body.get("candidates"), list):
+        left["candidates"] = [_remove_calls(candidate, name) for candidate in body["candidates"]]
+    return left
+
+
+def _remove_calls(candidate: Any, name: str) -> Any:
+    if not isinstance(candidate, dict):
+        return candidate
+    content = object_at(candidate, "content")
+    parts = objects_at(content, "parts")
+    kept = [part for part in parts if not is_call(part, name)]
+    return candidate | {"content": content | {"parts": kept}} if len(kept) < len(parts) else candidate
+
+
+def _read_usage(body: Mapping[str, Any]) -> Reported | None:
+    """Return the usage; input tokens include cached ones and results of the provider's tools, output tokens include
+    thoughts. None if there are no valid counts."""
+    usage = object_at(body, find_key(body, USAGE))
+    fields = (
+        "promptTokenCount",
+        "toolUsePromptTokenCount",
+        "cachedContentTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+    )
+    counts = read_counts(usage, [find_key(usage, field) for field in fields])
+    if counts is None:
+        return None
+    prompt, tools, cached, said, thought = counts
+    if not prompt or cached > prompt:
+        return None
+    return Reported(prompt + tools, said + thought, read_tokens=cached)
+
+
+def error_event(content: bytes) -> bytes:
+    """Return an error response as the chunk by which the API reports an error within a stream."""
+    text = content.decode("utf-8", "replace")
+    found = read_object(SseEvent(content, "", text))
+    if found is None:
+        found = {"error": {"code": 500, "message": text[:_ERROR_CHARS], "status": "INTERNAL"}}
+    return make_event(found).raw
+
+
+def stream(name: str) -> EditedStream:
+    """Return a new stream that holds back calls of the tool of that name."""
+    return EditedStream(StreamFormat(partial(PartEdits, name), ChunkCollector, read, usage=(USAGE,)))
+
+
+REPLIES = Replies(read, without, stream, usage=USAGE, error_event=error_event)
