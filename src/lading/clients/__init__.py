@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from lading.clients import genai
 from lading.clients.lading import Lading
 from lading.clients.transport import make_packing_client
 from lading.compaction import DEFAULT, Strategy, When, apply_options
@@ -56,8 +57,8 @@ def wrap(
     on_event: Callable[[Event], None] | None = None,
 ) -> Any:
     """Return a copy of the client that packs every conversation call; for ``OpenAI``, ``AsyncOpenAI``,
-    ``Anthropic``, ``AsyncAnthropic`` and subclasses. The original client is unchanged. Both share connections, and
-    closing either closes them.
+    ``Anthropic``, ``AsyncAnthropic``, google-genai's ``Client`` and subclasses. The original client is unchanged.
+    Both share connections, and closing either closes them.
 
     A conversation is recognised by the start of its history; ``client.lading.session(name)`` returns a client for
     the conversation of that name. ``store``, ``window``, ``strategy``, ``when``, ``providers``, ``output_reserve``,
@@ -69,10 +70,12 @@ def wrap(
     """
     kind: Any = type(client)
     http_client = getattr(client, "_client", None)
-    if not (sdk := find_sdk(client)) or http_client is None:
+    is_genai = genai.is_genai(client)
+    sdk = find_sdk(client)
+    if not is_genai and (not sdk or http_client is None):
         raise InputError(
-            f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or "
-            "AsyncAnthropic client, or use lading.Session with any other."
+            f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or AsyncAnthropic client, "
+            "a Client of google-genai, or use lading.Session with any other."
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")
@@ -81,6 +84,9 @@ def wrap(
     options = add_providers(add_summarizer(options, summarizer, client=client), providers)
     wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
+    if is_genai:
+        lading = property(lambda self: Lading(self, genai.find_transport(self).conversations))
+        return genai.replace_http(client, lambda http: make_packing_client(http, conversations), {"lading": lading})
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
     # The SDKs copy a client by calling its class, so the added property must be on the class.
     own = {

@@ -20,7 +20,7 @@ from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import File, Image, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from lading.wire.translation import has_unnamed_calls, strip_content
+from lading.wire.translation import has_unnamed_calls, same_alphabet, strip_content
 
 Changed: TypeAlias = Literal["error", "fork"]
 """How to treat a history that differs from what the session knows."""
@@ -149,7 +149,7 @@ def _list_content(holder: Message | ToolResult, *, unnamed: bool = False) -> lis
             case ToolResult():
                 content.append(("result", "" if unnamed else part.call_id, part.is_error, _list_content(part)))
             case Image():
-                content.append(("image", part.url, part.data))
+                content.append(("image", part.url, same_alphabet(part.data)))
             case File():
                 content.append(("file", part.url, part.data, part.file_id, part.name))
             case Opaque():

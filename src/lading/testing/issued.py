@@ -1,4 +1,4 @@
-"""Check that calls, thinking and signatures in a request are as the provider issued them (rules A15, A16)."""
+"""Check that calls, thinking and signatures in a request are as the provider issued them (rules A15, A16, G9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.testing.answers import Issue, ProviderFormat
 from lading.testing.anthropic import list_blocks, requests_thinking, write_blocks
+from lading.testing.gemini import read_signature
 from lading.testing.script import Use
+from lading.wire.gemini.encoding import ANY_SIGNATURE
 
 THINKING = ("thinking", "redacted_thinking")
 
@@ -28,12 +30,15 @@ class IssuedReplies:
         """Begin without any."""
         self._calls: dict[str, _IssuedCall] = {}
         self._signed: dict[str, str] = {}
+        self._signatures: dict[bytes | None, Use] = {read_signature({"thoughtSignature": ANY_SIGNATURE}): Use("")}
 
     def remember(self, issue: Issue, form: ProviderFormat) -> None:
         """Store the calls and the thinking of a reply that was sent."""
         content = write_blocks(issue) if form.wire == "anthropic" else []
         thinking = [block for block in content if block["type"] in THINKING]
         self._signed |= {block["signature"]: block["thinking"] for block in thinking}
+        if form.wire == "gemini" and issue.say.calls:
+            self._signatures[read_signature({"thoughtSignature": issue.signature})] = issue.say.calls[0]
         for index, use in enumerate(issue.say.calls):
             self._calls[form.make_call_id(issue, index)] = _IssuedCall(use, tuple(thinking))
 
@@ -43,7 +48,25 @@ class IssuedReplies:
         Calls of the running tool loop must have their arguments; those of earlier loops may be shortened. The
         body must have passed the other checks.
         """
-        return list(self._check_messages(body) if wire == "openai_chat" else self._check_blocks(body))
+        checks = {"gemini": self._check_contents, "openai_chat": self._check_messages}
+        return list(checks.get(wire, self._check_blocks)(body))
+
+    def _check_contents(self, body: Mapping[str, Any]) -> Iterator[Violation]:
+        contents = body["contents"]
+        loop = max((index for index, item in enumerate(contents) if _has_user_parts(item)), default=-1)
+        for index, content in enumerate(contents):
+            for place, part in enumerate(content.get("parts") or ()):
+                path, signature = f"contents.{index}.parts.{place}", read_signature(part)
+                signed, call = self._signatures.get(signature), part.get("functionCall")
+                if signature is not None and signed is None:
+                    yield Violation("G9", "E", path, "this signature was never issued")
+                if not isinstance(call, dict):
+                    continue
+                arguments = json.dumps(call.get("args")) if index > loop else None
+                if call.get("id"):
+                    yield from self._check_call(path, call["id"], name=call.get("name"), arguments=arguments)
+                if signed and signed.name and signed.name != call.get("name"):
+                    yield Violation("G9", "E", path, f"the signature was issued with a call of {signed.name}")
 
     def _check_messages(self, body: Mapping[str, Any]) -> Iterator[Violation]:
         messages = body["messages"]
@@ -92,3 +115,8 @@ def _has_user_content(message: Mapping[str, Any]) -> bool:
     """Return whether the message has user content besides tool results, and so ends a tool loop."""
     blocks = list_blocks(message.get("content"))
     return message["role"] == "user" and any(block.get("type") != "tool_result" for block in blocks)
+
+
+def _has_user_parts(content: Mapping[str, Any]) -> bool:
+    """Return whether a content is the user's and has no responses, and so ends a tool loop."""
+    return content.get("role") != "model" and not any("functionResponse" in part for part in content["parts"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lading.errors import Violation, WireError
@@ -35,6 +35,14 @@ PROVIDER_TEXTS = {
     "C5": "[] is too short: empty array. Expected an array with minimum length 1",
     "C6": "Invalid value for 'content': expected a string, got null",
     "C7": "string too long. Expected a string with maximum length 40",
+    "G1": "Please ensure that function call turn comes immediately after a user turn or after a function response turn",
+    "G2": "Please ensure that function response turn comes immediately after a function call turn",
+    "G3": "Please ensure that the number of function response parts is equal to the number of function call parts of "
+    "the function call turn",
+    "G4": "Please use a valid role: user, model",
+    "G5": "required oneof field 'data' must have one initialized field",
+    "G8": "Function call is missing a thought_signature in functionCall parts",
+    "G9": "Invalid thought signature",
     "C9": "The `reasoning_content` in the thinking mode must be passed back to the API",
 }
 """The error texts of providers by rule, where known."""
@@ -75,9 +83,9 @@ def find_unpaired(wire: str, body: Mapping[str, Any]) -> list[Violation]:
     It shares no code with the check of ``lading.wire``, so that one mistake cannot be in both, and has only the
     rule of all providers: each call has one result, right after it, and no result is without a call.
     """
-    messages = body.get("messages")
+    messages = body.get("contents" if wire == "gemini" else "messages")
     listed = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
-    return list(_check_messages(listed) if wire == "openai_chat" else _check_turns(listed))
+    return list(_CHECKS[wire](listed))
 
 
 def _check_messages(messages: list[dict[str, Any]]) -> Iterator[Violation]:
@@ -121,3 +129,26 @@ def _check_turns(messages: list[dict[str, Any]]) -> Iterator[Violation]:
         calls = []
     if calls:
         yield Violation("A5", "E", f"messages.{len(messages) - 1}", f"not answered at the end: {calls}")
+
+
+def _check_contents(contents: list[dict[str, Any]]) -> Iterator[Violation]:
+    waiting: list[str] = []
+    for index, content in enumerate(contents):
+        parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
+        calls = [call.get("name") for part in parts if isinstance(call := part.get("functionCall"), dict)]
+        found = [one.get("name") for part in parts if isinstance(one := part.get("functionResponse"), dict)]
+        if content.get("role") == "model":
+            waiting += calls
+            continue
+        if sorted(map(str, found)) != sorted(map(str, waiting)):
+            yield Violation("G3", "E", f"contents.{index}", f"the calls of {waiting} have responses of {found}")
+        waiting = []
+    if waiting:
+        yield Violation("G3", "E", f"contents.{len(contents) - 1}", f"not answered at the end: {waiting}")
+
+
+_CHECKS: dict[str, Callable[[list[dict[str, Any]]], Iterator[Violation]]] = {
+    "anthropic": _check_turns,
+    "gemini": _check_contents,
+    "openai_chat": _check_messages,
+}

@@ -76,9 +76,11 @@ class NeedleTask(Struct, frozen=True):
             declared: dict[str, Any] = {"name": name, "description": description}
             if wire == "anthropic":
                 found.append(declared | {"input_schema": schema})
+            elif wire == "gemini":
+                found.append(declared | {"parametersJsonSchema": schema})
             else:
                 found.append({"type": "function", "function": declared | {"parameters": schema}})
-        return found
+        return [{"functionDeclarations": found}] if wire == "gemini" else found
 
     def run_tool(self, name: str, arguments: str | dict[str, Any]) -> str:
         """Run a tool, given its arguments as JSON or as an object."""

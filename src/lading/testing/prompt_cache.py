@@ -17,8 +17,11 @@ from lading.economics import Usage
 from lading.jsonbytes import dump
 from lading.tokens import Counter
 
-_UNREAD = frozenset({"id", "type", "role", "tool_use_id", "tool_call_id", "signature", "data", "url", "is_error"})
-_AS_JSON = frozenset({"input", "input_schema", "parameters"})
+_UNREAD = frozenset(
+    {"id", "type", "role", "tool_use_id", "tool_call_id", "signature", "data", "url", "is_error"}
+    | {"thoughtSignature", "thought_signature", "mimeType", "fileUri"}
+)
+_AS_JSON = frozenset({"input", "input_schema", "parameters", "args", "response", "parametersJsonSchema"})
 
 
 class Piece(Struct, frozen=True):

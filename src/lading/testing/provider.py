@@ -1,4 +1,4 @@
-"""The strict provider: a local server that implements OpenAI's and Anthropic's formats.
+"""The strict provider: a local server that implements the formats of OpenAI, Anthropic and Google.
 
 It refuses the requests that they refuse, with their error texts; counts, caches and bills; a script is the model.
 """
@@ -16,7 +16,7 @@ from lading.errors import LadingError, Violation
 from lading.jsonbytes import dump, load
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.testing import anthropic, openai_chat
+from lading.testing import anthropic, gemini, openai_chat
 from lading.testing.answers import Answer, ErrorResponse, Fault, Issue, ProviderFormat, Request
 from lading.testing.issued import IssuedReplies
 from lading.testing.legality import decode_conversation, find_violations, make_error
@@ -26,16 +26,16 @@ from lading.testing.script import Script, Seen
 from lading.tokens import counter
 
 PATHS = {"/v1/chat/completions": openai_chat.FORMAT, "/v1/messages": anthropic.FORMAT}
-MODELS = "/v1/models"
+MODELS = ("/v1/models", gemini.MODELS)
 MODEL = "lading-script"
 """The only model in the list of models. A request may name any model, and the card of that name sets the rules."""
-KEYS = ("authorization", "x-api-key")
+KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 SECRETS = (*KEYS, "api-key", "cookie", "proxy-authorization")
 
 
 class StrictProvider:
-    """A provider for tests, used in a ``with`` statement. OpenAI's base URL is ``url + "/v1"``, Anthropic's
-    ``url``."""
+    """A provider for tests, used in a ``with`` statement. OpenAI's base URL is ``url + "/v1"``, Anthropic's and
+    Google's ``url``."""
 
     def __init__(
         self,
@@ -56,7 +56,8 @@ class StrictProvider:
         self._card = card
         self._faults = dict(faults or {})
         self._counter = PieceCounter(counter("o200k"), scale)
-        self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in PATHS.values()}
+        forms = (*PATHS.values(), gemini.FORMAT)
+        self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in forms}
         self._issued = IssuedReplies()
         self._threads = MessageThreads()
         self._foreign = foreign
@@ -103,12 +104,12 @@ class StrictProvider:
         path, _, _ = request.path.partition("?")
         keyed = any(request.headers.get(name, "").removeprefix("Bearer").strip() for name in KEYS)
         with self._lock:
-            form = PATHS.get(path) if request.method == "POST" else None
+            form, named = _find_form(path) if request.method == "POST" else (None, {})
             self._calls += form is not None
             request = replace(
                 request,
                 headers={name: value for name, value in request.headers.items() if name not in SECRETS},
-                body=_parse_json(request.raw),
+                body=_parse_json(request.raw, named),
                 call=0 if form is None else self._calls,
             )
             self.requests.append(request)
@@ -119,7 +120,8 @@ class StrictProvider:
     def _answer_other(self, request: Request, path: str) -> Answer:
         """Answer a request that is not a call of the model."""
         form = anthropic.FORMAT if "anthropic-version" in request.headers else openai_chat.FORMAT
-        if (request.method, path) == ("GET", MODELS):
+        form = gemini.FORMAT if path.startswith(gemini.MODELS) else form
+        if request.method == "GET" and path in MODELS:
             return Answer(200, dump(form.write_models(MODEL)))
         return _refuse(form, ErrorResponse(404, f"Invalid URL ({request.method} {path})"))
 
@@ -149,7 +151,8 @@ class StrictProvider:
             return replace(_refuse(form, form.refuse_long_prompt(ends[-1], window)), prompt_tokens=ends[-1])
         say = self._script(Seen(form.wire, conversation, body))
         echoed = card.conduct.reasoning_echo == "reasoning_content"
-        display = body["thinking"].get("display") if form.requests_thinking(body) else None
+        thinking = body.get("thinking")
+        display = thinking.get("display") if isinstance(thinking, dict) else None
         issue = Issue(
             request.call,
             body["model"],
@@ -178,11 +181,19 @@ def _refuse(form: ProviderFormat, why: ErrorResponse) -> Answer:
     return Answer(why.status, dump(form.write_error(why)))
 
 
-def _parse_json(raw: bytes) -> Any:
+def _find_form(path: str) -> tuple[ProviderFormat | None, Mapping[str, Any]]:
+    """Return the format of an endpoint, and the fields that its path names."""
+    named = gemini.read_path(path)
+    return (PATHS.get(path), {}) if named is None else (gemini.FORMAT, named)
+
+
+def _parse_json(raw: bytes, named: Mapping[str, Any]) -> Any:
+    """Return the body, with the fields that the path names; None if it is not JSON."""
     try:
-        return load(raw)
+        value = load(raw)
     except ValueError:
         return None
+    return {**value, **named} if isinstance(value, dict) and named else value
 
 
 _THREAD_FIELDS = ("system", "tools")

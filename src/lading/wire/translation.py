@@ -14,6 +14,8 @@ from lading.wire.templates import copy_json
 
 _IGNORED = frozenset({"cache_control", "prompt_cache_breakpoint", "parsed_output", "index"})
 """Fields of a provider's part without content: cache marks, and fields that SDKs add to replies."""
+_BYTES = frozenset({"data", "thoughtSignature", "thought_signature"})
+"""Fields with bytes in base64."""
 _DEFAULTS = {"caller": {"type": "direct"}}
 """Fields that have no content if they have these values."""
 _DATA_URL = re.compile(r"data:([A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+);base64,(.+)", re.DOTALL)
@@ -87,8 +89,14 @@ def has_unnamed_calls(message: Message) -> bool:
     return answers or template.get("function_call") == "call"
 
 
+def same_alphabet(data: str) -> str:
+    """Return base64 in its first alphabet: Google's SDK writes bytes in the one for URLs."""
+    return data.replace("-", "+").replace("_", "/")
+
+
 def strip_content(value: Any) -> Any:
-    """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit."""
+    """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit, and bytes in one
+    alphabet."""
     if isinstance(value, list):
         return [strip_content(item) for item in value]
     if not isinstance(value, dict):
@@ -96,6 +104,9 @@ def strip_content(value: Any) -> Any:
     if isinstance(audio := value.get("audio"), dict) and "id" in audio:
         # The provider stores the audio; its other fields are in replies only.
         value = {**value, "audio": {"id": audio["id"]}}
+    value = {
+        key: same_alphabet(inner) if key in _BYTES and isinstance(inner, str) else inner for key, inner in value.items()
+    }
     # Python cannot have a field `from`: SDKs name it `from_`.
     fields = ((key.rstrip("_"), strip_content(inner)) for key, inner in value.items() if key not in _IGNORED)
     return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _IGNORED)}
