@@ -28,7 +28,7 @@ from lading.models.card import Conduct, Dialect
 from lading.request.pack import Pack
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
-from lading.wire import WIRES
+from lading.wire import WIRES, find_wire
 from tests import contract
 from tests.contract import KINDS, PINNED, Preset, Step, Verdict, play, steps
 from tests.engines import TOOLS, card, run, settings
@@ -94,7 +94,7 @@ def test_every_preset_keeps_every_promise_over_recorded_sessions(
     """Over a choice of them; ``python -m bench contract`` plays all."""
     verdicts: dict[tuple[str, int], Verdict] = {}
     is_twice = wire == "openai_chat"  # That a second engine says the same is no matter of the wire.
-    for number, window in enumerate(WINDOWS, start=sorted(WIRES).index(wire)):
+    for number, window in enumerate(WINDOWS, start=[*WIRES].index(wire)):
         for name, script in recorded[number % PARTS :: PARTS]:
             verdicts[name, window] = play(
                 script, PRESETS[preset], window=window, wire=wire, twice=is_twice, every=EVERY
@@ -143,7 +143,7 @@ def as_dicts(history: list[Message], wire: str) -> list[dict[str, Any]]:
     """A history as its wire writes it, without the system prompt."""
     _, (*_, pack) = run(settings(100_000, wire=wire, strategy="append-only"), history)
     assert isinstance(pack, Pack)
-    return [message for message in pack.request["messages"] if message["role"] != "system"]
+    return [item for item in pack.request[find_wire(wire).layout.items.field] if item["role"] != "system"]
 
 
 def forgetful(view: View, pressure: Pressure) -> Compaction:

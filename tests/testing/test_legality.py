@@ -18,15 +18,19 @@ from lading.testing import FakeModel, Request, Say, Scale, StrictProvider
 from lading.testing.legality import PROVIDER_TEXTS, find_unpaired
 from lading.wire import check, find_wire
 from tests.testing.tool_loops import CLAUDE, GPT, MAX_TOKENS, anthropic_client, openai_client
-from tests.wire import anthropic_bodies, anthropic_cases, test_openai_chat_rules
+from tests.wire import anthropic_bodies, anthropic_cases, gemini_cases, test_openai_chat_rules
 
-PATHS = {"anthropic": "/v1/messages", "openai_chat": "/v1/chat/completions"}
-CASES = {"anthropic": anthropic_cases, "openai_chat": test_openai_chat_rules}
+PATHS = {
+    "anthropic": "/v1/messages",
+    "openai_chat": "/v1/chat/completions",
+    "gemini": "/v1beta/models/m:generateContent",
+}
+CASES = {"anthropic": anthropic_cases, "openai_chat": test_openai_chat_rules, "gemini": gemini_cases}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "wire-rules.md"
 
 
 def cases(which: str) -> list[Any]:
-    """Wire, rule, body and card of every case of both wires."""
+    """Wire, rule, body and card of every case of all wires."""
     return [
         pytest.param(wire, rule, body, card, id=f"{rule}-{name}")
         for wire, module in CASES.items()
@@ -54,11 +58,12 @@ def test_an_illegal_request_is_refused(wire: str, rule: str, body: dict[str, Any
     status, said, broken = answered(wire, body, card)
     assert status == 400
     assert rule in broken
-    assert said["error"]["type"] == "invalid_request_error"
+    kind = ("status", "INVALID_ARGUMENT") if wire == "gemini" else ("type", "invalid_request_error")
+    assert said["error"][kind[0]] == kind[1]
     assert said["error"]["message"]
 
 
-PAGE_ROW = re.compile(r"^\| ([AC]\d+) \|.*\| ([^|]*) \|$", re.MULTILINE)
+PAGE_ROW = re.compile(r"^\| ([ACG]\d+) \|.*\| ([^|]*) \|$", re.MULTILINE)
 FRAGMENTS = {
     rule: [long or short for long, short in re.findall(r"``(.+?)``|`([^`]+)`", cell)]
     for rule, cell in PAGE_ROW.findall(PAGE.read_text(encoding="utf-8"))

@@ -6,9 +6,10 @@ from typing import Any
 
 from tests.wire.anthropic_requests import ANTHROPIC
 from tests.wire.chat_requests import OPENAI_CHAT
+from tests.wire.gemini_requests import GEMINI
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     (wire, name, body)
-    for wire, bodies in (("anthropic", ANTHROPIC), ("openai_chat", OPENAI_CHAT))
+    for wire, bodies in (("anthropic", ANTHROPIC), ("openai_chat", OPENAI_CHAT), ("gemini", GEMINI))
     for name, body in bodies.items()
 ]

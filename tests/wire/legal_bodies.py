@@ -191,7 +191,9 @@ _gemini_turns = st.one_of(
         objects({"role": _kind("model")}, _parts),
     ).map(list),
 )
-_schema = st.sampled_from(["OBJECT", "object"]).map(lambda kind: {"type": kind, "properties": {"p": {"type": kind}}})
+_schema = st.sampled_from(["OBJECT", "object"]).map(
+    lambda kind: {"type": kind, "properties": {"p": {"type": kind}}}
+)
 _declared = objects({"name": words}, {"description": st.none() | words, "parameters": _schema | _dict})
 _gemini_tool = st.one_of(
     _either("functionDeclarations", "function_declarations", st.lists(_declared, max_size=2)),

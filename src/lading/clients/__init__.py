@@ -74,8 +74,8 @@ def wrap(
     sdk = find_sdk(client)
     if not is_genai and (not sdk or http_client is None):
         raise InputError(
-            f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or AsyncAnthropic client, "
-            "a Client of google-genai, or use lading.Session with any other."
+            f"A {kind.__name__} cannot be wrapped. Give an OpenAI, AsyncOpenAI, Anthropic or AsyncAnthropic "
+            "client, a Client of google-genai, or use lading.Session with any other."
         )
     if hasattr(client, "lading"):
         raise InputError("This client is wrapped already. Wrap the one it was made from.")

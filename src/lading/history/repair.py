@@ -47,6 +47,7 @@ RULES: dict[str, str] = {
     "part_translated": "a part in another provider's format is translated",
     "part_moved": "an image or document in a tool result is moved to a user message after it",
     LEFT_OUT: "a part that the provider format does not allow there is replaced by a note with a pointer to it",
+    "unsigned_call": "a call that came without a signature gets one that the provider takes for any call",
     "reasoning_left_out": "reasoning that the provider does not accept back is left out",
     "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
     "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",

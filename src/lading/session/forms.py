@@ -53,8 +53,11 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
     if given.role != "assistant":
         now, before = (jsonbytes.canonical(_encode(one, wire, card, marked=marked)) for one in (given, known))
         return now == before
-    if given.parts == known.parts and _keeps(given.template or {}, known.template or {}):
-        return True
+    if _keeps(given.template or {}, known.template or {}):
+        if given.parts == known.parts:
+            return True
+        # A caller may keep the pieces of a stream apart: their sizes are in the template.
+        known = replace(known, template=given.template)
     if _list_reasoning(given) != _list_reasoning(known):
         return False
     said, kept = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))

@@ -35,10 +35,11 @@ PROVIDER_TEXTS = {
     "C5": "[] is too short: empty array. Expected an array with minimum length 1",
     "C6": "Invalid value for 'content': expected a string, got null",
     "C7": "string too long. Expected a string with maximum length 40",
-    "G1": "Please ensure that function call turn comes immediately after a user turn or after a function response turn",
+    "G1": "Please ensure that function call turn comes immediately after a user turn or after a function response "
+    "turn",
     "G2": "Please ensure that function response turn comes immediately after a function call turn",
-    "G3": "Please ensure that the number of function response parts is equal to the number of function call parts of "
-    "the function call turn",
+    "G3": "Please ensure that the number of function response parts is equal to the number of function call parts "
+    "of the function call turn",
     "G4": "Please use a valid role: user, model",
     "G5": "required oneof field 'data' must have one initialized field",
     "G8": "Function call is missing a thought_signature in functionCall parts",
@@ -132,7 +133,7 @@ def _check_turns(messages: list[dict[str, Any]]) -> Iterator[Violation]:
 
 
 def _check_contents(contents: list[dict[str, Any]]) -> Iterator[Violation]:
-    waiting: list[str] = []
+    waiting: list[Any] = []
     for index, content in enumerate(contents):
         parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
         calls = [call.get("name") for part in parts if isinstance(call := part.get("functionCall"), dict)]

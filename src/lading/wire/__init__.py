@@ -27,8 +27,8 @@ from lading.wire.translation import PartTypes
 
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
-    "gemini": "lading.wire.gemini:WIRE",
     "openai_chat": "lading.wire.openai_chat:WIRE",
+    "gemini": "lading.wire.gemini:WIRE",
 }
 
 COMMON = "openai_chat"

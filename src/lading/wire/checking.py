@@ -50,7 +50,7 @@ class Rule(Struct, frozen=True):
 
 PORTABILITY: dict[str, frozenset[str]] = {
     "first_party": frozenset(),
-    "bedrock": frozenset({"A2", "A3"}),
+    "bedrock": frozenset({"A2", "A3", "G6", "G7"}),
     "chat_template": frozenset({"C11"}),
 }
 """The P rules that count as violations under each dialect; ``strict`` counts all of them."""

@@ -95,8 +95,8 @@ def same_alphabet(data: str) -> str:
 
 
 def strip_content(value: Any) -> Any:
-    """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit, and bytes in one
-    alphabet."""
+    """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit, and with bytes
+    in one alphabet."""
     if isinstance(value, list):
         return [strip_content(item) for item in value]
     if not isinstance(value, dict):
@@ -105,7 +105,8 @@ def strip_content(value: Any) -> Any:
         # The provider stores the audio; its other fields are in replies only.
         value = {**value, "audio": {"id": audio["id"]}}
     value = {
-        key: same_alphabet(inner) if key in _BYTES and isinstance(inner, str) else inner for key, inner in value.items()
+        key: same_alphabet(inner) if key in _BYTES and isinstance(inner, str) else inner
+        for key, inner in value.items()
     }
     # Python cannot have a field `from`: SDKs name it `from_`.
     fields = ((key.rstrip("_"), strip_content(inner)) for key, inner in value.items() if key not in _IGNORED)

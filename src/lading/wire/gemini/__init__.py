@@ -31,8 +31,8 @@ from lading.wire.gemini.rules import RULES, ContentsState
 
 _PATH = re.compile(r"/(?:models|tunedModels)/([^/:]+):(?:generateContent|streamGenerateContent)")
 _HOSTED = (
-    "googleSearch", "googleSearchRetrieval", "codeExecution", "urlContext", "fileSearch", "computerUse", "googleMaps",
-    "retrieval", "enterpriseWebSearch", "mcpServers",
+    "googleSearch", "googleSearchRetrieval", "codeExecution", "urlContext", "fileSearch", "computerUse",
+    "googleMaps", "retrieval", "enterpriseWebSearch", "mcpServers",
 )  # fmt: skip
 """Tools of Google's servers."""
 
@@ -56,8 +56,13 @@ def _sign_call(message: Message, placement: Placement) -> tuple[Message, Sequenc
     if not is_native(message) or not template or template.get(find_key(template, "thoughtSignature")):
         return message, ()
     signed = {**template, find_key(template, "thoughtSignature"): ANY_SIGNATURE}
-    parts = (replace(part, template=signed) if part is call and isinstance(part, ToolCall) else part for part in message.parts)
-    return message.with_parts(tuple(parts)), (Repair("unsigned_call", "a call without a signature gets a general one"),)
+    parts = (
+        replace(part, template=signed) if part is call and isinstance(part, ToolCall) else part
+        for part in message.parts
+    )
+    return message.with_parts(tuple(parts)), (
+        Repair("unsigned_call", "a call without a signature gets a general one"),
+    )
 
 
 def _is_continued(card: Card, last: Message, fields: Template) -> bool:
@@ -100,7 +105,9 @@ def _object_at(holder: layout.Object, name: str) -> dict[str, Any]:
 def extend(item: dict[str, Any], text: str, *, card: Card) -> dict[str, Any] | None:
     """Append a text to a content of the user, after its responses."""
     del card
-    return {**item, "parts": [*(item.get("parts") or ()), {"text": text}]} if read_role(item) != "assistant" else None
+    return (
+        {**item, "parts": [*(item.get("parts") or ()), {"text": text}]} if read_role(item) != "assistant" else None
+    )
 
 
 LAYOUT = layout.Layout(

@@ -2,8 +2,8 @@
 
 The API takes each field in camelCase and in snake_case, and so does this module; a template keeps the spelling.
 Neighbouring contents of the model are one message, as the SDK's chats send a streamed reply: its template has the
-sizes of the ``contents``, and a Text that was several has their lengths as ``pieces``. A call or response without an
-id gets one of its name (``UNNAMED``), which is not written. The body's ``systemInstruction`` becomes the first
+sizes of the ``contents``, and a Text that was several has their lengths as ``pieces``. A call or response without
+an id gets one of its name (``UNNAMED``), which is not written. The body's ``systemInstruction`` becomes the first
 message. Signatures stay in the template of the part that has them.
 """
 
@@ -182,7 +182,9 @@ def _read_data(source: Mapping[str, Any], key: str, path: str) -> ResultPart | N
     media_type, data = inner.get(kind), inner.get("data")
     if not isinstance(media_type, str) or not isinstance(data, str) or not data:
         return None
-    template = make_template(source, {key: make_template(inner, {kind: "str", "data": "str"}, path=path)}, path=path)
+    template = make_template(
+        source, {key: make_template(inner, {kind: "str", "data": "str"}, path=path)}, path=path
+    )
     if media_type.startswith("image/"):
         return Image(data=data, media_type=media_type, template=template)
     return File(data=data, media_type=media_type, template=template) if media_type == "application/pdf" else None
@@ -246,9 +248,7 @@ READERS: Final[dict[str, Callable[[Mapping[str, Any], str, str], Part | None]]] 
     "fileData": _read_file,
     "functionCall": _read_call,
     "functionResponse": _read_result,
-    **dict.fromkeys(
-        ("executableCode", "codeExecutionResult", "toolCall", "toolResponse"), lambda *_: None
-    ),
+    **dict.fromkeys(("executableCode", "codeExecutionResult", "toolCall", "toolResponse"), lambda *_: None),
 }
 """The types of parts, each with its function; None: kept as it is."""
 
@@ -281,11 +281,13 @@ def _read_declaration(source: dict[str, Any], path: str, holder: Template) -> To
         schema = lower_types(raw)
         codes[key] = "object" if schema == raw else {"raw": raw}
     template = {"holder": holder, "declaration": make_template(source, codes, path=path)}
-    return Tool(source["name"], source.get("description") or "", copy_json(schema, path), origin=NAME, template=template)
+    return Tool(
+        source["name"], source.get("description") or "", copy_json(schema, path), origin=NAME, template=template
+    )
 
 
 def lower_types(schema: Any) -> Any:
-    """Return a schema with its types in lower case, as JSON Schema has them: OpenAPI's words here are in capitals."""
+    """Return a schema with its types in lower case, as JSON Schema has them: OpenAPI's are in capitals here."""
     if isinstance(schema, list):
         return list(map(lower_types, schema))
     if not isinstance(schema, dict):

@@ -53,8 +53,9 @@ def count_leading(messages: Sequence[Message]) -> int:
 
 
 def joins(before: Message, after: Message, *, card: Card) -> bool:
-    """Whether two neighbours are written together: the results of one message's calls, results of other formats with
-    their calls, and neighbours of one side, unless both are of this format and the endpoint takes them apart."""
+    """Whether two neighbours are written together: the results of one message's calls, results of other formats
+    with their calls, and neighbours of one side, unless both are of this format and the endpoint takes them
+    apart."""
     if after.results and (before.results or before.calls):
         is_named = is_native(after) and all(result.template for result in after.results)
         return bool(before.results) or not is_named
@@ -138,9 +139,7 @@ def _list_parts(parts: list[Body], template: Template) -> Any:
     return parts or write_empty(template.get("parts"), otherwise=ABSENT)
 
 
-def _write_parts(
-    message: Message, calls: Mapping[str, tuple[ToolCall, Message]], card: Card
-) -> Iterator[Body]:
+def _write_parts(message: Message, calls: Mapping[str, tuple[ToolCall, Message]], card: Card) -> Iterator[Body]:
     native, media = is_native(message), list[Body]()
     unsigned = card.conduct.reasoning_echo == "signed" and not native
     for part in message.parts:
@@ -180,14 +179,16 @@ def _write_native(part: Part) -> Body:
         return dict(copy_json(part.value, "part"))
     if part.template is None:
         return {"text": part.text, "thought": True} if isinstance(part, Reasoning) else _write_plain(part)
-    key = next(iter(find_key(part.template, kind) for kind in _SHOWN if find_key(part.template, kind) in part.template), "")
+    key = next(
+        iter(find_key(part.template, kind) for kind in _SHOWN if find_key(part.template, kind) in part.template), ""
+    )
     match part:
         case Text() | Reasoning():
             return fill(part.template, {key or "text": part.text})
         case Image() | File() if key:
             inner = part.template[key]
             kind, place = find_key(inner, "mimeType"), find_key(inner, "fileUri")
-            values = {"data": part.data} if part.data else {place: part.file_id}
+            values = {place: part.file_id} if isinstance(part, File) and part.file_id else {"data": part.data}
             values |= {kind: part.media_type} if inner.get(kind) == "str" else {}
             return fill(part.template, {key: fill(inner, values)})
         case _:
@@ -257,7 +258,11 @@ def _write_result(result: ToolResult, asked: tuple[ToolCall, Message] | None, *,
 
 
 def _write_response(result: ToolResult, code: Any, *, native: bool) -> Any:
-    texts = [_write_plain(part)["text"] for part in result.parts if isinstance(part, Text) or not native and _is_told(part)]
+    texts = [
+        _write_plain(part)["text"]
+        for part in result.parts
+        if isinstance(part, Text) or (not native and _is_told(part))
+    ]
     text = "\n".join(texts)
     if native and not texts and (code is None or code == "null"):
         return None if code else ABSENT
@@ -287,7 +292,7 @@ PARAMETERS = {
 
 
 def envelope(conversation: Conversation) -> Body:
-    """Encode the body with its ``systemInstruction`` and no contents. A model that only the path names is omitted."""
+    """Encode the body with its ``systemInstruction`` and no contents, without a model that only the path names."""
     template = conversation.template or {}
     if conversation.origin != NAME:
         config = translate_fields(template, PARAMETERS)

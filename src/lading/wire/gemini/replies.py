@@ -12,7 +12,7 @@ from typing import Any
 from lading.history.log import Reported
 from lading.wire.gemini.decoding import decode, find_key
 from lading.wire.replies import Replies, Reply, SseEvent, make_event, read_counts, read_object, text_or_empty
-from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at
+from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at, read_index
 from lading.wire.templates import as_list, as_object, shape_error
 
 USAGE = "usageMetadata"
@@ -41,7 +41,7 @@ class ChunkCollector:
         self._head |= {key: item for key, item in value.items() if key != "candidates" and item is not None}
         self._head |= {USAGE: used} if used else {}
         for piece in objects_at(value, "candidates"):
-            index = piece.get("index") if isinstance(piece.get("index"), int) else 0
+            index = read_index(piece) or 0
             candidate = self._candidates.setdefault(index, {"content": {}})
             content = object_at(candidate, "content")
             parts = [*objects_at(content, "parts"), *objects_at(object_at(piece, "content"), "parts")]
