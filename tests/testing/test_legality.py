@@ -75,7 +75,7 @@ FRAGMENTS = {
     "rule", [rule for rule, fragments in FRAGMENTS.items() if fragments and rule in PROVIDER_TEXTS]
 )
 def test_a_rule_is_refused_in_words_by_which_it_is_known(rule: str) -> None:
-    wire = "anthropic" if rule.startswith("A") else "openai_chat"
+    wire = {"A": "anthropic", "C": "openai_chat", "G": "gemini"}[rule[0]]
     [(body, card), *_] = CASES[wire].ILLEGAL[rule].values()
     _, said, _ = answered(wire, body, card)
     assert [fragment for fragment in FRAGMENTS[rule] if fragment.strip() in said["error"]["message"]]
