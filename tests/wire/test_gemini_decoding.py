@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import WireError
 from lading.history.repair import Sanitizer
-from lading.messages import File, Image, Message, Opaque, Reasoning, Text
+from lading.messages import File, Image, Message, Opaque, Reasoning
 from lading.session.matching import fingerprint
 from lading.wire import encode, find_wire
 from lading.wire.fitting import find_needs
@@ -139,5 +139,3 @@ def test_tools_are_functions_with_json_schemas() -> None:
     assert [tool.name for tool in tools] == ["a", "b", "x"]
     assert tools[0].schema == {"type": "object", "properties": {"type": {"type": "string"}}}
     assert tools[2].schema is None
-    assert isinstance(tools[0].origin, str)
-    assert Text("x") != Opaque({"text": "x"})

@@ -1,0 +1,208 @@
+"""``wrap`` over the client of google-genai: every way to ask for content, its own loops, and its copies."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from google import genai
+from google.genai import types
+from google.genai.models import AsyncModels, Models
+
+from lading import wrap
+from lading.audit.replay import verify
+from lading.errors import InputError
+from lading.events import Event, PackingFailed, ReplyLost, Restored, Unpacked
+from lading.testing import FakeModel, NeedleTask, Say, StrictProvider
+from tests.clients.test_unpacked import LINES, reading
+
+MODEL, MODEL_WITHOUT_IDS = "gemini-3-pro", "gemini-2.0-flash"
+LOST = (PackingFailed, ReplyLost, Unpacked)
+CONTENT = {"generate_content", "generate_content_stream"}
+"""The methods whose requests are packed."""
+OTHERS = {
+    "compute_tokens", "count_tokens", "delete", "edit_image", "embed_content", "generate_images", "generate_videos",
+    "get", "list", "recontext_image", "segment_image", "update", "upscale_image",
+}  # fmt: skip
+"""Methods that send no history."""
+
+
+def client_of(provider: StrictProvider, **options: Any) -> Any:
+    made = genai.Client(api_key="test", http_options=types.HttpOptions(base_url=provider.url))
+    return wrap(made, **{"window": 9_000, "output_reserve": 1_000, **options})
+
+
+def config(**more: Any) -> types.GenerateContentConfig:
+    return types.GenerateContentConfig(**{"system_instruction": "Be brief.", "max_output_tokens": 1_000, **more})
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    return []
+
+
+async def each(found: Any) -> AsyncIterator[Any]:
+    """The chunks of a stream of either kind; a whole answer is one."""
+    found = await found if inspect.isawaitable(found) else found
+    if hasattr(found, "__aiter__"):
+        async for one in found:
+            yield one
+    else:
+        for one in found if isinstance(found, Iterator) else [found]:
+            yield one
+
+
+def test_every_method_of_the_sdk_is_packed_or_known_to_send_no_history() -> None:
+    for kind in (Models, AsyncModels):
+        public = {name for name, _ in inspect.getmembers(kind, callable) if not name.startswith("_")}
+        assert public == CONTENT | OTHERS, "a method is new: pack it or list it"
+
+
+@pytest.mark.parametrize("model", [MODEL, MODEL_WITHOUT_IDS])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_sixty_rounds_of_tools_are_legal_and_verified(
+    model: str, stream: bool, is_async: bool, events: list[Event]
+) -> None:
+    task = NeedleTask()
+    with StrictProvider(task.script) as provider:
+        client = client_of(provider, on_event=events.append)
+        models = client.aio.models if is_async else client.models
+        ask = models.generate_content_stream if stream else models.generate_content
+        said = asyncio.run(run(ask, task, model))
+        assert task.report() in said
+        assert provider.violations == []
+        assert max(answer.prompt_tokens for answer in provider.answers) < 9_000
+        (session,) = client.lading.sessions
+        kinds = Counter(edit.kind for edit in session._engine.history.edits)
+        assert kinds["summarised"] > 5
+        assert "restated" not in kinds
+        assert not [event for event in events if isinstance(event, LOST)]
+        assert [event for event in events if isinstance(event, Restored)]
+        outcomes = list(verify(session.store, tenant="default", session=session.name))
+        assert len(outcomes) > task.rounds
+        assert {outcome.problem for outcome in outcomes} == {""}
+        assert session.model == model
+
+
+async def run(ask: Callable[..., Any], task: NeedleTask, model: str) -> str:
+    """The agent loop: ask, run the tools, hand the whole history in again, until the model is done."""
+    by_hand = types.AutomaticFunctionCallingConfig(disable=True)
+    asked = config(system_instruction=task.system, tools=task.tools("gemini"), automatic_function_calling=by_hand)
+    contents = [types.Content(role="user", parts=[types.Part(text=task.prompt)])]
+    while True:
+        parts: list[types.Part] = []
+        async for chunk in each(ask(model=model, contents=contents, config=asked)):
+            parts += chunk.candidates[0].content.parts
+        contents.append(types.Content(role="model", parts=parts))
+        calls = [part.function_call for part in parts if part.function_call]
+        if not calls:
+            return "".join(part.text or "" for part in parts)
+        answers = [
+            types.FunctionResponse(id=one.id, name=one.name, response={"result": task.run_tool(one.name, one.args)})
+            for one in calls
+        ]
+        contents.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]))
+
+
+def own_tool(is_async: bool) -> Any:
+    """The tool of the scripted model, as the SDK's own loop takes it."""
+
+    async def later(path: str) -> str:
+        return LINES[path]
+
+    def now(path: str) -> str:
+        return LINES[path]
+
+    tool = later if is_async else now
+    tool.__name__ = "read"
+    return tool
+
+
+@pytest.mark.parametrize(
+    "way", ["generate_content", "generate_content_stream", "send_message", "send_message_stream"]
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_the_loops_of_the_sdk_are_packed(way: str, is_async: bool, events: list[Event]) -> None:
+    calling = types.AutomaticFunctionCallingConfig(maximum_remote_calls=50)
+    asked = config(tools=[own_tool(is_async)], automatic_function_calling=calling)
+
+    async def talk(client: Any) -> list[str]:
+        side = client.aio if is_async else client
+        if not way.startswith("send"):
+            found = getattr(side.models, way)(model=MODEL, contents="Read all files.", config=asked)
+            return [await joined(found)]
+        chat = side.chats.create(model=MODEL, config=asked)
+        return [await joined(getattr(chat, way)(words)) for words in ("Read all files.", "Thanks.", "And more?")]
+
+    async def joined(found: Any) -> str:
+        texts = [
+            part.text for one in [chunk async for chunk in each(found)] for part in one.candidates[0].content.parts
+        ]
+        return "".join(text or "" for text in texts)
+
+    with StrictProvider(reading) as provider:
+        client = client_of(provider, on_event=events.append)
+        said = asyncio.run(talk(client))
+        assert all(one.endswith("I have read 12 files.") for one in said)
+        assert provider.violations == []
+        (session,) = client.lading.sessions
+        assert len(session.entries) == 2 + 2 * 12 + 1 + 2 * (len(said) - 1)
+        kinds = {edit.kind for edit in session._engine.history.edits}
+        assert "summarised" in kinds
+        assert "restated" not in kinds
+        assert not [event for event in events if isinstance(event, LOST)]
+        assert {one.problem for one in verify(session.store, tenant="default", session=session.name)} == {""}
+
+
+def test_the_copy_outlives_the_original_and_the_original_the_copy() -> None:
+    with StrictProvider(FakeModel([Say("Yes.")])) as provider:
+        first = genai.Client(api_key="test", http_options=types.HttpOptions(base_url=provider.url))
+        client = wrap(first)
+        assert isinstance(client, genai.Client)
+        assert type(client).__name__ == "Client"
+        del client
+        gc.collect()
+        assert first.models.generate_content(model=MODEL, contents="hi").text == "Yes."
+        client = wrap(first)
+        del first
+        gc.collect()
+        assert client.models.generate_content(model=MODEL, contents="hi").text == "Yes."
+        with pytest.raises(InputError, match="wrapped already"):
+            wrap(client)
+
+
+def test_a_session_of_a_name_has_its_own_client() -> None:
+    with StrictProvider(FakeModel([Say("Yes.")])) as provider:
+        client: Any = client_of(provider)
+        named = client.lading.session("mine")
+        for one in (named, client):
+            one.models.generate_content(model=MODEL, contents="hi")
+        assert "mine" in [session.name for session in client.lading.sessions]
+        assert len(client.lading.sessions) == 2
+        assert all("x-lading-session" not in request.headers for request in provider.requests)
+
+
+def test_a_request_with_cached_content_goes_out_as_it_is(events: list[Event]) -> None:
+    with StrictProvider(FakeModel([Say("Yes.")])) as provider:
+        client: Any = client_of(provider, on_event=events.append)
+        asked = types.GenerateContentConfig(cached_content="cachedContents/x")
+        assert client.models.generate_content(model=MODEL, contents="hi", config=asked).text == "Yes."
+        assert client.lading.sessions == ()
+        assert [event.what for event in events if isinstance(event, Unpacked)] == ["the field cachedContent"]
+
+
+def test_a_prompt_that_is_too_long_is_made_smaller(events: list[Event]) -> None:
+    task = NeedleTask(rounds=12)
+    with StrictProvider(task.script, window_tokens=6_000) as provider:
+        client = client_of(provider, window=30_000, on_event=events.append)
+        said = asyncio.run(run(client.models.generate_content, task, MODEL))
+        assert task.report() in said
+        refused = [answer for answer in provider.answers if answer.status == 400]
+        assert refused
+        assert provider.violations == []
