@@ -143,7 +143,8 @@ def as_dicts(history: list[Message], wire: str) -> list[dict[str, Any]]:
     """A history as its wire writes it, without the system prompt."""
     _, (*_, pack) = run(settings(100_000, wire=wire, strategy="append-only"), history)
     assert isinstance(pack, Pack)
-    return [item for item in pack.request[find_wire(wire).layout.items.field] if item["role"] != "system"]
+    items = find_wire(wire).layout.items
+    return [item for item in pack.request[items.field] if items.role(item) != "system"]
 
 
 def forgetful(view: View, pressure: Pressure) -> Compaction:

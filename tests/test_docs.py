@@ -108,7 +108,9 @@ def agents_own(task: NeedleTask, provider: StrictProvider, *, wire: str) -> dict
         response = httpx2.post(f"{provider.url}/v1/messages", content=body, headers=headers)
         return response.status_code, response.text
 
-    messages = [{"role": "user", "content": task.prompt}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": task.prompt}]
+    if wire == "gemini":
+        messages = [{"role": "user", "parts": [{"text": task.prompt}]}]
     return {"messages": messages, "tools": task.tools(wire), "run_tool": task.run_tool, "send": send}
 
 
@@ -136,7 +138,11 @@ def test_agent_block_runs_to_its_end(block: Block, tmp_path: Path, monkeypatch: 
         for name, address in (("OPENAI", f"{provider.url}/v1"), ("ANTHROPIC", provider.url)):
             monkeypatch.setenv(f"{name}_BASE_URL", address)
             monkeypatch.setenv(f"{name}_API_KEY", "local")
-        own = agents_own(task, provider, wire="anthropic" if "claude" in block.text else "openai_chat")
+        monkeypatch.setenv("GEMINI_API_KEY", "local")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", provider.url)
+        wires = {"claude": "anthropic", "gemini": "gemini"}
+        wire = next((wires[word] for word in wires if word in block.text), "openai_chat")
+        own = agents_own(task, provider, wire=wire)
         exec(compile(block.text, block.where, "exec"), own)
         if "client" in own:
             own["client"].close()

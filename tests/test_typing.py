@@ -51,12 +51,25 @@ def run_tool(name: str, arguments: dict[str, object]) -> str:
     raise NotImplementedError
 """
 )
+GEMINI = (
+    SENDS
+    + """
+from typing import Any
+
+messages: list[Any] = [{"role": "user", "parts": [{"text": "Which test is slow?"}]}]
+tools: list[Any] = []
+
+def run_tool(name: str, arguments: dict[str, Any]) -> str:
+    raise NotImplementedError
+"""
+)
 CLIENTS = """
 from typing import assert_type
 
 import anthropic
 import openai
 from anthropic.lib.bedrock import AnthropicBedrock
+from google import genai
 
 import lading
 from lading.clients import wrapped
@@ -76,6 +89,7 @@ assert_type(lading.wrap(openai.AsyncAzureOpenAI()).lading.session("a"), wrapped.
 assert_type(lading.wrap(anthropic.Anthropic()).lading.session("a"), wrapped.WrappedAnthropic)
 assert_type(lading.wrap(anthropic.AsyncAnthropic()).lading.session("a"), wrapped.WrappedAsyncAnthropic)
 assert_type(lading.wrap(AnthropicBedrock()), AnthropicBedrock)
+assert_type(lading.wrap(genai.Client()).lading.session("a"), wrapped.WrappedGenai)
 taken: openai.OpenAI = client
 """
 INPUTS = """
@@ -158,7 +172,8 @@ client.lading.session("a").chat.completions.create(model="gpt-5-mini", messages=
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's project: every block of the documents, and what users hand in."""
     folder = tmp_path_factory.mktemp("project")
-    own = {block: ANTHROPIC if "anthropic" in block.text else OPENAI for block in AGENTS}
+    sdks = {"anthropic": ANTHROPIC, "genai": GEMINI}
+    own = {block: next((sdks[name] for name in sdks if name in block.text), OPENAI) for block in AGENTS}
     texts = {re.sub(r"\W", "_", block.where): own.get(block, "") + block.text for block in PYTHON}
     for name, text in {**texts, "clients": CLIENTS, "inputs": INPUTS}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ from tests.sources import (
     test_anthropic,
     test_claude_code,
     test_codex,
+    test_gemini,
     test_message_lines,
     test_openai_chat,
     test_trajectories,
@@ -27,6 +28,7 @@ from tests.sources.written import json_lines, read_all, read_one, write
 SAMPLES: dict[str, list[Any]] = {
     "claude_code": test_claude_code.LOG,
     "codex": test_codex.LOG[:13],
+    "gemini": [test_gemini.BODY, test_gemini.BODY],
     "anthropic": [test_anthropic.BODY, test_anthropic.BODY],
     "trajectories": [test_trajectories.SESSION, {**test_trajectories.SESSION, "id": "two"}],
     "openai_chat": [test_openai_chat.BODY, test_openai_chat.BODY],
@@ -80,7 +82,8 @@ class TestEveryFormat:
             cut = SAMPLES[name][:-1]
         else:
             record = SAMPLES[name][0]
-            cut = [{**record, "messages": record["messages"][:-1]}]
+            field = "contents" if name == "gemini" else "messages"
+            cut = [{**record, field: record[field][:-1]}]
         whole, _ = read_all(write(tmp_path, SAMPLES[name]))
         short, _ = read_all(write(tmp_path, cut))
         length = len(short[0].messages)

@@ -1,6 +1,6 @@
 """The types of wrapped clients, for type checkers: ``wrap`` returns an OpenAI client that also has ``lading``.
 
-This module is never imported at run time, so neither SDK need be installed. The parameters of ``wrap`` are
+This module is never imported at run time, so no SDK need be installed. The parameters of ``wrap`` are
 protocols: a class of an SDK that is not installed is ``Any``, which would match the clients of the other SDK.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypedDict, TypeVar
 
 from anthropic import Anthropic, AsyncAnthropic
+from google import genai
 from openai import AsyncOpenAI, OpenAI
 
 from lading.clients.lading import Lading
@@ -69,6 +70,22 @@ class AnthropicClient(Protocol[Closed]):
         """Close the client."""
 
 
+class GenaiClient(Protocol):
+    """A client of google-genai, for sync and async calls."""
+
+    @property
+    def models(self) -> object:
+        """Models, with ``generate_content``."""
+
+    @property
+    def aio(self) -> object:
+        """The same for async calls."""
+
+    @property
+    def chats(self) -> object:
+        """Chats."""
+
+
 class WrappedOpenAI(OpenAI):
     """The type of a wrapped ``OpenAI``."""
 
@@ -91,3 +108,9 @@ class WrappedAsyncAnthropic(AsyncAnthropic):
     """The type of a wrapped ``AsyncAnthropic``."""
 
     lading: Lading[WrappedAsyncAnthropic]
+
+
+class WrappedGenai(genai.Client):
+    """The type of a wrapped ``genai.Client``."""
+
+    lading: Lading[WrappedGenai]

@@ -37,7 +37,8 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 _UNPACKED = (
     "/responses", "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
-    "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict",
+    "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict", "/interactions",
+    ":batchGenerateContent",
 )  # fmt: skip
 """Path endings of conversation endpoints that no provider format supports."""
 

@@ -9,7 +9,7 @@ from lading.sources.recording import RecordedUsage
 from lading.sources.times import parse_time
 
 _INPUT = ("input_tokens", "input")
-_OUTPUT = ("output_tokens", "completion_tokens", "output")
+_OUTPUT = ("output_tokens", "completion_tokens", "output", "candidatesTokenCount")
 _CACHE_READ = ("cache_read_input_tokens", "cacheRead", "cached_input_tokens")
 _CACHE_WRITE = ("cache_creation_input_tokens", "cacheWrite", "cache_write_input_tokens")
 _HOUR_WRITE = ("ephemeral_1h_input_tokens",)
@@ -26,7 +26,11 @@ def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | N
     if not isinstance(raw, Mapping):
         return None
     read, written = _read_tokens(raw, _CACHE_READ), _read_tokens(raw, _CACHE_WRITE)
-    if "prompt_tokens" in raw:
+    if "promptTokenCount" in raw:
+        # Google includes cache reads in the prompt, and counts thoughts beside the answer.
+        read = _read_tokens(raw, ("cachedContentTokenCount",))
+        uncached = max(_read_tokens(raw, ("promptTokenCount",)) - read, 0)
+    elif "prompt_tokens" in raw:
         read = _read_tokens(raw.get("prompt_tokens_details"), ("cached_tokens",))
         # OpenAI includes cache reads in prompt_tokens.
         uncached = max(_read_tokens(raw, ("prompt_tokens",)) - read, 0)
@@ -35,7 +39,7 @@ def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | N
         if "cached_input_tokens" in raw:
             # Codex includes cache reads and cache writes in input_tokens.
             uncached = max(uncached - read - written, 0)
-    output = _read_tokens(raw, _OUTPUT)
+    output = _read_tokens(raw, _OUTPUT) + _read_tokens(raw, ("thoughtsTokenCount",))
     if not (uncached or output or read or written):
         return None
     own_model = raw.get("model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -130,6 +130,16 @@ class Items(Struct, frozen=True):
     """Whether two neighbours belong to one message; ``decode`` makes one message of each such run. None: each item
     is a message. Items that unite have no cache marks."""
     extend: Extend = extend_none
+
+    def split(self, items: Iterable[Any]) -> list[list[Any]]:
+        """Split items into the runs that form one message each."""
+        runs: list[list[Any]] = []
+        for item in items:
+            if runs and self.unites and self.unites(runs[-1][-1], item):
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        return runs
 
 
 class Layout(Struct, frozen=True):
