@@ -29,7 +29,7 @@ def response(said: Any) -> dict[str, Any]:
 
 
 def calls() -> list[Any]:
-    """Three requests of one conversation, with responses; the second reply comes back in the chunks of its stream."""
+    """Three requests of one conversation; the second reply comes back in the chunks of its stream."""
     said = content("model", text("It is a."))
     chunks = [content("model", text("It is")), content("model", text(" a."))]
     return [

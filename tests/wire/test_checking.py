@@ -13,8 +13,8 @@ from lading.models.card import Card, Conduct, Dialect, Limits, Prices, TokenFact
 from lading.wire import Wire, check
 from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
 from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, is_counted, quote_value
-from lading.wire.layout import Items, Layout
 from lading.wire.gemini.rules import RULES as GEMINI_RULES
+from lading.wire.layout import Items, Layout
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
 from lading.wire.replies import Replies
 

@@ -1,7 +1,7 @@
 """Copies of a google-genai client that send through another HTTP client, because its SDK has no ``copy``.
 
-A client holds an API client, and so do its modules (``models``, ``aio``). The API client has the HTTP clients: one of
-httpx for sync calls, and httpx or aiohttp for async ones, of which a copy uses httpx.
+A client holds an API client, and so do its modules (``models``, ``aio``). The API client has the HTTP clients: httpx
+for sync calls, and httpx or aiohttp for async ones, of which a copy uses httpx.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_genai(client: object) -> bool:
     return hasattr(client, _API) and any(kind.__module__.startswith("google.genai") for kind in kinds)
 
 
-def replace_http(client: Any, make: Callable[[Any], Any], own: Mapping[str, Any]) -> Any:
+def replace_http(client: Any, make: Callable[[Any], Any], *, own: Mapping[str, Any]) -> Any:
     """Return a copy of the client that sends through what ``make`` returns for each of its HTTP clients, and whose
     class has the attributes ``own``. The copy keeps the original, which closes its connections when collected."""
     api = _subclass(copy.copy(getattr(client, _API)), {"__del__": _keep_open, "_use_aiohttp": _use_httpx})

@@ -239,7 +239,9 @@ class _OpenConversation:
         named = (*(text_or_empty(reply, key) for key in _MODELS), text_or_empty(request.call.body, "model"))
         model = next(filter(None, named), "")
         self._times_s[self._length] = at_s = parse_time(reply.get("created"))
-        usage = read_usage(reply.get("usage", reply.get("usageMetadata")), message_index=self._length, model=model, at_s=at_s)
+        usage = read_usage(
+            reply.get("usage", reply.get("usageMetadata")), message_index=self._length, model=model, at_s=at_s
+        )
         if usage is not None and request.reply:
             self._usage.append(usage)
 
@@ -335,8 +337,8 @@ def _split(given: list[Any], items: Items) -> list[Any]:
 
 
 def find_reply(reply: Mapping[str, Any]) -> dict[str, Any] | list[Any] | None:
-    """Find the assistant message of a response: OpenAI's first choice, Google's first candidate, Anthropic's message,
-    or a bare message.
+    """Find the assistant message of a response: OpenAI's first choice, Google's first candidate, Anthropic's
+    message, or a bare message.
 
     None when there is none. An Anthropic message is reduced to its role and content.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from lading.messages import Message, Role, Template
 from lading.models.card import Card
+from lading.validation import snake_case
 
 Object: TypeAlias = Mapping[str, Any]
 V = TypeVar("V")
@@ -23,6 +25,12 @@ _OF_ONE_ANSWER = frozenset({"logprobs", "n", "stop", "stop_sequences", "stream",
 
 MAY, LIKELY, SURELY, CERTAINLY = 1, 2, 3, 4
 """How certain it is that an object is of a format, by the features in it that other formats lack. 0: it is not."""
+
+
+@cache
+def to_snake(name: str) -> str:
+    """Return a field's name in snake_case."""
+    return next(iter(snake_case({name: None})))
 
 
 def match_path_ends(*ends: str) -> Callable[[str], Object | None]:
@@ -168,12 +176,12 @@ class Layout(Struct, frozen=True):
     to omit it."""
     marks: CacheMarks | None = None
     """How requests mark what is to be cached; None: they do not."""
-    spellings: Mapping[str, str] = MappingProxyType({})
-    """Other spellings of the body's own fields that the provider takes too, each with the field."""
 
     def respell(self, fields: Mapping[str, V]) -> dict[str, V]:
-        """Return the fields of a body under the names by which this layout has them."""
-        return {self.spellings.get(name, name): value for name, value in fields.items()}
+        """Return the fields of a body by the names in this layout: who takes camelCase takes snake_case too."""
+        own = {self.system, *self.unread, *self.kept, *(name.partition(".")[0] for name in self.limits)}
+        spelled = {to_snake(name): name for name in own}
+        return {spelled.get(name, name): value for name, value in fields.items()}
 
     @property
     def model_fields(self) -> frozenset[str]:

@@ -125,13 +125,6 @@ LAYOUT = layout.Layout(
     system="systemInstruction",
     forces=forces,
     kept={"cachedContent": ""},
-    spellings={
-        "system_instruction": "systemInstruction",
-        "generation_config": "generationConfig",
-        "tool_config": "toolConfig",
-        "cached_content": "cachedContent",
-        "safety_settings": "safetySettings",
-    },
 )
 
 WIRE = Wire(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
@@ -34,8 +33,8 @@ from lading.messages import (
     ToolCall,
     ToolResult,
 )
-from lading.validation import snake_case
 from lading.wire.arguments import read_arguments
+from lading.wire.layout import to_snake
 from lading.wire.templates import (
     as_list,
     as_object,
@@ -63,12 +62,7 @@ NO_ARGUMENTS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 def find_key(source: Mapping[str, Any], name: str) -> str:
     """Return a field's name as the object spells it: in camelCase unless only the other spelling is there."""
-    return name if name in source or _spell(name) not in source else _spell(name)
-
-
-@cache
-def _spell(name: str) -> str:
-    return next(iter(snake_case({name: None})))
+    return name if name in source or to_snake(name) not in source else to_snake(name)
 
 
 def read_role(content: Any) -> Role | Literal[""]:

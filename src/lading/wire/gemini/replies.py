@@ -20,7 +20,7 @@ _IDENTITY = ("responseId", "modelVersion", "createTime")
 _ERROR_CHARS = 2_000
 
 
-class ChunkCollector:
+class PartCollector:
     """Collects chunks into the body of the response."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ def error_event(content: bytes) -> bytes:
 
 def stream(name: str) -> EditedStream:
     """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(PartEdits, name), ChunkCollector, read, usage=(USAGE,)))
+    return EditedStream(StreamFormat(partial(PartEdits, name), PartCollector, read, usage=(USAGE,)))
 
 
 REPLIES = Replies(read, without, stream, usage=USAGE, error_event=error_event)

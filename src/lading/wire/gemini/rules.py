@@ -52,7 +52,7 @@ class ContentsState(Struct):
 
     def advance(self, message: WireMessage) -> None:
         """Update the state with the next content."""
-        role, calls = read_role(message), find_called(self.here, message, "functionCall")
+        role, calls = read_role(message), find_called(self.here, message, kind="functionCall")
         if role == "assistant":
             if self.last != "assistant":
                 self.calls, self.has_calls = [], False
@@ -61,7 +61,7 @@ class ContentsState(Struct):
             self.calls, self.has_calls = [*self.calls, *calls], self.has_calls or bool(calls)
         else:
             self.calls = []
-            if not find_called(self.here, message, "functionResponse"):
+            if not find_called(self.here, message, kind="functionResponse"):
                 self.unsigned = []
         self.last = role
         self.position += 1
@@ -73,7 +73,7 @@ def list_parts(content: object) -> list[Any]:
     return parts if isinstance(parts, list) else []
 
 
-def find_called(path: str, content: object, kind: str) -> list[Called]:
+def find_called(path: str, content: object, *, kind: str) -> list[Called]:
     """Return the calls or responses in a content."""
     found = []
     for index, part in enumerate(list_parts(content)):
@@ -84,7 +84,7 @@ def find_called(path: str, content: object, kind: str) -> list[Called]:
 
 def calls_in_place(state: ContentsState, message: WireMessage) -> Iterator[Finding]:
     """G1: a call follows a turn of the user or responses; no history starts with one, and users make none."""
-    for call in find_called(state.here, message, "functionCall"):
+    for call in find_called(state.here, message, kind="functionCall"):
         if read_role(message) != "assistant" or not state.position:
             yield Finding(call.path, "a function call must be the model's, after a user turn or function responses")
 
@@ -92,13 +92,13 @@ def calls_in_place(state: ContentsState, message: WireMessage) -> Iterator[Findi
 def responses_in_place(state: ContentsState, message: WireMessage) -> Iterator[Finding]:
     """G2: responses follow the calls of the model."""
     if not state.calls or read_role(message) == "assistant":
-        for response in find_called(state.here, message, "functionResponse"):
+        for response in find_called(state.here, message, kind="functionResponse"):
             yield Finding(response.path, "a function response must come right after the model's function calls")
 
 
 def calls_answered(state: ContentsState, message: WireMessage) -> Iterator[Finding]:
     """G3: the content after calls has as many responses."""
-    found = len(find_called(state.here, message, "functionResponse"))
+    found = len(find_called(state.here, message, kind="functionResponse"))
     if state.calls and read_role(message) != "assistant" and found != len(state.calls):
         yield Finding(state.here, f"{found} function responses follow {len(state.calls)} function calls")
 
@@ -148,7 +148,7 @@ def calls_signed(state: ContentsState) -> Iterator[Finding]:
 def ids_match(state: ContentsState, message: WireMessage) -> Iterator[Finding]:
     """G11: a response with an id answers the call of that id, where the calls have ids; each is answered once."""
     known = [call.find("id") for call in state.calls if call.find("id")]
-    for response in find_called(state.here, message, "functionResponse"):
+    for response in find_called(state.here, message, kind="functionResponse"):
         if known and (answered := response.find("id")):
             if answered not in known:
                 yield Finding(response.path, f"no open function call has the id {quote_value(answered)}")
@@ -180,7 +180,7 @@ def some_content(state: ContentsState) -> Iterator[Finding]:
 def names_given(state: ContentsState, message: WireMessage) -> Iterator[Finding]:
     """G14: calls and responses name the function, arguments are an object, and so is a response."""
     for kind, field, required in (("functionCall", "args", False), ("functionResponse", "response", True)):
-        for called in find_called(state.here, message, kind):
+        for called in find_called(state.here, message, kind=kind):
             if not called.find("name"):
                 yield Finding(f"{called.path}.name", "must name the function")
             value = called.value.get(field)
