@@ -87,10 +87,8 @@ def wrap(
     wrapping = WrapOptions(window, strategy, output_reserve, options, fail_open, _make_stop_error(sdk))
     conversations = Conversations(store, wrapping, clock=time.time, on_event=on_event)
     if is_genai:
-        lading = property(lambda self: Lading(self, genai.find_transport(self).conversations))
-        return genai.replace_http(
-            client, lambda http: make_packing_client(http, conversations), own={"lading": lading}
-        )
+        found = {"lading": property(lambda self: Lading(self, genai.find_transport(self).conversations))}
+        return genai.replace_http(client, lambda http: make_packing_client(http, conversations), own=found)
     packed: Any = client.copy(http_client=make_packing_client(http_client, conversations))
     # The SDKs copy a client by calling its class, so the added property must be on the class.
     own = {

@@ -1,7 +1,7 @@
 """Copies of a google-genai client that send through another HTTP client, because its SDK has no ``copy``.
 
-A client holds an API client, and so do its modules (``models``, ``aio``). The API client has the HTTP clients: httpx
-for sync calls, and httpx or aiohttp for async ones, of which a copy uses httpx.
+A client holds an API client, and so do its modules (``models``, ``aio``). The API client has the HTTP clients:
+httpx for sync calls, and httpx or aiohttp for async ones, of which a copy uses httpx.
 """
 
 from __future__ import annotations
