@@ -103,9 +103,10 @@ async def run(ask: Callable[..., Any], task: NeedleTask, model: str) -> str:
         calls = [part.function_call for part in parts if part.function_call]
         if not calls:
             return "".join(part.text or "" for part in parts)
+        results = [{"result": task.run_tool(one.name or "", one.args or {})} for one in calls]
         answers = [
-            types.FunctionResponse(id=one.id, name=one.name, response={"result": task.run_tool(one.name, one.args)})
-            for one in calls
+            types.FunctionResponse(id=one.id, name=one.name, response=result)
+            for one, result in zip(calls, results, strict=True)
         ]
         contents.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in answers]))
 

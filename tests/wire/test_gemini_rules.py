@@ -42,7 +42,7 @@ def test_every_rule_has_a_case_that_keeps_and_one_that_breaks_it() -> None:
     assert [*LEGAL] == [*ILLEGAL] == [rule.id for rule in RULES]
 
 
-ODD = st.sampled_from([None, 5, [], {}, "", [1], {"name": []}, "x"])
+ODD: st.SearchStrategy[Any] = st.sampled_from([None, 5, [], {}, "", [1], {"name": []}, "x"])
 PARTS = st.sampled_from([call(), call("b", id="1"), answer(), answer("b", id="2"), {"text": "hi"}, {}, 7, None])
 ITEMS = st.one_of(
     ODD,
