@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -50,6 +51,11 @@ class Item(Struct, frozen=True, gc=False):
         return self.kind in ("repaired", "clipped") and is_late(self.message)
 
 
+def _read(name: str) -> Any:
+    """Make a property that only reads the slot of that name, without a call in Python: strategies read it often."""
+    return property(attrgetter(name))
+
+
 class View:
     """The messages of a session as the next request would show them."""
 
@@ -59,6 +65,21 @@ class View:
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "__weakref__"),
     )
+    items: ReadOnly[Item] = _read("_readable")
+    """The shown messages, in order, each with its entry and tokens."""
+    rounds: int = _read("_rounds")
+    """Number of replies of the assistant in the log, shown or not."""
+    edits: int = _read("_edits")
+    """Number of applied edits."""
+    readings: dict[object, Any] = _read("_readings")
+    """Values that strategies derive from raw messages, each read once, under keys of their own. The next view of the
+    log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are dropped."""
+    derived: dict[object, Any] = _read("_derived")
+    """Values that strategies derive from the view. Cleared by each change."""
+    tokens: int = _read("_total")
+    """Tokens of all messages."""
+    newest_request: tuple[int, Message] | None = _read("_newest_request")
+    """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
 
     def __init__(self, log: Sequence[Entry] = ()) -> None:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
@@ -93,43 +114,6 @@ class View:
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def items(self) -> ReadOnly[Item]:
-        """The shown messages, in order, each with its entry and tokens."""
-        return self._readable
-
-    @property
-    def rounds(self) -> int:
-        """Number of replies of the assistant in the log, shown or not."""
-        return self._rounds
-
-    @property
-    def edits(self) -> int:
-        """Number of applied edits."""
-        return self._edits
-
-    @property
-    def readings(self) -> dict[object, Any]:
-        """Values that strategies derive from raw messages, each read once, under keys of their own. The next view
-        of the log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are
-        dropped."""
-        return self._readings
-
-    @property
-    def derived(self) -> dict[object, Any]:
-        """Values that strategies derive from the view. Cleared by each change."""
-        return self._derived
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all messages."""
-        return self._total
-
-    @property
-    def newest_request(self) -> tuple[int, Message] | None:
-        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-        return self._newest_request
 
     @property
     def head(self) -> int:
