@@ -115,7 +115,7 @@ class ModelClient:
             return str(error)
         except self._sdk.APIConnectionError as error:
             raise InputError(
-                f"{self._client.base_url} cannot be reached: {error} Check the network and --base-url."
+                f"{self._client.base_url.copy_with(userinfo=b'')} cannot be reached: {error} Check the network and --base-url."
             ) from error
         except self._sdk.APIStatusError as error:
             _raise_refusal(error.status_code, request, self._provider)
