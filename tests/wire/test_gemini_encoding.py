@@ -193,3 +193,10 @@ def test_a_forced_call_and_several_answers_are_seen(fields: dict[str, Any], forc
 )
 def test_the_limits_of_the_answer_are_reserved(config: dict[str, Any], most: int) -> None:
     assert WIRE.layout.find_most_tokens({"generationConfig": config})[1] == most
+
+
+def test_a_result_that_is_missing_is_one_of_the_named_responses() -> None:
+    named = WIRE.decode(body(USER, content("model", call("a"), call("b")), content("user", answer("a")))).messages
+    missing = Message("tool", (ToolResult(named[1].calls[1].id, (Text("lost"),), is_error=True),), origin="gemini")
+    response = {"functionResponse": {"name": "b", "response": {"error": "lost"}}}
+    assert written(*named, missing)[2] == content("user", answer("a"), response)

@@ -52,13 +52,13 @@ def count_leading(messages: Sequence[Message]) -> int:
     return next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
 
 
-def joins(before: Message, after: Message, *, card: Card) -> bool:
-    """Whether two neighbours are written together: the results of one message's calls, results of other formats
-    with their calls, and neighbours of one side, unless both are of this format and the endpoint takes them
-    apart."""
+def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a run and the message after it are written together: results with their calls, because those of other
+    formats do not name their function, and neighbours of one side, unless both are of this format and the endpoint
+    takes them apart."""
+    before = run[-1]
     if after.results and (before.results or before.calls):
-        is_named = is_native(after) and all(result.template for result in after.results)
-        return bool(before.results) or not is_named
+        return True
     if _is_models(before) != _is_models(after):
         return False
     return card.conduct.dialect in ("bedrock", "strict") or not (is_native(before) and is_native(after))
