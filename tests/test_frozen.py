@@ -85,6 +85,13 @@ _HEEDFUL = Strategy("heedful", _drop_once)
 def _with_fields(wire: str) -> list[Message]:
     """Messages of a provider with fields and parts that this version does not know."""
     odd = {"type": "odd", "deep": [{"list": [1, 2]}]}
+    if wire == "gemini":
+        contents = [
+            {"role": "user", "parts": [{"text": "hi", "vendor": {"a": [1]}}, odd]},
+            {"role": "model", "parts": [{"text": "yo"}], "vendor_id": {"z": 1}},
+            {"role": "user", "parts": [{"text": "go"}], "vendor": [{"b": {}}]},
+        ]
+        return [*find_wire(wire).read_items(contents)]
     body = {
         "model": "m",
         "max_tokens": 9,
