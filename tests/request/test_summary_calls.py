@@ -116,7 +116,7 @@ SHAPES = st.fixed_dictionaries(
 
 
 ASKED = [one for one in list_wires() if "stream" in one.layout.unread]
-"""The formats whose clients can be asked for summaries: not Gemini's, whose endpoint's path says what is streamed."""
+"""The formats whose clients can be asked for summaries: not Gemini's, whose path says what is streamed."""
 
 
 @given(fields=SHAPES, tokens=st.integers(100, 4_000), wire=st.sampled_from(ASKED))
