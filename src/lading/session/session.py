@@ -92,12 +92,12 @@ class Session:
         self._open()
 
     def _open(self) -> None:
-        settings = self.settings
         with ExitStack() as undo:
-            undo.callback(self.close)
+            undo.callback(self._release)
             self._shared.add_user(self)
             self._hold()
-            self._engine = (reopen if self.store.exists(*settings.owner) else Engine)(settings, self.store)
+            start = reopen if self.store.exists(*self.settings.owner) else Engine
+            self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events += events
             self.settings = self._engine.settings
@@ -141,7 +141,6 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
-            continues = matched.kind == "continues"
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
@@ -323,8 +322,7 @@ class Session:
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
-            known_as = fingerprint(answered.message)
-            named = answered.id, known_as
+            named = answered.id, (known_as := fingerprint(answered.message))
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
@@ -388,6 +386,10 @@ class Session:
 
     def close(self) -> None:
         """Release the session and, where the session opened it, close its store."""
+        self._engine.asking.close()
+        self._release()
+
+    def _release(self) -> None:
         if self._lease is not None:
             self._lease.release()
             self._lease = None
