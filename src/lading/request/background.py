@@ -19,6 +19,7 @@ from lading.compaction.arguments import count_freed_tokens
 from lading.effects import Summarizer, Summary, SummaryRequest, attempt
 from lading.errors import SummaryFailed
 from lading.events import Event, SummaryDiscarded
+from lading.frozen import ReadOnly
 from lading.history.history import History
 from lading.history.log import NO_COMPACTIONS, Draft, Edit
 from lading.history.view import View
@@ -86,6 +87,14 @@ class AskedAhead(NamedTuple):
                 for draft in drafts
             ]
         return replace(decided, drafts=tuple(drafts))
+
+    def place_late(self, draft: Draft, edits: Sequence[Edit], others: Iterable[Draft]) -> Draft | None:
+        """Return the record with the answer in place of the one by rules, which may be of fewer messages; None
+        where others replace that too."""
+        by_rules = [edit.last for edit in edits[self.edits :] if edit.kind == "summarised"]
+        ends = [other.first - 1 for other in others if _overlaps(draft, other)]
+        placed = replace(draft, last=min([draft.last, *ends]))
+        return placed if by_rules and placed.last >= max(by_rules) else None
 
 
 class BackgroundRunner(SummaryRunner):
@@ -169,10 +178,11 @@ class BackgroundRunner(SummaryRunner):
         except SummaryFailed:
             self._late = None
             return outcome
-        drafts = [draft for draft in decided.drafts if late.is_used([draft])]
-        if not drafts or any(_overlaps(drafts[0], other) for other in outcome.drafts):
+        draft = next((draft for draft in decided.drafts if late.is_used([draft])), None)
+        draft = draft and late.place_late(draft, deciding.pressure.past.edits, outcome.drafts)
+        if draft is None:
             self._discard(late, "its messages are replaced again", deciding.pressure)
-        elif _fits(together := (*drafts, *outcome.drafts), deciding):
+        elif _fits(together := (draft, *outcome.drafts), deciding):
             return replace(outcome, drafts=together, own_events=(*outcome.own_events, *decided.own_events))
         return outcome
 
@@ -219,6 +229,8 @@ class BackgroundRunner(SummaryRunner):
         with suppress(SummaryFailed):
             call = self._start(request, self._whom, pressure)
             sent = view.last_entry(min(pressure.sent_items, len(view))) if pressure.asks_itself else -1
+            # The view and the edits that a strategy is given grow with the history.
+            near = replace(near, past=replace(near.past, edits=ReadOnly([*near.past.edits])))
             self._ahead = AskedAhead(
                 request,
                 Deciding(compact, view.copy(), near),

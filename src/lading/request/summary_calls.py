@@ -116,7 +116,8 @@ class SummaryCall:
         self._timeout = SummaryFailed(f"no answer within {summarizer.timeout_s:g} s")
         self._ends_s = monotonic() + summarizer.timeout_s
         self._awaited: list[Future[Any]] = []
-        call = partial(_answer, ask, summarizer.timeout_s, self._awaited.append)
+        self._is_cancelled = False
+        call = partial(_answer, ask, summarizer.timeout_s, self._await)
         otherwise = SummaryFailed("it ended its thread")
         self._outcome = start_thread(call, name="lading-summary", ended=ended, otherwise=otherwise)
 
@@ -137,7 +138,13 @@ class SummaryCall:
 
     def cancel(self) -> None:
         """Cancel an async call. A sync one ends by itself, and keeps no process alive."""
+        self._is_cancelled = True
         for future in self._awaited:
+            future.cancel()
+
+    def _await(self, future: Future[Any]) -> None:
+        self._awaited.append(future)
+        if self._is_cancelled:
             future.cancel()
 
 

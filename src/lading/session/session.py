@@ -111,8 +111,7 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
-        self._tail = ""  # The caller's text for the last request alone.
-        self._retried = False
+        self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     def _hold(self) -> None:
         self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
@@ -220,8 +219,7 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            forked = self._beside()
-            undo.callback(forked.close)
+            undo.callback((forked := self._beside()).close)
             forked._shared = self._shared  # The last one closed closes the store.
             forked._shared.add_user(forked)
             forked.settings = replace(forked.settings, budget=self.settings.budget)
