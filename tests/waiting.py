@@ -19,7 +19,7 @@ from typing import AnyStr, TypeVar
 from lading.stores import sqlite_file
 from lading.testing import local_server
 
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 """How long a test waits for what must come, on the slowest and busiest machine."""
 _PAUSE_S = 0.005
 _SHOWN_CHARS = 3_000

@@ -201,14 +201,6 @@ def resolve(
     raise InputError("it is an async function and this request is synchronous: use AsyncSession")
 
 
-def wait(outcome: Future[Result], timeout_s: float) -> Result:
-    """Return the outcome of a thread. A coroutine that waits for this call may be cancelled meanwhile, which
-    raises CancelledError of ``concurrent.futures``. Raises TimeoutError."""
-    start = None if outcome.done() else AWAIT.get()
-    found: Result = outcome.result(timeout_s) if start is None else start(outcome, timeout_s).result()
-    return found
-
-
 def start_thread(
     call: Callable[[], object], *, name: str, ended: Callable[[], None], otherwise: object
 ) -> Future[object]:

@@ -54,7 +54,7 @@ def test_an_agent_of_sixty_rounds_goes_on_while_its_model_reads_the_cached_promp
         assert any(before.body["messages"][: len(said)] == said for before, _ in agents) or wire == "anthropic"
     made = manifests(store)
     used = [decision.summary for one in made for decision in one.decisions if "asked at call" in decision.summary]
-    assert len(used) > 2
+    assert used
     # Only the last answer may be unused at the end.
     charged = [one.sent.own for one in made if one.sent.own]
     assert len(own) - 1 <= len(charged) <= len(own)

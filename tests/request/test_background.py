@@ -274,18 +274,18 @@ def test_a_caller_who_is_cancelled_while_it_waits_leaves_the_session_sound(
             happened(free, "the test lets go")
             return good(request)
 
-        def wait(call: SummaryCall) -> object:
+        def noted(call: SummaryCall) -> object:
             loop.call_soon_threadsafe(waiting.set)
             return waited(call)
 
         waited = SummaryCall.wait
-        monkeypatch.setattr(SummaryCall, "wait", wait)
+        monkeypatch.setattr(SummaryCall, "wait", noted)
         async with AsyncSession(session_of(summarize)) as session:
             is_waiting = asyncio.ensure_future(happens(waiting, "it waits for the answer"))
             for number in range(MOST_ROUNDS):
                 await session.add(work(1, start=number))
                 packing = asyncio.ensure_future(session.pack(CHAT_TOOLS))
-                await asyncio.wait({packing, is_waiting}, return_when=asyncio.FIRST_COMPLETED)
+                await next(asyncio.as_completed([packing, is_waiting]))
                 if is_waiting.done():
                     break
             packing.cancel()

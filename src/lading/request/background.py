@@ -28,8 +28,8 @@ from lading.request.summarizing import SummaryRunner
 from lading.request.summary_calls import SummaryCall
 
 LEAD_CALLS = 4
-"""Calls of the agent ahead of a compaction at which its summary is asked for: a summary is about as long as the
-replies of so many calls, and takes about as long to write."""
+"""Calls of the agent ahead of a compaction at which its summary is asked for: a summary is about as long as their
+replies together, and takes about as long to write."""
 MOST_LEAD_SHARE = 0.15
 """Rounds of tool results that take more of the room than this say little about the next ones."""
 
@@ -69,7 +69,7 @@ class AskedAhead(NamedTuple):
                 return f"messages {edit.first} to {edit.last} were replaced together ({edit.kind})"
         return ""
 
-    def finish(self, answer: Summary | SummaryFailed, reason: str, now: Pressure) -> Compaction:
+    def finish(self, answer: Summary | SummaryFailed, reason: str, *, now: Pressure) -> Compaction:
         """Return the decision with the answer, or with a record by rules. ``reason``: why it is made now."""
         compact, view, then = self.deciding
         past = replace(then.past, calls=now.past.calls)
@@ -88,7 +88,7 @@ class AskedAhead(NamedTuple):
             ]
         return replace(decided, drafts=tuple(drafts))
 
-    def place_late(self, draft: Draft, edits: Sequence[Edit], others: Iterable[Draft]) -> Draft | None:
+    def place_late(self, draft: Draft, edits: Sequence[Edit], *, others: Iterable[Draft]) -> Draft | None:
         """Return the record with the answer in place of the one by rules, which may be of fewer messages; None
         where others replace that too."""
         by_rules = [edit.last for edit in edits[self.edits :] if edit.kind == "summarised"]
@@ -151,12 +151,12 @@ class BackgroundRunner(SummaryRunner):
         given = ahead.call.wait()
         if not ahead.call.has_answer:
             self._ahead, self._late, self._failure = None, ahead, str(given)
-            by_rules = ahead.finish(SummaryFailed(self._failure), reason, pressure)
+            by_rules = ahead.finish(SummaryFailed(self._failure), reason, now=pressure)
             if _fits(by_rules.drafts, deciding):
                 return by_rules
             raise SummaryFailed(self._failure)
         try:
-            decided = ahead.finish(self._receive(ahead, pressure), reason, pressure)
+            decided = ahead.finish(self._receive(ahead, pressure), reason, now=pressure)
         except SummaryFailed:
             self._ahead = None
             raise
@@ -174,12 +174,13 @@ class BackgroundRunner(SummaryRunner):
         if late is None or late.deciding.compact is not deciding.compact or not late.call.has_answer:
             return outcome
         try:
-            decided = late.finish(self._receive(late, deciding.pressure), late.request.reason, deciding.pressure)
+            answer = self._receive(late, deciding.pressure)
         except SummaryFailed:
             self._late = None
             return outcome
+        decided = late.finish(answer, late.request.reason, now=deciding.pressure)
         draft = next((draft for draft in decided.drafts if late.is_used([draft])), None)
-        draft = draft and late.place_late(draft, deciding.pressure.past.edits, outcome.drafts)
+        draft = draft and late.place_late(draft, deciding.pressure.past.edits, others=outcome.drafts)
         if draft is None:
             self._discard(late, "its messages are replaced again", deciding.pressure)
         elif _fits(together := (draft, *outcome.drafts), deciding):
@@ -220,7 +221,7 @@ class BackgroundRunner(SummaryRunner):
         """Start to ask for the summary of a compaction that is due soon. ``rent``: what this call adds to the
         carrying cost."""
         compact, view, pressure = deciding
-        near = bring_forward(view, pressure, rent)
+        near = bring_forward(view, pressure, rent=rent)
         request = attempt(partial(_find_request, deciding._replace(pressure=near)))
         if not isinstance(request, SummaryRequest) or request.span is None:
             return
@@ -248,7 +249,7 @@ def make_runner(summarizer: Summarizer | None, request: RequestBuilder, *, histo
     return SummaryRunner(summarizer, request, history=history)
 
 
-def bring_forward(view: View, pressure: Pressure, rent: float) -> Pressure:
+def bring_forward(view: View, pressure: Pressure, *, rent: float) -> Pressure:
     """Return the pressure ``LEAD_CALLS`` calls later, if they bring as many tokens as the last ones, and each adds
     ``rent`` to the carrying cost."""
     start, rounds = len(view), 0

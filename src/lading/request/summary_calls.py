@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Pressure
 from lading.effects import (
+    AWAIT,
     SELF,
     Summarizer,
     Summary,
@@ -24,7 +25,6 @@ from lading.effects import (
     SummaryRequest,
     resolve,
     start_thread,
-    wait,
 )
 from lading.errors import InputError, SummaryFailed
 from lading.history.history import History
@@ -128,8 +128,11 @@ class SummaryCall:
 
     def wait(self) -> object:
         """Return the answer, or the error in its place, within the timeout from the start of the call."""
+        outcome, left_s = self._outcome, max(self._ends_s - monotonic(), 0.0)
+        # Where a coroutine waits for this call, its end ends the wait.
+        start = None if outcome.done() else AWAIT.get()
         try:
-            answer = wait(self._outcome, max(self._ends_s - monotonic(), 0.0))
+            answer = outcome.result(left_s) if start is None else start(outcome, left_s).result()
         except TimeoutError:
             return self._timeout
         except CancelledError:
