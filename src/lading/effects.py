@@ -110,8 +110,8 @@ class Summarizer(Struct, frozen=True):
 
     @property
     def is_self(self) -> bool:
-        """Whether the model of the conversation writes the summaries."""
-        return self.summarize == SELF
+        """Whether the model of the conversation writes the summaries, or wrote those that a function gives."""
+        return self.summarize == SELF or getattr(self.summarize, "is_self", False) is True
 
 
 def ask(request: SummaryRequest) -> Steps[Summary | None]:

@@ -114,8 +114,13 @@ class SummaryRunner:
 
     def _charge(self, request: SummaryRequest, summary: Summary, pressure: Pressure) -> None:
         """Add the cost of a call, also of one whose answer was rejected."""
-        count, read, written = pressure.count_text, summary.read_tokens, summary.written_tokens
-        taken = count(request.prompt) if summary.input_tokens is None else summary.input_tokens
+        count, taken = pressure.count_text, summary.input_tokens
+        read, written = summary.read_tokens, summary.written_tokens
+        if taken is None and pressure.asks_itself and request.instruction_for_self and not pressure.cache_cold:
+            read = self._last.count_cached(pressure)
+            taken = read + count(request.instruction_for_self)
+        elif taken is None:
+            taken = count(request.prompt)
         given = count(summary.text) if summary.output_tokens is None else summary.output_tokens
         cost = Usage(read, written, max(taken - read - written, 0)).cost(pressure.rates)
         call = OwnCalls(1, taken, given, cost + given * (pressure.output_price or 0.0), read, written)

@@ -76,6 +76,10 @@ class LastRequest(Struct, frozen=True):
         last = view.last_entry(view.span(item.entry, item.entry)[1])
         return (message for _, message in view.raw_between(item.entry, last))
 
+    def count_cached(self, pressure: Pressure) -> int:
+        """Return the tokens of its messages, as the cache holds them."""
+        return self.history.view.tokens_before(min(pressure.sent_items, len(self.history.view)))
+
     def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
         """Return the last request with the instruction at its end, and its tokens, without its newest messages if
         the window lacks room for both. None where it is not cached, does not have the messages to summarize, or
