@@ -30,7 +30,7 @@ def manifests(store: MemoryStore) -> list[Manifest]:
     return [unseal(data) for data in store.manifests(tenant, name)]
 
 
-@pytest.mark.parametrize(("kind", "stream"), quick_first(CASES, 4))
+@pytest.mark.parametrize(("kind", "stream"), quick_first(CASES, 2))
 def test_an_agent_of_sixty_rounds_goes_on_while_its_model_reads_the_cached_prompt(kind: str, stream: bool) -> None:
     make, wire = CLIENTS[kind]
     events: list[Any] = []
