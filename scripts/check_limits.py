@@ -46,7 +46,7 @@ LINE_CALLS = {"session": 628, "client": 1_015}
 LINE_STATE = 11
 LINE_LINES = {"session": 9_230, "client": 11_610}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 30_850
+LOWER_FLOORS_LINES = 30_860
 SOURCE_LINES = 47_480
 
 LONG_FILES: dict[str, str] = {}
