@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 
 from lading.audit.verdicts import Explanation
 from lading.effects import AWAIT
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
 from lading.session.session import Session
@@ -63,7 +63,7 @@ class AsyncSession:
             response = [event async for event in response]
         return await to_thread(self.session.reply, response)
 
-    async def handle(self, reply: Reply | Message) -> list[Message]:
+    async def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """See ``Session.handle``."""
         return await to_thread(self.session.handle, reply)
 

@@ -26,18 +26,18 @@ from lading.engine import Engine, reopen
 from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
-from lading.messages import Message, Template, Text, Tool
+from lading.messages import Message, MessageLike, Template, Text, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.validation import check, check_count
+from lading.validation import check_count
 from lading.wire import find_wire
+from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -341,10 +341,10 @@ class Session:
         self.events.append(missing)
         return missing
 
-    def handle(self, reply: Reply | Message) -> list[Message]:
+    def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        message = reply.message if isinstance(reply, Reply) else reply
-        check(message, Message, advice="give what reply() returned, or its message")
+        given = reply.message if isinstance(reply, Reply) else reply
+        (message,) = messages_from([given], wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens

@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lading.errors import InputError
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.validation import check_options, snake_case
 
 COMPRESSED_CHARS = 500
 """Threshold of ``compress_tool_results=True``."""
-Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message] | Awaitable[Sequence[Message]]]
+Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[MessageLike] | Awaitable[Sequence[MessageLike]]]
 """A caller's function, sync or async: from the messages and their estimated tokens to the messages to show."""
 Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]

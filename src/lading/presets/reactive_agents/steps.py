@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from lading.compaction.identifiers import read_leaves
 from lading.history.view import View
-from lading.messages import Message, ToolCall, ToolResult, is_own
+from lading.messages import Message, MessageLike, ToolCall, ToolResult, is_own
+from lading.wire.coercion import as_messages
 
 Category: TypeAlias = Literal[
     "file-write",
@@ -110,10 +111,11 @@ class Step(Struct, frozen=True):
     """Its log entry."""
 
 
-def steps_of(messages: Iterable[Message], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
-    """Return the steps of a history, and the user's messages between them; ``own`` adds categories of tools."""
+def steps_of(messages: Iterable[MessageLike], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
+    """Return the steps of a history, and the user's messages between them; ``own`` adds categories of tools. Raises
+    InputError and WireError for what is no message."""
     reader = StepReader(own)
-    for entry, message in enumerate(messages):
+    for entry, message in enumerate(as_messages(messages)):
         reader.add(entry, message)
     return tuple(reader.steps)
 

@@ -87,6 +87,19 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
 
 
+def as_messages(given: object, *, wire: Wire | None = None) -> list[Message]:
+    """Return given messages, those that are no ``Message`` converted as by ``messages_from``, by the common wire
+    unless another is named. Raises its errors."""
+    items = [given] if isinstance(given, Message | Mapping | str) or not isinstance(given, Iterable) else [*given]
+    if {Message}.issuperset(map(type, items)):
+        return cast(list[Message], items)
+    chosen, found = wire or find_wire(COMMON), list[Message]()
+    for is_ours, run in groupby(items, key=lambda item: type(item) is Message):
+        some = [*run]
+        found += cast(Any, some) if is_ours else messages_from(some, wire=chosen, leads=not found)
+    return found
+
+
 def copy_list(given: object) -> list[Any]:
     """Copy a given list, since callers may change what they gave; empty for anything else. Raises InputError."""
     copied = attempt(partial(deepcopy, given)) if isinstance(given, list) else []
