@@ -22,7 +22,7 @@ from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
 from lading.history.view import View
-from lading.messages import MessageLike, Template, Tool
+from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
@@ -41,7 +41,6 @@ from lading.stores import SessionStore, Stored, check_unused
 from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
-from lading.wire.coercion import as_messages
 from lading.wire.fitting import find_needs
 
 _LATEST_S = 2**53
@@ -129,7 +128,7 @@ class Engine:
 
     def append(
         self,
-        messages: Iterable[MessageLike],
+        messages: Iterable[Message],
         *,
         at_s: float | None = None,
         usage: Reported | None = None,
@@ -138,10 +137,9 @@ class Engine:
         """Append messages to the log, in order. They are stored with the next ``pack``, or at once by ``save``.
 
         ``usage``: of the last call, if the messages are its reply; it calibrates the counts. ``known_as``: for each
-        the digest by which the caller knows it. Raises InputError, WireError, and IllegalRequest for a NaN or
-        infinite number.
+        the digest by which the caller knows it. Raises IllegalRequest for a NaN or infinite number.
         """
-        for position, message in enumerate(as_messages(messages, wire=self._wire)):
+        for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
         known = self._known
@@ -149,9 +147,9 @@ class Engine:
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
 
-    def restate(self, entry: int, message: MessageLike) -> bool:
+    def restate(self, entry: int, message: Message) -> bool:
         """Replace a message by the caller's new version, from the next request on; False: it is not shown alone."""
-        position = self.history.restate(entry, *as_messages([message], wire=self._wire), call=self.call)
+        position = self.history.restate(entry, message, call=self.call)
         self._request.forget(len(self.history.view) if position is None else position)
         return position is not None
 
@@ -344,8 +342,9 @@ class Engine:
         self._request.forget(0)
         violations = self._encode(self._request, fitted.plan.view, fitted.detail)
         if len(violations) > unavoidable:
-            what = "No cut leaves a request that is legal and fits. Use a model with a larger window:"
-            raise illegal(what, violations)
+            raise illegal(
+                "No cut leaves a request that is legal and fits. Use a model with a larger window:", violations
+            )
         return fitted, violations
 
     def _cut_to_fit(self, fitted: FittedPlan, deciding: StrategyRun) -> None:
@@ -354,7 +353,8 @@ class Engine:
         beside = self._offer.count_beside(fitted.detail)
         room = min(self._rooms(plan, now, sum(beside.values())))
         if plan.view.tokens > room:
-            rescue = draft_emergency_cut(plan.view, pressure := self._pressure(plan, room, now))
+            pressure = self._pressure(plan, room, now)
+            rescue = draft_emergency_cut(plan.view, pressure)
             if rescue is None:
                 counts = layer_counts(plan.view, beside=beside, room_tokens=fitted.room_tokens)
                 raise make_window_error(counts, fitted.room_tokens, strategy=self.settings.strategy_name)
@@ -379,8 +379,9 @@ class Engine:
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
         manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
-        told = (*events, *broken, *edited, *placed)
-        return Pack(body, manifest, built.chain, built.ends, tuple(violations), told)
+        return Pack(
+            body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)
+        )
 
     @property
     def _known(self) -> Known:

@@ -35,7 +35,7 @@ from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.validation import check_count
+from lading.validation import check, check_count
 from lading.wire import find_wire
 from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
@@ -343,8 +343,8 @@ class Session:
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        given = reply.message if isinstance(reply, Reply) else reply
-        (message,) = messages_from([given], wire=self.wire)
+        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens

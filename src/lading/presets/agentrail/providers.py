@@ -15,8 +15,8 @@ from msgspec import Struct
 from lading.compaction.transforming import TransformContext, apply_in_order
 from lading.effects import Provide, RequestContext, ask_provider, resolve
 from lading.errors import InputError
-from lading.messages import Message, MessageLike
-from lading.wire.coercion import as_messages
+from lading.messages import Message
+from lading.validation import check
 
 
 class ContextTransform(Struct, frozen=True):
@@ -25,13 +25,12 @@ class ContextTransform(Struct, frozen=True):
     providers: tuple[Provide, ...]
     base_transform: TransformContext | None = None
 
-    def __call__(self, messages: Sequence[MessageLike]) -> Sequence[Message]:
+    def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the rewritten messages behind those of the providers, as the document has it. Raises InputError
-        for an async provider, and with WireError for what is no list of messages."""
-        messages = as_messages(messages)
+        for an async provider and for what is no list of messages."""
         rewritten = resolve(self.base_transform(messages)) if self.base_transform else messages
         answers = (provide(RequestContext(), messages) for provide in self.providers)
-        return [*(message for answer in answers for message in _list_messages(answer)), *as_messages(rewritten)]
+        return [*(message for answer in answers for message in _list_messages(answer)), *rewritten]
 
     def __iter__(self) -> Iterator[Provide]:
         return iter(self.providers)
@@ -39,7 +38,7 @@ class ContextTransform(Struct, frozen=True):
 
 def compose_transform_contexts(
     transforms: Iterable[TransformContext | None],
-) -> Callable[[Sequence[MessageLike]], Any]:
+) -> Callable[[Sequence[Message]], Any]:
     """Return one transform that applies these from left to right, leaving out None. With an async one among them,
     what it returns must be awaited."""
     chain = [transform for transform in transforms if transform is not None]
@@ -77,4 +76,6 @@ def _list_messages(answer: object) -> Iterator[Message]:
         if close := getattr(answer, "close", None):
             close()
         raise InputError("An async context provider is awaited by a session only: Session(providers=transform).")
-    yield from as_messages(answer or ())
+    for message in answer if isinstance(answer, Iterable) else ():
+        check(message, Message, advice="a context provider gives messages here")
+        yield message

@@ -118,17 +118,6 @@ class ContextOptions(TypedDict, total=False):
     templates: Sequence[PromptTemplate]
 
 
-class DocumentOptions(ContextOptions, total=False):
-    """The same, also in the document's spelling."""
-
-    maxIterations: int
-    memoryItems: Sequence[MemoryItem | Mapping[str, Any]]
-    toolSchemas: str | Sequence[Tool | Mapping[str, Any]]
-    requiredTools: Sequence[str]
-    priorContext: str
-    totalTokens: int
-
-
 def context_input(options: Mapping[str, Any]) -> ContextInput:
     """Read the input from options in snake_case or in the document's spelling (``maxIterations``). Raises
     InputError naming an option that is unknown, missing, given twice or of the wrong type."""
@@ -154,10 +143,10 @@ def _read_steps(given: Iterable[object]) -> tuple[Any, ...]:
 
 
 def build_context(
-    given: ContextInput | Mapping[str, Any] | None = None, **options: Unpack[DocumentOptions]
+    given: ContextInput | Mapping[str, Any] | None = None, **options: Unpack[ContextOptions]
 ) -> BuiltContext:
-    """The prompt of one iteration, of an input, a mapping of options, or options by name, which stand before those
-    of ``given``.
+    """The prompt of one iteration, of an input, a mapping of options in either spelling, or options by name, which
+    stand before those of ``given``.
 
     Raises InputError as ``context_input`` does, for an iteration below 0, and for templates of which none fits or
     one needs a value that is not known here.
