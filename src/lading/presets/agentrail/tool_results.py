@@ -23,6 +23,7 @@ from lading.validation import check, check_fields
 PREVIEW_CHARS = 200
 RECENT_FACTOR = 4
 LEAST_RECENT_TOKENS = 6_000
+_TITLE = "[Compacted result, ~"
 
 
 class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,9 +91,9 @@ def compact_tool_results(messages: Sequence[Message], options: ToolResults = DEF
             return part
         most = options.most_recent_tokens if (at, id(part)) in recent else options.max_tokens_per_tool_result
         tokens = estimate_tokens(part)
-        if tokens <= most:
+        if tokens <= most or part.text.startswith(_TITLE):
             return part
-        shown = replace(part, parts=(Text(_write_preview(part, f"[Compacted result, ~{tokens:,} tokens.]")),))
+        shown = replace(part, parts=(Text(_write_preview(part, f"{_TITLE}{tokens:,} tokens.]")),))
         return shown if estimate_tokens(shown) < tokens else part
 
     shown: list[Message] = []
@@ -137,7 +138,7 @@ def _preview(item: Item, call_ids: set[str], pointer: str, pressure: Pressure) -
     parts: list[Part] = []
     for part in item.message.parts:
         if isinstance(part, ToolResult) and part.call_id in call_ids:
-            title = f"[Compacted result, ~{_count_result(part, pressure):,} tokens. Original: {pointer}]"
+            title = f"{_TITLE}{_count_result(part, pressure):,} tokens. Original: {pointer}]"
             parts.append(replace(part, parts=(Text(_write_preview(part, title)),)))
         else:
             parts.append(part)
