@@ -93,5 +93,5 @@ def to_come(blocks: Iterable[Block]) -> pytest.MarkDecorator:
 
 def _run_by(module: ModuleType) -> Iterator[str]:
     for name, value in vars(module).items():
-        if name.startswith("test_") and (found := _NAME.match((value.__doc__ or "").strip())):
+        if name.startswith("test_") and (found := _NAME.match((value.__doc__ or "").lstrip())):
             yield f'"{found["heading"]}", block {found["position"]}'

@@ -25,6 +25,7 @@ from lading.effects import (
     start_thread,
 )
 from lading.errors import InputError, PackError, SummaryFailed
+from lading.events import CompactionEnded, CompactionStarted, Event
 from lading.history.history import History
 from lading.request.builder import RequestBuilder
 from lading.request.summary_calls import LastRequest, start_call
@@ -40,12 +41,21 @@ _REASON_CHARS = 400
 class SummaryRunner:
     """Drives a session's steps with its summarizer, and counts the cost of the calls."""
 
-    def __init__(self, summarizer: Summarizer | None, request: RequestBuilder, *, history: History) -> None:
-        """``request``: the session's last one. Raises InputError unless ``timeout_s`` is positive and finite."""
+    def __init__(
+        self,
+        summarizer: Summarizer | None,
+        request: RequestBuilder,
+        *,
+        history: History,
+        publish: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        """``request``: the session's last one. ``publish`` is told before and after each call. Raises InputError
+        unless ``timeout_s`` is positive and finite."""
         if summarizer is not None and not 0 < summarizer.timeout_s < math.inf:
             raise InputError(f"A summarizer's timeout_s is {summarizer.timeout_s}; give seconds above 0.")
         self._summarizer = summarizer
         self._last = LastRequest(request, history)
+        self._publish = publish
         self._busy = Lock()
         self.spent: OwnCalls | None = None
         """Tokens and cost of the calls for this request of the agent; None, to which a new one sets it: there were
@@ -84,11 +94,18 @@ class SummaryRunner:
         if self._failure:
             raise SummaryFailed(self._failure)
         if request not in self._known:
+            call, reason = pressure.past.calls + 1, request.reason.partition(":")[0]
+            messages = request.span[1] - request.span[0] + 1 if request.span else 0
+            failed = "it was interrupted"
+            self._publish(CompactionStarted(call, reason, messages))
             try:
                 self._known[request] = self._call(request, self._summarizer, pressure)
+                failed = ""
             except SummaryFailed as failure:
-                self._failure = str(failure)
+                self._failure = failed = str(failure)
                 raise
+            finally:
+                self._publish(CompactionEnded(call, reason, messages, failed))
         return self._known[request]
 
     def _call(self, request: SummaryRequest, summarizer: Summarizer, pressure: Pressure) -> Summary:

@@ -115,7 +115,8 @@ def agent_config(options: Mapping[str, object]) -> AgentConfig:
     for name in _NESTED.keys() & read.keys():
         if isinstance(read[name], Mapping):
             read[name] = _read_nested(read[name], _NESTED[name], name=name)
-    return _convert(read, AgentConfig)
+    config: AgentConfig = _convert(read, AgentConfig)
+    return config
 
 
 def _read_nested(value: Mapping[str, object], kinds: tuple[type[Struct], ...], *, name: str) -> Any:
