@@ -77,7 +77,9 @@ def test_what_a_part_brings_is_not_there_yet(block: Block) -> None:
 def test_a_sliding_window_keeps_the_task_and_the_newest_turns() -> None:
     """ "Set contextStrategy on AgentConfig", block 1."""
     agent = agent_config({**NAMED, "contextStrategy": {"type": "sliding-window", "maxTurns": 20}})
-    assert agent == AgentConfig(**NAMED, context_strategy=SlidingWindow(max_turns=20))
+    assert agent == AgentConfig(
+        name="long-runner", model="claude-sonnet-4-6", context_strategy=SlidingWindow(max_turns=20)
+    )
     at_twenty, *_, last = requests(agent, rounds=25, result="text")[19:]
     assert len(at_twenty) == 41
     assert last[0]["content"] == "The task."
@@ -149,7 +151,9 @@ def test_a_threshold_of_its_own() -> None:
     """ "compressToolResults replaces already-consumed tool results", block 1."""
     agent = agent_config({**NAMED, "compressToolResults": {"minChars": 2000}})
     assert agent.compress_tool_results == MinChars(2_000)
-    assert AgentConfig(**NAMED, compress_tool_results=MinChars(2_000)) == agent
+    assert (
+        AgentConfig(name="long-runner", model="claude-sonnet-4-6", compress_tool_results=MinChars(2_000)) == agent
+    )
     short, long = (requests(agent, rounds=2, result="x" * size)[-1] for size in (1_997, 1_998))
     assert results_of(short)[0] == f"0: {'x' * 1_997}"
     assert "2001 chars, already processed" in results_of(long)[0]
@@ -171,7 +175,7 @@ def test_errors_and_delegated_answers_are_exempt_and_a_window_works_beside_it() 
 def test_an_output_is_cut_to_its_head_and_tail_as_it_arrives() -> None:
     """ "maxToolOutputChars caps the raw output length", block 1."""
     agent = agent_config({**NAMED, "maxToolOutputChars": 10_000})
-    assert agent == AgentConfig(**NAMED, max_tool_output_chars=10_000)
+    assert agent == AgentConfig(name="long-runner", model="claude-sonnet-4-6", max_tool_output_chars=10_000)
     text = "".join(f"{number:06}" for number in range(5_000))
     (shown,) = results_of(requests(agent, rounds=1, result=text)[0])
     cut, _, pointer = shown.rpartition("\n")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,13 @@ def test_each_name_is_what_its_home_has() -> None:
     assert set(presets.__all__) <= set(dir(presets))
     for name, home in typed.items():
         assert getattr(presets, name) is getattr(importlib.import_module(home), name), name
+
+
+def test_the_page_of_names_has_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "names.md").read_text(encoding="utf-8")
+    rows = page.partition("## `lading.presets`")[2].partition("|---|---|")[2].splitlines()
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row.rpartition(" | ")[2])]
+    assert sorted(listed) == sorted(presets.__all__)
 
 
 def test_another_name_is_an_attribute_error() -> None:

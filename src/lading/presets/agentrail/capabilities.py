@@ -14,12 +14,11 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from lading.compaction.transforming import TransformContext
 from lading.effects import ContextProvider, RequestContext
 from lading.errors import InputError
 from lading.events import Compacted, Event
 from lading.history.log import Entry
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.presets.agentrail import tool_results
 from lading.presets.agentrail.folder import open_folder
 from lading.presets.agentrail.indexes import (
@@ -90,7 +89,9 @@ def create_default_capability_context_providers(options: Options) -> list[Contex
     ]
 
 
-def create_default_capability_transform_context(options: Options) -> TransformContext:
+def create_default_capability_transform_context(
+    options: Options,
+) -> Callable[[Sequence[MessageLike]], list[Message]]:
     """Return the transform of that stack, ``compact_tool_results``. Raises InputError for invalid options."""
     return partial(tool_results.compact_tool_results, options=_read_options(options).tool_results)
 
