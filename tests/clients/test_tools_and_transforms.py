@@ -26,7 +26,7 @@ LONG = "x" * 5_000
 def test_a_limit_given_on_a_tool_is_applied_and_not_sent(name: str, place: str) -> None:
     function = {"name": "run_shell", "description": "Run.", "parameters": SCHEMA}
     limit = {name: 300}
-    tool = {"type": "function", "function": function | (limit if place == "function" else {})}
+    tool: dict[str, Any] = {"type": "function", "function": function | (limit if place == "function" else {})}
     tool |= limit if place == "tool" else {}
     messages: list[Any] = [{"role": "user", "content": "Run it."}]
     events: list[Event] = []
