@@ -7,9 +7,8 @@ import datetime
 import json
 import re
 import sys
-import time
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,8 @@ COMPACTION: dict[str, Any] = {
     },
 }
 OPTIONS = lading.SessionOptions(tenant="acme", user="ada")
+SECONDS = count(1_795_435_200)
+"""A clock: a second later each time."""
 REPLY = {"choices": [{"message": {"role": "assistant", "content": "No."}, "finish_reason": "stop"}]}
 
 
@@ -63,12 +64,13 @@ def test_every_block_has_its_test() -> None:
 
 
 async def identity_provider(context: RequestContext) -> list[dict[str, Any]]:
-    now = datetime.datetime.now(datetime.UTC).isoformat()
+    now_s = next(SECONDS)
+    date = datetime.datetime.fromtimestamp(now_s, datetime.UTC).isoformat()
     return [
         {
             "role": "user",
-            "content": f"Tenant: {context.tenant_id}\nUser: {context.user_id}\nDate: {now}",
-            "timestamp": int(time.time() * 1_000),
+            "content": f"Tenant: {context.tenant_id}\nUser: {context.user_id}\nDate: {date}",
+            "timestamp": now_s * 1_000,
         }
     ]
 

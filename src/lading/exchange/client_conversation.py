@@ -13,6 +13,7 @@ from lading.exchange.marks import PlacedMarks, arrange
 from lading.exchange.stored_marks import StoredMarks
 from lading.exchange.wrapping import SharedSession
 from lading.messages import Tool
+from lading.session.coercion import read_tools
 from lading.session.matching import Matched, match
 from lading.stores.leases import Lease
 
@@ -103,7 +104,7 @@ class ClientConversation:
             kept = self._marks.find(opening)
             fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
         if tools != self._tools_given:
-            self._tools_given, self._tools = tools, wire.read_tools(tools)
+            self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))
 
     def _match(self, history: RequestHistory) -> Matched | None:

@@ -49,8 +49,8 @@ class SummaryRunner:
         history: History,
         publish: Callable[[Event], None] = lambda _: None,
     ) -> None:
-        """``request``: the session's last one. ``publish`` is told before and after each call. Raises InputError
-        unless ``timeout_s`` is positive and finite."""
+        """``request``: the session's last one. ``publish`` gets an event before and after each call. Raises
+        InputError unless ``timeout_s`` is positive and finite."""
         if summarizer is not None and not 0 < summarizer.timeout_s < math.inf:
             raise InputError(f"A summarizer's timeout_s is {summarizer.timeout_s}; give seconds above 0.")
         self._summarizer = summarizer

@@ -132,11 +132,9 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         if isinstance(item, Tool):
             found: tuple[Tool, ...] = (item,)
         else:
-            declaration, most_chars = _take_output_limit(_to_dict(item))
+            declaration = _to_dict(item)
             chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
-            found = chosen.read_tools([declaration])
-            if most_chars is not None:
-                found = tuple(replace(tool, max_output_chars=most_chars) for tool in found)
+            found = read_tools([declaration], wire=chosen)
         tools += found
     foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
     if foreign is not None:
@@ -146,6 +144,19 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         )
     # What is nested deeper was refused above.
     return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
+
+
+def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
+    """Read the declarations of a request's body. Raises WireError, and InputError for an invalid output limit."""
+    if not isinstance(given, list):
+        return wire.read_tools(given)
+    taken = [_take_output_limit(item) if isinstance(item, dict) else (item, None) for item in given]
+    if all(most_chars is None for _, most_chars in taken):
+        return wire.read_tools(given)
+    tools: list[Tool] = []
+    for declaration, most_chars in taken:
+        tools += (replace(tool, max_output_chars=most_chars) for tool in wire.read_tools([declaration]))
+    return tuple(tools)
 
 
 def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:

@@ -86,6 +86,14 @@ def test_each_session_and_user_has_its_own_notes(data: Path) -> None:
         assert told(data, RequestContext(tenant, user, session))[2] == ""
 
 
+@pytest.mark.parametrize(("chars", "found"), [(0, True), (1, False)])
+def test_a_summary_is_in_the_first_512_bytes_and_a_token_has_3(data: Path, chars: int, found: bool) -> None:
+    summary = "<!-- summary: short -->"
+    write(data / "tenants/acme/sessions/s1/NOTES.md", "x" * (512 - len(summary) + chars) + summary)
+    notes = told(data)[2].splitlines()[1]
+    assert notes == "- NOTES.md (session): ~171 tokens, updated 0 min ago" + ": short" * found
+
+
 def test_an_empty_folder_gives_who_and_when_alone(tmp_path: Path) -> None:
     assert [bool(text) for text in told(tmp_path / "none")] == [True, True, False, False, False, False]
 

@@ -126,10 +126,6 @@ def load_messages_with_budget(session: SessionLog, token_budget: int = LOAD_TOKE
 class PackedSession(Protocol):
     """A session that makes requests."""
 
-    @property
-    def settings(self) -> Any:
-        """Its settings."""
-
     def pack(self) -> Any:
         """Make a request."""
 
@@ -139,7 +135,7 @@ def compact_if_needed(session: PackedSession) -> Any:
     its summary. For the start of a request, with the strategy ``agentrail/session_compaction`` or
     ``agentrail/layers``; ``pack`` does the same. Return the event ``Compacted``, or None; of an ``AsyncSession`` it
     must be awaited. Raises InputError for another strategy, and what ``pack`` raises."""
-    inner = getattr(session, "session", session)
+    inner: Any = getattr(session, "session", session)
     names = [part.rpartition("/")[2] for part in inner.settings.strategy_name.split("+")]
     if not set(names) & set(_STACK):
         raise InputError(
