@@ -13,9 +13,9 @@ from lading.exchange.marks import PlacedMarks, arrange
 from lading.exchange.stored_marks import StoredMarks
 from lading.exchange.wrapping import SharedSession
 from lading.messages import Tool
-from lading.session.coercion import read_tools
 from lading.session.matching import Matched, match
 from lading.stores.leases import Lease
+from lading.wire.coercion import read_tools
 
 
 class ClientConversation:
