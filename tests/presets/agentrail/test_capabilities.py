@@ -155,7 +155,7 @@ def test_options_are_taken_in_either_spelling(data: Path, spelling: tuple[str, .
     options: dict[str, Any] = {folder: data, workspace: "workspace/src", limits: {keep: 0}}
     assert "- main.py" in create_default_capability_context_providers(options)[5].provide()
     shortened = create_default_capability_transform_context(options)([lading.tool_result("c", "word " * 2_000)])
-    assert "Compacted result" in shortened[0].results[0].text  # type: ignore[index]
+    assert "Compacted result" in shortened[0].results[0].text
 
 
 @pytest.mark.parametrize(
