@@ -167,12 +167,16 @@ class ContextProvider(Struct, frozen=True):
 
 def ask_provider(provide: Provide, context: RequestContext, *, messages: Sequence[Message]) -> object:
     """Call a context provider with as many of the two as it takes."""
+    return provide(*(context, messages)[: count_taken(provide)])
+
+
+def count_taken(provide: Provide) -> int:
+    """Return how many of context and messages a provider takes."""
     try:
         kinds = [parameter.kind for parameter in inspect.signature(provide).parameters.values()]
     except (TypeError, ValueError):
         kinds = [Parameter.VAR_POSITIONAL]
-    taken = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in _POSITIONAL for kind in kinds)
-    return provide(*(context, messages)[:taken])
+    return 2 if Parameter.VAR_POSITIONAL in kinds else min(sum(kind in _POSITIONAL for kind in kinds), 2)
 
 
 Await: TypeAlias = Callable[[Awaitable[Any] | Future[Any], float], Future[Any]]

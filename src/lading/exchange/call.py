@@ -14,13 +14,12 @@ from lading.addresses import RESTORE
 from lading.audit.restore import read_requested_address
 from lading.effects import describe_error
 from lading.errors import LadingError, LoopStopped, WireError
-from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored, Unpacked
+from lading.events import PackingFailed, ReplyLost, Restored, Unpacked
 from lading.exchange.bodies import GivenMessages
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
 from lading.messages import Message, Text, ToolResult
-from lading.request.pack import Pack
 from lading.session.matching import fingerprint
 from lading.stores.leases import Lease
 from lading.wire import Wire, list_plugged_wires, list_wires
@@ -98,7 +97,7 @@ class PackedCall:
         self.record(reply, "")
         self.answer(reply)
         self.restores += 1
-        return self._report(self.session.request(at_s=self.conversations.clock(), cause="restore"))
+        return self.session.request(at_s=self.conversations.clock(), cause="restore").body
 
     def record(self, reply: Reply, known_as: str) -> None:
         """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
@@ -118,15 +117,9 @@ class PackedCall:
         for message, asked in zip(results, addresses, strict=True):
             self.conversations.report(Restored(self.session.name, asked, message.results[0].is_error))
 
-    def _report(self, pack: Pack) -> bytes:
-        """Report the events of a pack; return its body."""
-        for event in pack.events:
-            self.conversations.report(event)
-        return pack.body
-
     def _shrink(self, error: str) -> bytes | None:
         try:
-            body, budget = self._report(self.session.retry(error)), self.session.settings.budget
+            body, budget = self.session.retry(error).body, self.session.settings.budget
         except LadingError:
             # No overflow, or nothing left to remove: the provider's own error is the better message.
             return None
@@ -199,12 +192,7 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, p
             with conversations.drop_on_error(session):
                 pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
-            conversations.report(
-                next(event for event in reversed(session.events) if isinstance(event, LoopDetected))
-            )
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
-        for event in pack.events:
-            conversations.report(event)
         undo.pop_all()
     return PackedCall(conversations, conversation, body=pack.body, lease=lease)
 

@@ -7,7 +7,7 @@ it is about are still what they were. Its edits are frozen like any other, so th
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -100,8 +100,10 @@ class AskedAhead(NamedTuple):
 class BackgroundRunner(SummaryRunner):
     """A runner that asks ahead."""
 
-    def __init__(self, summarizer: Summarizer, request: RequestBuilder, *, history: History) -> None:
-        super().__init__(summarizer, request, history=history)
+    def __init__(
+        self, summarizer: Summarizer, request: RequestBuilder, *, history: History, publish: Callable[[Event], None]
+    ) -> None:
+        super().__init__(summarizer, request, history=history, publish=publish)
         self._whom = summarizer
         self._ahead: AskedAhead | None = None
         self._late: AskedAhead | None = None
@@ -242,11 +244,13 @@ class BackgroundRunner(SummaryRunner):
             )
 
 
-def make_runner(summarizer: Summarizer | None, request: RequestBuilder, *, history: History) -> SummaryRunner:
+def make_runner(
+    summarizer: Summarizer | None, request: RequestBuilder, *, history: History, publish: Callable[[Event], None]
+) -> SummaryRunner:
     """Return the runner that a summarizer asks for. Raises InputError like both."""
     if summarizer is not None and summarizer.background:
-        return BackgroundRunner(summarizer, request, history=history)
-    return SummaryRunner(summarizer, request, history=history)
+        return BackgroundRunner(summarizer, request, history=history, publish=publish)
+    return SummaryRunner(summarizer, request, history=history, publish=publish)
 
 
 def bring_forward(view: View, pressure: Pressure, *, rent: float) -> Pressure:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.budget import used_pct
 from lading.compaction import Past
 from lading.economics import is_cold
+from lading.events import ContextUsage
 from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
@@ -102,6 +104,14 @@ class Known(Struct, frozen=True):
             reported = None
         limit, window, calls = budget.limit_tokens, budget.window_tokens, self.last.call
         return Past(reported, limit, refused, ReadOnly(edits), calls, window_tokens=window)
+
+    def measure_usage(self, settings: Settings, used: Reported | int) -> ContextUsage:
+        """Return the event about the last request, from its counted tokens or its reported usage."""
+        reported = used if isinstance(used, Reported) else None
+        tokens = used.input_tokens if isinstance(used, Reported) else used
+        share = used_pct(tokens, settings.budget.window_tokens)
+        given = reported.output_tokens if reported else 0
+        return ContextUsage(self.last.call, tokens, given, share, is_reported=reported is not None)
 
     def is_unchanged(self, *, entries: int, edits: int) -> bool:
         """Whether the last request showed the same entries and edits to the same model."""

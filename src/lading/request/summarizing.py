@@ -6,7 +6,7 @@ At most one call is running: until a hanging one returns, nothing else is asked,
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from threading import Lock
 from typing import Any, TypeGuard
 
@@ -14,6 +14,7 @@ from lading.compaction import Compaction, Deciding, Pressure
 from lading.economics import OwnCalls, Usage
 from lading.effects import Steps, Summarizer, Summary, SummaryRequest, attempt, describe_error
 from lading.errors import InputError, PackError, SummaryFailed
+from lading.events import CompactionEnded, CompactionStarted, Event
 from lading.history.history import History
 from lading.request.builder import RequestBuilder
 from lading.request.summary_calls import LastRequest, SummaryCall, prepare_call
@@ -27,12 +28,21 @@ _REASON_CHARS = 400
 class SummaryRunner:
     """Drives a session's steps with its summarizer, and counts the cost of the calls."""
 
-    def __init__(self, summarizer: Summarizer | None, request: RequestBuilder, *, history: History) -> None:
-        """``request``: the session's last one. Raises InputError unless ``timeout_s`` is positive and finite."""
+    def __init__(
+        self,
+        summarizer: Summarizer | None,
+        request: RequestBuilder,
+        *,
+        history: History,
+        publish: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        """``request``: the session's last one. ``publish`` gets an event before and after each call. Raises
+        InputError unless ``timeout_s`` is positive and finite."""
         if summarizer is not None and not 0 < summarizer.timeout_s < math.inf:
             raise InputError(f"A summarizer's timeout_s is {summarizer.timeout_s}; give seconds above 0.")
         self._summarizer = summarizer
         self._last = LastRequest(request, history)
+        self._publish = publish
         self._busy = Lock()
         self.spent: OwnCalls | None = None
         """Tokens and cost of the calls for this request of the agent; None, to which a new one sets it: there were
@@ -94,16 +104,25 @@ class SummaryRunner:
             ask = prepare_call(summarizer, request, last=self._last, pressure=pressure)
             return SummaryCall(summarizer, ask, ended=self._busy.release)
 
+        number, reason, messages = described = _describe_request(request, pressure)
+        self._publish(CompactionStarted(number, reason, messages))
         started = attempt(start)
         if isinstance(started, SummaryCall):
             return started
         self._busy.release()
-        raise SummaryFailed(f"no call could be started: {describe_error(started)}"[:_REASON_CHARS]) from started
+        failed = f"no call could be started: {describe_error(started)}"[:_REASON_CHARS]
+        self._publish(CompactionEnded(*described, failed))
+        raise SummaryFailed(failed) from started
 
     def _take(self, request: SummaryRequest, call: SummaryCall, pressure: Pressure) -> Summary:
         """Wait for the answer of a call and charge it. Raises SummaryFailed, and remembers why until the next
         request of the agent."""
-        answer = call.wait()
+        described, failed = _describe_request(request, pressure), "it was interrupted"
+        try:
+            answer = call.wait()
+            failed = "" if _is_sound(answer) or isinstance(answer, str) else _describe_failure(answer)
+        finally:
+            self._publish(CompactionEnded(*described, failed))
         summary = Summary(answer) if isinstance(answer, str) else answer
         if _is_sound(summary):
             self._charge(request, summary, pressure)
@@ -125,6 +144,12 @@ class SummaryRunner:
         cost = Usage(read, written, max(taken - read - written, 0)).cost(pressure.rates)
         call = OwnCalls(1, taken, given, cost + given * (pressure.output_price or 0.0), read, written)
         self.spent = call if self.spent is None else self.spent + call
+
+
+def _describe_request(request: SummaryRequest, pressure: Pressure) -> tuple[int, str, int]:
+    """Return the number of the agent's call, why it is asked, and of how many messages."""
+    first, last = request.span or (0, -1)
+    return pressure.past.calls + 1, request.reason.partition(":")[0], last - first + 1
 
 
 def _is_sound(answer: object) -> TypeGuard[Summary]:

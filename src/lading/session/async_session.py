@@ -22,7 +22,8 @@ from typing import Any, Self, TypeVar
 
 from lading.audit.verdicts import Explanation
 from lading.effects import AWAIT
-from lading.messages import Message
+from lading.history.observations import ObservationResult
+from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
 from lading.session.session import Session
@@ -42,9 +43,18 @@ class AsyncSession:
         """``session`` may go on being used as it is, beside this."""
         self.session = session
 
+    @property
+    def observations(self) -> list[ObservationResult]:
+        """See ``Session.observations``."""
+        return self.session.observations
+
+    def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
+        """See ``Session.subscribe``; the function may be async."""
+        return self.session.subscribe(of, function)
+
     async def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> AsyncSession:
         """See ``Session.add``."""
-        held_by = await to_thread(self.session.add, messages, changed=changed, pin=pin)
+        held_by = await in_thread(partial(self.session.add, messages, changed=changed, pin=pin))
         return self if held_by is self.session else AsyncSession(held_by)
 
     async def pack(
@@ -62,9 +72,9 @@ class AsyncSession:
         """See ``Session.reply``; the stream may be asynchronous."""
         if isinstance(response, AsyncIterable):
             response = [event async for event in response]
-        return await to_thread(self.session.reply, response)
+        return await in_thread(partial(self.session.reply, response))
 
-    async def handle(self, reply: Reply | Message) -> list[Message]:
+    async def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """See ``Session.handle``."""
         return await to_thread(self.session.handle, reply)
 

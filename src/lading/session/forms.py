@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
@@ -29,7 +30,9 @@ def find_reformed(
 ) -> Iterator[tuple[int, Message]]:
     """Find the given messages whose form differs from that of the known entry at their place, which has the same
     meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown.
-    ``marked``: other cache marks count."""
+    ``marked``: other cache marks count. Raises InputError for what is no ``Message``."""
+    if not {Message}.issuperset(map(type, given)):
+        raise InputError("Give values of lading.Message here; Session.add takes any other form.")
     wire, card = find_wire(settings.wire), settings.card
     for at, (message, entry) in enumerate(zip(given, known, strict=False)):
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}

@@ -28,8 +28,8 @@ from lading.errors import InputError, LadingError
 from lading.events import ContextLeftOut
 from lading.messages import Message, is_own, own_words
 from lading.request.transient import find_most_tokens
-from lading.session.coercion import messages_from
 from lading.wire import Wire
+from lading.wire.coercion import messages_from
 
 _NAME = "context"
 _REASON_CHARS = 400

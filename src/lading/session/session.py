@@ -7,8 +7,8 @@ has the same methods as coroutines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice, takewhile
 from threading import RLock
@@ -16,28 +16,31 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE, free_names
+from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
-from lading.messages import Message, Template, Text, Tool
+from lading.history.observations import ObservationResult, list_observations
+from lading.messages import Message, MessageLike, Template, Text, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
+from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
+from lading.subscribers import PublishedEvents
 from lading.validation import check, check_count
 from lading.wire import find_wire
+from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -99,7 +102,7 @@ class Session:
             start = reopen if self.store.exists(*self.settings.owner) else Engine
             self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
-            self.events += events
+            self.events = PublishedEvents([*self.events, *events], self._engine.subscribers.publish)
             self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
@@ -125,6 +128,15 @@ class Session:
     def entries(self) -> Sequence[Entry]:
         """The log: all messages, raw."""
         return self._engine.history.entries
+
+    @property
+    def observations(self) -> list[ObservationResult]:
+        """The result of each tool call in the log, with its category and kind by the tool's name."""
+        return [*list_observations(self.entries)]
+
+    def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
+        """Call a function with each event of a name or type; return a function that ends it (``Subscribers``)."""
+        return self._engine.subscribers.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Add messages: the whole history or only new messages; known ones are recognised.
@@ -219,39 +231,19 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            undo.callback((forked := self._beside()).close)
+            forked = start_beside(Session, self.settings, store=self.store, options=self.options)
+            undo.callback(forked.close)
             forked._shared = self._shared  # The last one closed closes the store.
             forked._shared.add_user(forked)
             forked.settings = replace(forked.settings, budget=self.settings.budget)
             forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
             forked.offer(self._tools, self._fields, restore=self.offers_restore)
+            forked._engine.subscribers.join(self._engine.subscribers)
             forked.add(messages)
             forked.events.append(Forked(self.name, forked.name))
             undo.pop_all()
         return forked
-
-    def _beside(self) -> Session:
-        """Start a session with the settings of this one, under the first free name."""
-        settings, taken = self.settings, partial(self.store.exists, self.settings.tenant)
-        for name in free_names(self.name, lambda name: name == self.name or taken(name)):
-            with suppress(SessionBusy), ExitStack() as undo:
-                fork = Session(
-                    settings.card,
-                    store=self.store,
-                    name=name,
-                    strategy=settings.strategy,
-                    window=settings.budget.window_tokens,
-                    output_reserve=settings.budget.output_reserve_tokens,
-                    wire=settings.wire,
-                    options=replace(self.options, wait_s=0.0),
-                )
-                undo.callback(fork.close)
-                # Another process may have taken the name and finished.
-                if not fork.entries:
-                    undo.pop_all()
-                    return fork
-        raise SessionBusy()
 
     def pack(
         self,
@@ -337,10 +329,10 @@ class Session:
         self.events.append(missing)
         return missing
 
-    def handle(self, reply: Reply | Message) -> list[Message]:
+    def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        message = reply.message if isinstance(reply, Reply) else reply
-        check(message, Message, advice="give what reply() returned, or its message")
+        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens

@@ -87,6 +87,19 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
 
 
+def as_messages(given: object, *, wire: Wire | None = None) -> list[Message]:
+    """Return given messages, those that are no ``Message`` converted as by ``messages_from``, by the common wire
+    unless another is named. Raises its errors."""
+    items = [given] if isinstance(given, Message | Mapping | str) or not isinstance(given, Iterable) else [*given]
+    if {Message}.issuperset(map(type, items)):
+        return cast(list[Message], items)
+    chosen, found = wire or find_wire(COMMON), list[Message]()
+    for is_ours, run in groupby(items, key=lambda item: type(item) is Message):
+        some = [*run]
+        found += cast(Any, some) if is_ours else messages_from(some, wire=chosen, leads=not found)
+    return found
+
+
 def copy_list(given: object) -> list[Any]:
     """Copy a given list, since callers may change what they gave; empty for anything else. Raises InputError."""
     copied = attempt(partial(deepcopy, given)) if isinstance(given, list) else []
@@ -119,11 +132,9 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         if isinstance(item, Tool):
             found: tuple[Tool, ...] = (item,)
         else:
-            declaration, most_chars = _take_output_limit(_to_dict(item))
+            declaration = _to_dict(item)
             chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
-            found = chosen.read_tools([declaration])
-            if most_chars is not None:
-                found = tuple(replace(tool, max_output_chars=most_chars) for tool in found)
+            found = read_tools([declaration], wire=chosen)
         tools += found
     foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
     if foreign is not None:
@@ -133,6 +144,19 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         )
     # What is nested deeper was refused above.
     return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
+
+
+def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
+    """Read the declarations of a request's body. Raises WireError, and InputError for an invalid output limit."""
+    if not isinstance(given, list):
+        return wire.read_tools(given)
+    taken = [_take_output_limit(item) if isinstance(item, dict) else (item, None) for item in given]
+    if all(most_chars is None for _, most_chars in taken):
+        return wire.read_tools(given)
+    tools: list[Tool] = []
+    for declaration, most_chars in taken:
+        tools += (replace(tool, max_output_chars=most_chars) for tool in wire.read_tools([declaration]))
+    return tuple(tools)
 
 
 def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.presets.reactive_agents.steps import (
+from lading.history.observations import (
     Category,
     categorize_tool_name,
     derive_result_kind,
