@@ -91,7 +91,7 @@ def test_a_function_that_raises_stops_nothing_and_is_logged_once(caplog: pytest.
 
 def test_what_is_joined_is_given_every_event_too() -> None:
     own, others, got = Subscribers(), Subscribers(), list[Event]()
-    assert not own.listening
+    assert not any(own.groups)
     own.join(others)
     others.subscribe("Repaired", got.append)
     events = PublishedEvents([], own.publish)

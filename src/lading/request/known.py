@@ -13,12 +13,21 @@ from msgspec.structs import replace
 from lading.budget import used_pct
 from lading.compaction import Past
 from lading.economics import is_cold
+from lading.errors import InputError
 from lading.events import ContextUsage
 from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
 from lading.settings import Settings
 from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
+
+_LATEST_S = 2**53
+
+
+def check_time(at_s: object) -> None:
+    """Raise InputError for what is no time of a call."""
+    if at_s is not None and not (isinstance(at_s, int | float) and -_LATEST_S < at_s < _LATEST_S):
+        raise InputError(f"at_s is {at_s!r}; give seconds since 1970, or leave it out.")
 
 
 class Last(Struct, frozen=True):
