@@ -168,6 +168,22 @@ def test_events_outside_of_a_request_and_of_forks_are_given() -> None:
     assert got == ["Forked", "ContextUsage"]
 
 
+@pytest.mark.parametrize("name", ["context_compaction_start", "context_usage"])
+@pytest.mark.parametrize("use", [lambda it: it.pack(), lambda it: it.add("Go on"), lambda it: it.withdraw(1)])
+def test_a_subscriber_cannot_use_its_session(
+    name: str, use: Callable[[lading.Session], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    with lading.Session("gpt-4o", strategy=SMALL, summarizer=lambda messages: f"{len(messages)} fast.") as session:
+        fill(session)
+        session.subscribe(name, lambda _: use(session))
+        entries = len(session.entries)
+        pack = session.pack()
+        assert len(session.entries) == entries
+        assert session.store.counts("default", "session")[2] == 1
+        assert session.pack().body == pack.body
+    assert "cannot add to its session" in caplog.text
+
+
 def test_an_async_session_awaits_async_subscribers(caplog: pytest.LogCaptureFixture) -> None:
     got: list[ContextUsage] = []
 

@@ -16,6 +16,7 @@ from lading.events import ALL, NAMES, Event
 from lading.validation import check, did_you_mean
 
 _log = logging.getLogger("lading")
+WHILE_PUBLISHING = "A subscriber cannot add to its session or make a request of it. Do that after the call."
 
 
 class _Subscription(Struct, eq=False):
@@ -32,16 +33,17 @@ class Subscribers:
     def __init__(self) -> None:
         self.groups: list[list[_Subscription]] = [[]]
         """Its own subscriptions, then those of others that it has joined."""
+        self.is_publishing = False
 
     def join(self, others: Subscribers) -> None:
         """Pass every event on to these subscribers too."""
         self.groups += others.groups
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
-        """Call a function with each event of a type or name (``lading.events.NAMES``; "*": all), in
-        the thread in which it happens; an async one is awaited on the loop of the coroutine that waits for that
-        thread. It may not use the session. The first error that it raises is logged. Return a function that ends
-        the subscription. Raises UnknownName, and InputError for what is no function."""
+        """Call a function with each event of a type or name (``lading.events.NAMES``; "*": all), in the thread in
+        which it happens; an async one is awaited on the loop of the coroutine that waits for that thread. It cannot
+        add to the session or make requests of it. The first error that it raises is logged. Return a function that
+        ends the subscription. Raises UnknownName, and InputError for what is no function."""
         check(function, Callable, advice="subscribe(name, function)")  # type: ignore[arg-type]
         added = _Subscription(function, _find_type(of))
         self.groups[0].append(added)
@@ -54,14 +56,20 @@ class Subscribers:
 
     def publish(self, *events: Event) -> None:
         """Pass events to their subscribers. Never raises what a subscriber raises."""
-        for event in events:
-            for one in [one for group in self.groups for one in group]:
-                if one.kind and not isinstance(event, one.kind):
-                    continue
-                error = attempt(partial(_tell, one.function, event))
-                if error is not None and not one.has_failed:
-                    one.has_failed = True
-                    attempt(partial(_log.error, "A subscriber failed: %s", describe_error(error)))
+        before, self.is_publishing = self.is_publishing, True
+        try:
+            for event in events:
+                for one in [one for group in self.groups for one in group]:
+                    if one.kind is None or isinstance(event, one.kind):
+                        self._give(event, one)
+        finally:
+            self.is_publishing = before
+
+    def _give(self, event: Event, one: _Subscription) -> None:
+        error = attempt(partial(_tell, one.function, event))
+        if error is not None and not one.has_failed:
+            one.has_failed = True
+            attempt(partial(_log.error, "A subscriber failed: %s", describe_error(error)))
 
 
 class PublishedEvents(list[Event]):
