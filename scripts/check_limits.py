@@ -44,7 +44,7 @@ LINE_FILES = {"session": 49, "client": 64}
 LINE_FUNCTIONS = {"session": 234, "client": 359}
 LINE_CALLS = {"session": 628, "client": 1_015}
 LINE_STATE = 12
-LINE_LINES = {"session": 9_230, "client": 11_610}
+LINE_LINES = {"session": 9_235, "client": 11_610}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 31_260
 SOURCE_LINES = 47_870
