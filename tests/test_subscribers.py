@@ -91,7 +91,7 @@ def test_a_function_that_raises_stops_nothing_and_is_logged_once(caplog: pytest.
 
 def test_what_is_joined_is_given_every_event_too() -> None:
     own, others, got = Subscribers(), Subscribers(), list[Event]()
-    assert not own.listening
+    assert not any(own.groups)
     own.join(others)
     others.subscribe("Repaired", got.append)
     events = PublishedEvents([], own.publish)
@@ -166,6 +166,22 @@ def test_events_outside_of_a_request_and_of_forks_are_given() -> None:
         other.pack()
         other.close()
     assert got == ["Forked", "ContextUsage"]
+
+
+@pytest.mark.parametrize("name", ["context_compaction_start", "context_usage"])
+@pytest.mark.parametrize("use", [lambda it: it.pack(), lambda it: it.add("Go on"), lambda it: it.withdraw(1)])
+def test_a_subscriber_cannot_use_its_session(
+    name: str, use: Callable[[lading.Session], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    with lading.Session("gpt-4o", strategy=SMALL, summarizer=lambda messages: f"{len(messages)} fast.") as session:
+        fill(session)
+        session.subscribe(name, lambda _: use(session))
+        entries = len(session.entries)
+        pack = session.pack()
+        assert len(session.entries) == entries
+        assert session.store.counts("default", "session")[2] == 1
+        assert session.pack().body == pack.body
+    assert "cannot add to its session" in caplog.text
 
 
 def test_an_async_session_awaits_async_subscribers(caplog: pytest.LogCaptureFixture) -> None:

@@ -27,8 +27,8 @@ from lading.models.profiles import Detail
 from lading.request.background import make_runner
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
-from lading.request.fitting import Conditions, FittedPlan, check_time
-from lading.request.known import Known
+from lading.request.fitting import Conditions, FittedPlan
+from lading.request.known import Known, check_time
 from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack, applied_events
@@ -144,7 +144,7 @@ class Engine:
         self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
-        if usage is not None and self.subscribers.listening:
+        if usage is not None and any(self.subscribers.groups):
             self.subscribers.publish(known.measure_usage(self.settings, usage))
 
     def restate(self, entry: int, message: Message) -> bool:
@@ -209,7 +209,7 @@ class Engine:
                 self._request.forget(0)
         self.history.commit(fitted.plan)
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
-        if self.subscribers.listening:
+        if any(self.subscribers.groups):
             self.subscribers.publish(*pack.events, self._known.measure_usage(self.settings, pack.tokens))
         return pack
 

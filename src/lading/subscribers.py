@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from lading.events import ALL, NAMES, Event
 from lading.validation import check, did_you_mean
 
 _log = logging.getLogger("lading")
+WHILE_PUBLISHING = "A subscriber cannot add to its session or make a request of it. Do that after the call."
 
 
 class _Subscription(Struct, eq=False):
@@ -29,42 +31,45 @@ class Subscribers:
     """The subscriptions to the events of one session or client."""
 
     def __init__(self) -> None:
-        self._own: tuple[_Subscription, ...] = ()
-        self._joined: Subscribers | None = None
-
-    @property
-    def listening(self) -> tuple[_Subscription, ...]:
-        """The subscriptions, in order."""
-        return (*self._own, *self._joined.listening) if self._joined else self._own
+        self.groups: list[list[_Subscription]] = [[]]
+        """Its own subscriptions, then those of others that it has joined."""
+        self.is_publishing = False
 
     def join(self, others: Subscribers) -> None:
         """Pass every event on to these subscribers too."""
-        self._joined = others
+        self.groups += others.groups
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
-        """Call a function with each event of a type or name (``lading.events.NAMES``; "*": all), in
-        the thread in which it happens; an async one is awaited on the loop of the coroutine that waits for that
-        thread. It may not use the session. The first error that it raises is logged. Return a function that ends
-        the subscription. Raises UnknownName, and InputError for what is no function."""
+        """Call a function with each event of a type or name (``lading.events.NAMES``; "*": all), in the thread in
+        which it happens; an async one is awaited on the loop of the coroutine that waits for that thread. It cannot
+        add to the session or make requests of it. The first error that it raises is logged. Return a function that
+        ends the subscription. Raises UnknownName, and InputError for what is no function."""
         check(function, Callable, advice="subscribe(name, function)")  # type: ignore[arg-type]
         added = _Subscription(function, _find_type(of))
-        self._own = (*self._own, added)
+        self.groups[0].append(added)
 
         def unsubscribe() -> None:
-            self._own = tuple(one for one in self._own if one is not added)
+            with suppress(ValueError):
+                self.groups[0].remove(added)
 
         return unsubscribe
 
     def publish(self, *events: Event) -> None:
         """Pass events to their subscribers. Never raises what a subscriber raises."""
-        for event in events:
-            for one in self.listening:
-                if one.kind and not isinstance(event, one.kind):
-                    continue
-                error = attempt(partial(_tell, one.function, event))
-                if error is not None and not one.has_failed:
-                    one.has_failed = True
-                    attempt(partial(_log.error, "A subscriber failed: %s", describe_error(error)))
+        before, self.is_publishing = self.is_publishing, True
+        try:
+            for event in events:
+                for one in [one for group in self.groups for one in group]:
+                    if one.kind is None or isinstance(event, one.kind):
+                        self._give(event, one)
+        finally:
+            self.is_publishing = before
+
+    def _give(self, event: Event, one: _Subscription) -> None:
+        error = attempt(partial(_tell, one.function, event))
+        if error is not None and not one.has_failed:
+            one.has_failed = True
+            attempt(partial(_log.error, "A subscriber failed: %s", describe_error(error)))
 
 
 class PublishedEvents(list[Event]):

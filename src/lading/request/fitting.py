@@ -6,18 +6,9 @@ from typing import NamedTuple
 
 from lading.compaction import Account
 from lading.compaction.strategy_run import StrategyRun
-from lading.errors import InputError
 from lading.history.plan import Plan
 from lading.models.profiles import Detail
 from lading.request.known import Known
-
-_LATEST_S = 2**53
-
-
-def check_time(at_s: object) -> None:
-    """Raise InputError for what is no time of a call."""
-    if at_s is not None and not (isinstance(at_s, int | float) and -_LATEST_S < at_s < _LATEST_S):
-        raise InputError(f"at_s is {at_s!r}; give seconds since 1970, or leave it out.")
 
 
 class Conditions(NamedTuple):

@@ -37,7 +37,7 @@ from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.subscribers import PublishedEvents
+from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
 from lading.validation import check, check_count
 from lading.wire import find_wire
 from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
@@ -179,6 +179,7 @@ class Session:
         """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
         ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
         with self._lock:
+            self._check_idle()
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
@@ -211,6 +212,7 @@ class Session:
         messages on both sides; nothing is changed then. Raises InputError for no number from 0 on."""
         check_count(position, name="position")
         with self._lock:
+            self._check_idle()
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if self._engine.history.is_replaced_with_earlier(entry.index):
                     return False
@@ -221,6 +223,7 @@ class Session:
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
         """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
         other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
+        self._check_idle()
         history = self._engine.history
         known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
         for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
@@ -293,6 +296,7 @@ class Session:
         tail of the last. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
+            self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
             if own and not cause:
                 own.prepare(engine, tail, extend=self.extend, stops=self.events)
@@ -302,6 +306,11 @@ class Session:
             self._retried = cause == "retry"
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
+
+    def _check_idle(self) -> None:
+        """Raise InputError where a subscriber calls, in the middle of a call."""
+        if self._engine.subscribers.is_publishing:
+            raise InputError(WHILE_PUBLISHING)
 
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
