@@ -2,8 +2,8 @@
 
 Neighbouring items of the model become one assistant message. Codes in templates: ``reasoning`` of a message is the
 number of its reasoning items; ``instructions`` marks the system message beside the items; a Text of the assistant
-has its content block as ``block``, and the first one of an item has that as ``item``. An item without parts of ours is
-one Opaque part.
+has its content block as ``block``, and the first one of an item has its item as ``item``. An item without parts of
+ours is one Opaque part.
 """
 
 from __future__ import annotations
