@@ -18,7 +18,17 @@ from tests.examples import quick_first
 
 @pytest.mark.parametrize(
     ("name", "stream"),
-    quick_first([("OpenAI", False), ("AsyncAnthropic", True), ("AsyncOpenAI", True), ("Anthropic", False)], 2),
+    quick_first(
+        [
+            ("OpenAI", False),
+            ("AsyncAnthropic", True),
+            ("AsyncResponses", True),
+            ("Responses", False),
+            ("AsyncOpenAI", True),
+            ("Anthropic", False),
+        ],
+        3,
+    ),
 )
 def test_a_needle_that_left_the_window_is_found(name: str, stream: bool, tmp_path: Path) -> None:
     make, wire = CLIENTS[name]

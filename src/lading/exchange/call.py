@@ -36,7 +36,7 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 
 _UNPACKED = (
-    "/responses", "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
+    "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
     "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict",
 )  # fmt: skip
 """Path endings of conversation endpoints that no provider format supports."""

@@ -87,7 +87,7 @@ class ItemEdits:
         self._name = name
         self._items = objects_at(before, "output")
         """The items that the caller received by earlier streams of the answer."""
-        self._started = "id" in before
+        self._identity = {key: before[key] for key in ("id", "created_at") if key in before}
         self._held: set[int] = set()
         self._dropped = 0
         """Number of events that the caller did not receive."""
@@ -105,7 +105,7 @@ class ItemEdits:
         kind, index = value.get("type"), read_place(value)
         if self._is_held_tool(object_at(value, "item")) and index is not None:
             self._held.add(index)
-        if index in self._held or (kind in _STARTING and self._started):
+        if index in self._held or (kind in _STARTING and self._identity):
             self._dropped += 1
             return None
         edited = dict(value)
@@ -117,8 +117,8 @@ class ItemEdits:
         if kind in _ENDED:
             response = object_at(value, "response")
             shown = without(response, self._name) if self._held else response
-            output = [*self._items, *objects_at(shown, "output")]
-            edited["response"] = shown | ({"output": output} if self._items else {})
+            output = {"output": [*self._items, *objects_at(shown, "output")]} if self._items else {}
+            edited["response"] = shown | self._identity | output
         return edited
 
     def _is_held_tool(self, item: Value) -> bool:
