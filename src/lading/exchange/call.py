@@ -52,6 +52,8 @@ class PackedCall:
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
+        self._ids: list[str] = []
+        """The ids of the responses of the answer; the caller sees one of them."""
         self.is_broken = False
         """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
@@ -104,6 +106,9 @@ class PackedCall:
         """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
+        self._ids.append(reply.id)
+        if known_as and self.session.wire.layout.continues:
+            self.conversations.chains.remember(self._ids, self.session)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's ``restore`` calls to the log."""
@@ -184,6 +189,7 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, p
 
 def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
     layout = wire.layout
+    body = conversations.chains.make_whole(body, wire, conversations.sessions) if layout.continues else body
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:

@@ -20,6 +20,7 @@ from lading.effects import describe_error
 from lading.errors import LadingError, SessionBusy
 from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
+from lading.exchange.chains import ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
@@ -56,6 +57,7 @@ class Conversations:
         self._wait_s = None if (wait_s := wrapping.options.wait_s) is None else max(wait_s, _MOMENT_S)
         self.wrapping, self.clock = wrapping, clock
         self._on_event, self.bodies, self.endings = on_event, Bodies(), Endings()
+        self.chains = ResponseChains()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}

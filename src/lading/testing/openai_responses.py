@@ -75,12 +75,12 @@ def write_events(issue: Issue, body: Mapping[str, Any]) -> list[bytes]:  # noqa:
 
 
 def _begin_item(item: dict[str, Any]) -> dict[str, Any]:
-    empty: dict[str, Any] = {
+    empty: dict[str, dict[str, Any]] = {
         "reasoning": {"summary": [], "encrypted_content": None},
         "message": {"content": [], "status": "in_progress"},
         "function_call": {"arguments": "", "status": "in_progress"},
-    }[item["type"]]
-    return item | empty
+    }
+    return item | empty[item["type"]]
 
 
 def _stream_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -98,7 +98,7 @@ def _stream_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     )
     for index, block in enumerate(item["content" if is_text else "summary"]):
         where: dict[str, Any] = {place: index}
-        extra = {"logprobs": []} if is_text else {}
+        extra: dict[str, Any] = {"logprobs": []} if is_text else {}
         yield {"type": f"response.{part}.added", "part": block | {"text": ""}} | where
         for text in split_text(block["text"]):
             yield {"type": f"response.{text_of}.delta", "delta": text} | where | extra
@@ -155,7 +155,7 @@ def _encode_event(value: dict[str, Any]) -> bytes:
 
 
 class StoredResponses:
-    """The histories of a provider by the id of their last response; a request that continues one has what is new."""
+    """Histories by the id of their last response; a request that continues one has what is new."""
 
     def __init__(self) -> None:
         """Begin without any."""
