@@ -30,6 +30,8 @@ CLIENTS: dict[str, tuple[Callable[[StrictProvider], Any], str]] = {
     "AsyncOpenAI": (lambda provider: openai_client(provider, AsyncOpenAI), "openai_chat"),
     "Anthropic": (anthropic_client, "anthropic"),
     "AsyncAnthropic": (lambda provider: anthropic_client(provider, AsyncAnthropic), "anthropic"),
+}
+RESPONSES: dict[str, tuple[Callable[[StrictProvider], Any], str]] = {
     "Responses": (openai_client, "openai_responses"),
     "AsyncResponses": (lambda provider: openai_client(provider, AsyncOpenAI), "openai_responses"),
 }
