@@ -222,7 +222,7 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
         return found
     if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
-        advice = "Use chat.completions or messages to have it packed, or lading.Session."
+        advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
         conversations.report_once(Unpacked(f"the endpoint ...{end}", advice))
     return None
 
