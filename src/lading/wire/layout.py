@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
@@ -139,6 +139,16 @@ class Items(Struct, frozen=True):
     def read(self, given: Any) -> Any:
         """Return what a body has in this field, as a list if it is a text that stands for one."""
         return self.spread(given) if self.spread and isinstance(given, str) else given
+
+    def split(self, items: Iterable[Any]) -> list[list[Any]]:
+        """Split items into the runs that form one message each."""
+        runs: list[list[Any]] = []
+        for item in items:
+            if runs and self.unites and self.unites(runs[-1][-1], item):
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        return runs
 
     def join(self, items: list[Any], template: Template | None) -> Any:
         """Return the items as the body had them that this template was decoded from: as a text, or as a list."""
