@@ -45,7 +45,7 @@ def test_requests_with_replies_are_one_conversation(tmp_path: Path) -> None:
     assert [message.role for message in recording.messages] == [
         "system", "user", "assistant", "tool", "assistant", "user",
     ]  # fmt: skip
-    assert [request.length for request in recording.requests] == [1, 3, 5]
+    assert [request.message_index for request in recording.requests] == [1, 3, 5]
     assert recording.usage[0] == RecordedUsage(
         message_index=1, model="gpt-5", input_tokens=40, output_tokens=7, cache_read_tokens=60
     )
@@ -72,7 +72,8 @@ def test_a_file_of_bodies_is_replayed_and_inspected(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["replay", str(path), "--window=6000", "--json"])
     assert run.exit_code == 0, run.output
     (report,) = json.loads(run.stdout)["replays"]
-    assert report["wire"] == "openai_responses"
-    assert report["calls"] == 31
+    assert report["settings"]["wire"] == "openai_responses"
+    assert (report["total"]["calls"], report["total"]["violations"]) == (31, {})
+    assert report["total"]["edits"]["forced"]
     shown = CliRunner().invoke(main, ["inspect", str(path), "--check", "--json"])
     assert shown.exit_code == 0, shown.output

@@ -114,8 +114,7 @@ class ItemEdits:
             edited["sequence_number"] = number - self._dropped
         if index is not None:
             edited["output_index"] = len(self._items) + index - sum(held < index for held in self._held)
-        if kind in _ENDED:
-            response = object_at(value, "response")
+        if kind in _ENDED and (response := object_at(value, "response")):
             shown = without(response, self._name) if self._held else response
             output = {"output": [*self._items, *objects_at(shown, "output")]} if self._items else {}
             edited["response"] = shown | self._identity | output
