@@ -64,7 +64,7 @@ def test_an_item_that_cannot_be_read_is_all_that_is_lost(tmp_path: Path) -> None
 
 
 def test_a_file_of_bodies_is_replayed_and_inspected(tmp_path: Path) -> None:
-    long = [USER]
+    long: list[Any] = [USER]
     for number in range(30):
         answer = [{**CALL, "id": f"fc_{number}", "call_id": f"call_{number}"}]
         long += [*answer, {**OUTPUT, "call_id": f"call_{number}"}]

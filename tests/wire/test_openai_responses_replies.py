@@ -221,12 +221,11 @@ def test_an_answer_of_two_streams_is_one_to_the_sdk() -> None:
     tape.data = begun + rest
     client = OpenAI(base_url="http://here", api_key="test", http_client=tape.client)
     with client.responses.stream(model="gpt-x", input="hi") as shown:
-        final = shown.get_final_response()
+        final: Any = shown.get_final_response()
     assert [item.id for item in final.output] == ["rs_0", "rs_2", "msg_3"]
     assert final.id == "resp_1"
     assert final.output_text == "Done."
-    assert final.usage is not None
-    assert final.usage.input_tokens == 2 * USAGE["input_tokens"]  # type: ignore[operator]
+    assert final.usage.input_tokens == 2 * USAGE["input_tokens"]
     assert [type(part) for part in second.shown_message().parts] == [Reasoning, Reasoning, Text]
     assert [type(part) for part in second.reply().message.parts] == [Reasoning, Text]
 

@@ -107,7 +107,7 @@ class PackedCall:
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
         self._ids.append(reply.id)
-        if known_as and self.session.wire.layout.continues:
+        if known_as and self.session.wire.layout.items.continues:
             self.conversations.chains.remember(self._ids, self.session)
 
     def answer(self, reply: Reply) -> None:
@@ -189,7 +189,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, p
 
 def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
     layout = wire.layout
-    body = conversations.chains.make_whole(body, wire, conversations.sessions) if layout.continues else body
+    if layout.items.continues:
+        body = conversations.chains.make_whole(body, wire, sessions=conversations.sessions)
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:

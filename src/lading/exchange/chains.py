@@ -31,10 +31,10 @@ class ResponseChains:
         while len(self._places) > _MOST_REPLIES:
             del self._places[next(iter(self._places))]
 
-    def make_whole(self, body: bytes, wire: Wire, sessions: Iterable[SharedSession]) -> bytes:
+    def make_whole(self, body: bytes, wire: Wire, *, sessions: Iterable[SharedSession]) -> bytes:
         """Return the request with the messages before it in place of the id. Unchanged if it has no id, or the log
         of no open session has these messages. Raises ValueError if it is not JSON."""
-        field, items = wire.layout.continues, wire.layout.items
+        items, field = wire.layout.items, wire.layout.items.continues
         if not field or f'"{field}"'.encode() not in body:
             return body
         value = jsonbytes.load(body)

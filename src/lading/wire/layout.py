@@ -134,10 +134,12 @@ class Items(Struct, frozen=True):
     is a message. Items that unite have no cache marks."""
     extend: Extend = extend_none
     spread: Callable[[str], list[Any]] | None = None
-    """Return the items that a text in the place of the list stands for. None: it has to be a list."""
+    """Return the items that a text in place of the list means. None: it has to be a list."""
+    continues: str = ""
+    """The field with the id of a response, whose conversation the items continue; empty: there is none."""
 
     def read(self, given: Any) -> Any:
-        """Return what a body has in this field, as a list if it is a text that stands for one."""
+        """Return what a body has in this field, as a list if it is a text that means one."""
         return self.spread(given) if self.spread and isinstance(given, str) else given
 
     def split(self, items: Iterable[Any]) -> list[list[Any]]:
@@ -180,8 +182,6 @@ class Layout(Struct, frozen=True):
     kept: Mapping[str, str] = _KEPT
     """Fields of a request that continues a conversation stored by the provider, each with additional advice for how
     to omit it."""
-    continues: str = ""
-    """The field of ``kept`` with the id of a response, whose conversation the items continue; empty: none."""
     marks: CacheMarks | None = None
     """How requests mark what is to be cached; None: they do not."""
 

@@ -82,14 +82,13 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 LAYOUT = layout.Layout(
     named=layout.match_path_ends("/responses"),
-    items=layout.Items("input", read_role, claim, unites, spread=spread),
+    items=layout.Items("input", read_role, claim, unites, spread=spread, continues="previous_response_id"),
     claims_tool=claims_tool,
     leading=count_leading,
     system="instructions",
     unread=_UNREAD,
     limits=("max_output_tokens",),
     kept=_KEPT,
-    continues="previous_response_id",
 )
 
 WIRE = Wire(

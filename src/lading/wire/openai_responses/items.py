@@ -93,5 +93,5 @@ def claim(item: layout.Object) -> int:
 
 
 def spread(text: str) -> list[Any]:
-    """Return the items that a text in the place of the list stands for."""
+    """Return the items that a text in place of the list means."""
     return [{"role": "user", "content": text}]

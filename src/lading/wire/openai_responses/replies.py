@@ -33,7 +33,7 @@ _ANSWER_ONLY = frozenset({"created_by", "parsed", "parsed_arguments"})
 """Fields of replies, or that SDKs add to them, which requests may not contain."""
 
 
-class EventCollector:
+class ItemCollector:
     """Collects events into the body of the response."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def stream(name: str) -> EditedStream:
     """Return a new stream that holds back calls of the tool of that name."""
-    return EditedStream(StreamFormat(partial(ItemEdits, name), EventCollector, read, usage=("response", "usage")))
+    return EditedStream(StreamFormat(partial(ItemEdits, name), ItemCollector, read, usage=("response", "usage")))
 
 
 REPLIES = Replies(read, without, stream)
