@@ -22,7 +22,7 @@ from lading.wire.replies import ReplyStream, make_event
 from tests.replies import released
 from tests.wire.made_replies import COIN, NAMES, WORDS, Body, Tape, events_of, feed, pieces
 
-USAGE = {
+USAGE: dict[str, Any] = {
     "input_tokens": 50,
     "input_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 5},
     "output_tokens": 7,
