@@ -43,13 +43,12 @@ def count_leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def joins(before: Message, after: Message, *, card: Card) -> bool:
-    """Whether two neighbours are written together: results that were not decoded from this format, and the message
-    before them, because their type depends on the call."""
+def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a run and the message after it are written together: calls of custom tools and their results, because
+    the type of a result depends on its call."""
     del card
-    if not after.results or (after.origin == NAME and any(result.template for result in after.results)):
-        return False
-    return bool(before.results) or any(_read_call_type(call, before) != "function_call" for call in before.calls)
+    first = run[0]
+    return bool(after.results) and any(_read_call_type(call, first) != "function_call" for call in first.calls)
 
 
 def envelope(conversation: Conversation) -> dict[str, Any]:
