@@ -51,6 +51,16 @@ def run_tool(name: str, arguments: dict[str, object]) -> str:
     raise NotImplementedError
 """
 )
+RESPONSES = """
+from typing import Any
+from openai.types.responses import ToolParam
+
+messages: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
+tools: list[ToolParam] = []
+
+def run_tool(name: str, arguments: str) -> str:
+    raise NotImplementedError
+"""
 CLIENTS = """
 from typing import assert_type
 
@@ -208,6 +218,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's project: every block of the documents, and what users hand in."""
     folder = tmp_path_factory.mktemp("project")
     own = {block: ANTHROPIC if "anthropic" in block.text else OPENAI for block in AGENTS}
+    own |= {block: RESPONSES for block in AGENTS if "responses.create" in block.text}
     texts = {re.sub(r"\W", "_", block.where): own.get(block, "") + block.text for block in PYTHON}
     for name, text in {**texts, "clients": CLIENTS, "inputs": INPUTS, "presets": PRESETS}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")

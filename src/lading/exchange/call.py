@@ -35,7 +35,7 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 
 _UNPACKED = (
-    "/responses", "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
+    "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
     "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict",
 )  # fmt: skip
 """Path endings of conversation endpoints that no provider format supports."""
@@ -51,6 +51,8 @@ class PackedCall:
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
+        self._ids: list[str] = []
+        """The ids of the responses of the answer; the caller sees one of them."""
         self.is_broken = False
         """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
@@ -103,6 +105,9 @@ class PackedCall:
         """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
+        self._ids.append(reply.id)
+        if known_as and self.session.wire.layout.items.continues:
+            self.conversations.chains.remember(self._ids, self.session)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's ``restore`` calls to the log."""
@@ -177,6 +182,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, p
 
 def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
     layout = wire.layout
+    if layout.items.continues:
+        body = conversations.chains.make_whole(body, wire, sessions=conversations.sessions)
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:
@@ -204,7 +211,7 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
         return found
     if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
-        advice = "Use chat.completions or messages to have it packed, or lading.Session."
+        advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
         conversations.report_once(Unpacked(f"the endpoint ...{end}", advice))
     return None
 

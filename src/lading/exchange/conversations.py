@@ -19,6 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
+from lading.exchange.chains import ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
@@ -59,6 +60,7 @@ class Conversations:
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
+        self.chains = ResponseChains()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}

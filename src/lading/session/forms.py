@@ -36,7 +36,7 @@ def find_reformed(
     wire, card = find_wire(settings.wire), settings.card
     for at, (message, entry) in enumerate(zip(given, known, strict=False)):
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
-        form = history.find_form(entry)
+        form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):
             form = form.with_parts(tuple(part for part in form.parts if not _is_hidden(part, shown)))
         if has_form(message, form, wire=wire, card=card, marked=marked):
@@ -62,6 +62,17 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
         return False
     said, kept = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
     return _keeps(strip_content(said), strip_content(kept))
+
+
+def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
+    """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
+    answered here."""
+    reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
+    surplus = reasoning[: max(len(reasoning) - len(_list_reasoning(reply)), 0)]
+    if given.role != "assistant" or not surplus:
+        return given
+    kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
+    return replace(given, parts=kept, template=reply.template)
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:

@@ -59,13 +59,13 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     A dict is read by the wire that claims it most surely, ``wire`` first. ``leads``: no message precedes them.
     Raises InputError, WireError; IllegalRequest for a number that is NaN or infinite.
     """
-    if isinstance(given, str):
-        given = user_text(given)
     messages: list[Message] = []
     if isinstance(given, Mapping) and (found := _find_body_wire(given, wire)):
         system = found.layout.system
         messages += found.read_system({system: plain(given.get(system))}, marked=False)
-        given = given[found.layout.items.field]
+        given = found.layout.items.read(given[found.layout.items.field])
+    if isinstance(given, str):
+        given = user_text(given)
     items = list(given) if isinstance(given, list | tuple) else [given]
     sources = [item if isinstance(item, Message) else _to_dict(item) for item in items]
     # A wire with a separate system field has no system items: leading ones are in the common format.
@@ -243,5 +243,6 @@ def _choose_wire(source: Message | dict[str, Any], wire: Wire, *, leads: bool) -
 
 def _find_body_wire(body: Mapping[str, Any], wire: Wire) -> Wire | None:
     """Return the wire of a request body, by its items and preferably its system; None if it is no body."""
-    found = [one for one in (wire, *list_wires()) if isinstance(body.get(one.layout.items.field), list | tuple)]
+    items = ((one, one.layout.items) for one in (wire, *list_wires()) if "type" not in body)
+    found = [one for one, of in items if isinstance(of.read(body.get(of.field)), list | tuple)]
     return max(found, key=lambda one: body.get(one.layout.system) is not None, default=None)
