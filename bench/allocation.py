@@ -164,7 +164,10 @@ def run() -> list[Figure]:
         figures += [
             Figure(f"{what}: mean of the optimum", f"{mean:.4f}", f">= {LEAST_MEAN}", mean >= LEAST_MEAN),
             Figure("  worst", f"{worst:.4f}", f">= {LEAST}", worst >= LEAST),
-            plain("  mean of the relaxed optimum; proven optimal", f"{fmean(found.to_relaxed):.4f}; {found.proven:.1%}"),
+            plain(
+                "  mean of the relaxed optimum; proven optimal",
+                f"{fmean(found.to_relaxed):.4f}; {found.proven:.1%}",
+            ),
             plain("  milliseconds, median and most", _time_all(instances[:200])),
         ]
     candidates = next(make_instances(MANY, 1)).candidates
