@@ -26,7 +26,9 @@ RESTORE = "restore"
 """Name of the tool by which a model reads the content of an address."""
 _NAME_CHARS = 128
 _FORK_DIGITS = 9
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_NAME_CHARS - 1}}}")
+_FORK = "~"
+"""Before the number of a fork. No caller can choose a name with it, so none is taken for a fork by its form."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:~[0-9]{1,9})*", re.ASCII)
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
 _ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}")}
 
@@ -86,8 +88,9 @@ def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
 
 
 def check_name(name: object, *, what: str) -> str:
-    """Return the name if it is legal in an address: letters, digits, ``_ . -``, no ``..``. Raises AddressError."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or ".." in name:
+    """Return the name if it is legal in an address: letters, digits, ``_ . -``, no ``..``, and for a fork
+    ``~`` and its number. Raises AddressError."""
+    if not isinstance(name, str) or len(name) > _NAME_CHARS or not _NAME.fullmatch(name) or ".." in name:
         raise AddressError(
             f"{str(name)[:140]!r} cannot be the name of a {what}: use 1 to 128 of A-Z a-z 0-9 _ . -, "
             "starting with a letter or digit, without '..'."
@@ -95,21 +98,29 @@ def check_name(name: object, *, what: str) -> str:
     return name
 
 
+def check_own_name(name: object, *, what: str) -> str:
+    """Return a legal name that a caller chose: none of a fork. Raises AddressError."""
+    checked = check_name(name, what=what)
+    if _FORK in checked:
+        raise AddressError(f"{checked!r} is the name of a fork. Name the {what} that it was forked from.")
+    return checked
+
+
 def fork_name(name: str, number: int) -> str:
     """Return the name of a fork by its number; the end of a long name is cut."""
-    suffix = f"-{number}"
-    return name[: _NAME_CHARS - len(suffix)] + suffix
+    suffix = f"{_FORK}{number}"
+    return name[: _NAME_CHARS - len(suffix)].rstrip(_FORK) + suffix
 
 
 def is_fork_name(name: str, of: str) -> bool:
     """Whether ``name`` is the name ``of`` or that of a fork of it."""
-    digits = name.rpartition("-")[2]
+    digits = name.rpartition(_FORK)[2]
     return name == of or (digits.isdecimal() and name == fork_name(of, int(digits)))
 
 
 def fork_prefix(name: str) -> str:
     """Return the common prefix of the names of all forks."""
-    return f"{name}-"[: _NAME_CHARS - 1 - _FORK_DIGITS]
+    return f"{name}{_FORK}"[: _NAME_CHARS - 1 - _FORK_DIGITS]
 
 
 def free_names(name: str, is_taken: Callable[[str], bool]) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Engine:
     @property
     def call(self) -> int:
         """Number of the next call, from 1."""
-        return self._known.last.call + 1
+        return self._recorder.known.last.call + 1
 
     @property
     def shown(self) -> int:

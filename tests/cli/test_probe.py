@@ -226,6 +226,11 @@ def test_questions_in_short_form(tmp_path: Path) -> None:
         (("--judge", "openai:my-model"), "", "No price in USD is known for 'my-model', so --most-usd could not"),
         (("--judge", "deepseek-chat"), "", "The provider of 'deepseek-chat' has no client here. Name the model"),
         (("--base-url", "nowhere/v1"), "", "cannot be reached"),
+        (
+            ("--base-url", "http://user:hunter2@127.0.0.1:9/v1"),
+            "",
+            "error: http://127.0.0.1:9/v1/ cannot be reached",
+        ),
         (("--usd", "1"), "", "give two prices in USD per million tokens"),
         (("--usd", "-1/2"), "", "give two prices in USD per million tokens"),
         (("--most-usd", "-1"), "", "--most-usd"),

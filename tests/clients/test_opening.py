@@ -7,8 +7,11 @@ from threading import Event as Flag
 from threading import Thread
 from typing import Any
 
+import pytest
+
 from lading.audit.replay import verify
 from lading.clients import wrap
+from lading.errors import AddressError
 from lading.events import Event, Forked, ModelChanged
 from lading.models.catalog import find_card
 from lading.stores import Stored, open_store
@@ -73,7 +76,7 @@ def test_two_requests_for_one_slow_session_open_it_once() -> None:
         names = sorted(session.name for session in client.lading.sessions)
         assert names[0] == "slow"
         # One goes on with it; the others, at the same time, are conversations beside it.
-        assert set(names) <= {"slow", "slow-2", "slow-3"}
+        assert set(names) <= {"slow", "slow~2", "slow~3"}
         assert provider.violations == []
         client.close()
 
@@ -134,12 +137,39 @@ def test_a_long_name_has_forks_like_any_other(tmp_path: Path) -> None:
         client: Any = wrap(openai_client(provider), store=tmp_path, on_event=events.append)
         for first in ("anna", "bert"):
             Talk(client.lading.session(name), first).step()
-        assert events == [Forked(name, "n" * 126 + "-2")]
+        assert events == [Forked(name, "n" * 126 + "~2")]
         client.close()
         again: Any = wrap(openai_client(provider), store=tmp_path, on_event=events.append)
         talk = Talk(again.lading.session(name), "bert")
         talk.step()
-        assert [session.name for session in again.lading.sessions] == ["n" * 126 + "-2"]
+        assert [session.name for session in again.lading.sessions] == ["n" * 126 + "~2"]
         again.close()
     with open_store("sqlite", str(tmp_path)) as store:
         assert len(store.sessions()) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [("ticket-4711", "ticket"), ("run-2", "run"), ("run", "run-2")])
+def test_named_conversations_stay_apart_whatever_their_names(first: str, second: str, tmp_path: Path) -> None:
+    """Also where one name looks like that of a fork of the other, both begin alike, and the client is new."""
+    events: list[Event] = []
+    said: dict[str, list[str]] = {first: [], second: []}
+    with StrictProvider(stepping) as provider:
+        talks: dict[str, Talk] = {}
+        for _ in range(3):
+            client: Any = wrap(openai_client(provider), store=tmp_path, on_event=events.append)
+            for name in said:
+                talk = talks.setdefault(name, Talk(client.lading.session(name), "anna"))
+                talk.client = client.lading.session(name)
+                talk.step()
+            client.close()
+    assert events == []
+    with open_store("sqlite", str(tmp_path)) as store:
+        assert sorted(name for _, name in store.sessions()) == sorted(said)
+        assert [store.counts("default", name)[2] for name in said] == [3, 3]
+
+
+def test_a_name_of_a_fork_cannot_be_chosen() -> None:
+    with StrictProvider(stepping) as provider:
+        client: Any = wrap(openai_client(provider))
+        with pytest.raises(AddressError, match="name of a fork"):
+            client.lading.session("work~2")

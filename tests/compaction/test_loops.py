@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lading.messages import Message, Reasoning, Text, ToolCall, user_text
 from tests.engines import packs, run, settings
 from tests.histories import answered
@@ -36,3 +38,17 @@ def test_a_long_loop_that_may_not_be_cut_goes_on() -> None:
 def test_digests_stay_while_they_do_not_take_too_much() -> None:
     engine, _ = run(settings(6_000, wire="anthropic", strategy="priced"), open_loop(13))
     assert {edit.kind for edit in engine.history.edits} == {"digested"}
+
+
+@pytest.mark.parametrize("strategy", ["priced", "basic"])
+def test_a_loop_whose_reasoning_fills_the_window_goes_on_from_its_newest_rounds(strategy: str) -> None:
+    engine, outcomes = run(settings(6_000, wire="anthropic", strategy=strategy), open_loop(150))
+    assert len(packs(outcomes)) == len(outcomes) == 151
+    assert "dropped" in {edit.kind for edit in engine.history.edits}
+    for pack in packs(outcomes):
+        assert pack.violations == ()
+        messages = pack.request["messages"]
+        assert messages[0]["role"] == "user"
+        # Each round that is shown begins with its reasoning, as it was given.
+        shown = [message["content"] for message in messages if message["role"] == "assistant"]
+        assert all((content[0]["type"], content[0]["signature"]) == ("thinking", "c2ln") for content in shown)

@@ -92,7 +92,7 @@ def test_a_store_that_was_handed_in_stays_open(tmp_path: Path) -> None:
         worked(line)
         line.fork(OTHER).close()
         line.close()
-        assert store.sessions() == (("default", "session"), ("default", "session-2"))
+        assert store.sessions() == (("default", "session"), ("default", "session~2"))
 
 
 def test_a_long_name_gives_way_to_the_number() -> None:
@@ -117,10 +117,10 @@ def test_every_name_has_numbered_ones_that_are_told_as_its_own(name: str, number
 
 def test_a_name_that_another_holds_is_passed_over() -> None:
     store = MemoryStore()
-    with session(store=store) as line, store.lease("default", "session-2"):
+    with session(store=store) as line, store.lease("default", "session~2"):
         line.add(HEAD)
         with line.fork(OTHER) as fork:
-            assert fork.name == "session-3"
+            assert fork.name == "session~3"
 
 
 def test_a_fork_of_what_is_no_message_leaves_nothing_behind() -> None:
@@ -129,4 +129,4 @@ def test_a_fork_of_what_is_no_message_leaves_nothing_behind() -> None:
         with pytest.raises(InputError):
             line.fork([3])
         with line.fork(OTHER) as fork:
-            assert fork.name == "session-2"
+            assert fork.name == "session~2"

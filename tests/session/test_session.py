@@ -105,8 +105,8 @@ def test_a_changed_past_is_an_error_or_a_fork() -> None:
             line.add(changed)
         assert len(line.entries) == 6
         fork = line.add(changed, changed="fork")
-        assert (fork.name, len(fork.entries)) == ("session-2", 2)
-        assert fork.events[-1] == Forked("session", "session-2")
+        assert (fork.name, len(fork.entries)) == ("session~2", 2)
+        assert fork.events[-1] == Forked("session", "session~2")
         assert len(line.entries) == 6
         fork.close()
 

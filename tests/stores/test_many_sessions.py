@@ -101,7 +101,7 @@ def test_a_fork_asks_about_few_names() -> None:
         line.add("Go.")
         store.read = 0
         with line.fork("Go elsewhere.") as fork:
-            assert fork.name == f"session-{MANY}"
+            assert fork.name == f"session~{MANY}"
     assert store.read < 40
 
 
@@ -125,7 +125,7 @@ def test_conversations_that_start_alike_are_read_up_to_a_number() -> None:
         client = wrap(openai_client(provider), store=store)
         store.read = 0
         Talk(client.lading.session("work"), "anna").step()
-        assert [session.name for session in client.lading.sessions] == [f"work-{MANY}"]
+        assert [session.name for session in client.lading.sessions] == [f"work~{MANY}"]
         assert store.read < 1_000 + 128
         client.close()
 

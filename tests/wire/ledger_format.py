@@ -73,9 +73,9 @@ def envelope(conversation: Conversation) -> Body:
     return body | ({"tool_defs": tools} if tools else {})
 
 
-def joins(before: Message, after: Message, *, card: Card) -> bool:
+def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
     del card
-    return before.role == after.role == "assistant"
+    return run[-1].role == after.role == "assistant"
 
 
 def encode_group(messages: Sequence[Message], card: Card) -> list[Body]:

@@ -258,9 +258,9 @@ def test_words_from_here_join_a_decoded_message_and_its_fields() -> None:
 
 def test_a_decoded_system_message_in_the_list_joins_only_words_from_here_after_it() -> None:
     in_list, native = WIRE.decode({"messages": [say("system", "s"), say("user", "b")]}).messages
-    assert not WIRE.joins(user("a"), in_list, card=PLAIN)
-    assert not WIRE.joins(in_list, native, card=PLAIN)
-    assert WIRE.joins(in_list, user("a"), card=PLAIN)
+    assert not WIRE.joins([user("a")], in_list, card=PLAIN)
+    assert not WIRE.joins([in_list], native, card=PLAIN)
+    assert WIRE.joins([in_list], user("a"), card=PLAIN)
     assert written(in_list) == [say("system", "s")]
     assert written(in_list, user("a")) == [say("user", [text("<system>\ns\n</system>"), text("a")])]
 

@@ -126,8 +126,8 @@ def test_pictures_in_results_follow_the_last_of_them() -> None:
 
 def test_results_decoded_here_keep_their_own_messages() -> None:
     first, second = (replace(Message("tool", (ToolResult(name),)), origin="openai_chat") for name in "ab")
-    assert not WIRE.joins(first, second, card=PLAIN)
-    assert WIRE.joins(first, replace(second, origin=""), card=PLAIN)
+    assert not WIRE.joins([first], second, card=PLAIN)
+    assert WIRE.joins([first], replace(second, origin=""), card=PLAIN)
 
 
 def test_what_this_wire_cannot_carry_becomes_words() -> None:

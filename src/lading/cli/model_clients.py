@@ -114,9 +114,8 @@ class ModelClient:
         except self._sdk.APITimeoutError as error:
             return str(error)
         except self._sdk.APIConnectionError as error:
-            raise InputError(
-                f"{self._client.base_url} cannot be reached: {error} Check the network and --base-url."
-            ) from error
+            url = self._client.base_url.copy_with(userinfo=b"")  # It may hold a password.
+            raise InputError(f"{url} cannot be reached: {error} Check the network and --base-url.") from error
         except self._sdk.APIStatusError as error:
             _raise_refusal(error.status_code, request, self._provider)
             return f"{error.status_code}: {error}"[:_ERROR_CHARS]

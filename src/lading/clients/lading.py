@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from lading.addresses import check_name
+from lading.addresses import check_own_name
 from lading.clients.transport import SESSION_HEADER
 from lading.exchange.conversations import Conversations
 from lading.session.session import Session
@@ -21,9 +21,9 @@ class Lading(Generic[C]):
 
     def session(self, name: str) -> C:
         """Return a copy of the client whose calls all belong to the session of that name. Raises AddressError for
-        an invalid name."""
+        an invalid name, or that of a fork."""
         client: Any = self._client
-        named: C = client.copy(default_headers={SESSION_HEADER: check_name(name, what="session")})
+        named: C = client.copy(default_headers={SESSION_HEADER: check_own_name(name, what="session")})
         return named
 
     @property

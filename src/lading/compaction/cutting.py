@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
+
+from msgspec.structs import replace
 
 from lading.compaction import Pressure
 from lading.compaction.clearing import label_tool
 from lading.compaction.provider_summaries import find_summary, keep_summary
 from lading.compaction.user_rules import read_statements, restate
 from lading.history.log import Draft
-from lading.history.validity import legal_cuts
+from lading.history.validity import legal_cuts, relax
 from lading.history.view import View
 from lading.messages import Message, Part, Text, user_text
 
@@ -52,11 +55,13 @@ def cut(view: View, position: int, *, reason: str, pressure: Pressure) -> Draft:
 def draft_emergency_cut(view: View, pressure: Pressure) -> Draft | None:
     """Draft the shallowest legal cut that leaves room to spare, else the shallowest that fits; None if none does.
 
-    It replaces a strategy's own edits that break a rule or do not fit.
+    It replaces a strategy's own edits that break a rule or do not fit. Inside a running loop it cuts last.
     """
     room = pressure.room_tokens
-    for most_tokens in (int(room * (1 - SPARE_SHARE)), room):
-        for position in find_cut_points(view, pressure):
+    most = int(room * (1 - SPARE_SHARE)), room
+    relaxed = replace(pressure, invariants=relax(pressure.invariants))
+    for given, most_tokens in product((pressure, relaxed), most):
+        for position in find_cut_points(view, given):
             left = most_tokens - view.tokens_before(view.head) - (view.tokens - view.tokens_before(position))
             if left > 0:
                 draft = cut(view, position, reason="the strategy's own edits could not be used", pressure=pressure)

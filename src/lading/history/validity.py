@@ -58,6 +58,12 @@ class OpenLoopWhole(Struct, frozen=True):
             yield from range(start + 1, len(messages) + 1)
 
 
+def relax(invariants: Sequence[Invariant]) -> tuple[Invariant, ...]:
+    """Return the invariants without those that give way where nothing else fits: a running loop may begin after its
+    first rounds, whose turn the message in their place ends. A request that does not fit is refused for certain."""
+    return tuple(item for item in invariants if not isinstance(item, OpenLoopWhole))
+
+
 INVARIANTS: tuple[Invariant, ...] = (PairsWhole(), NewestBlockWhole())
 """The invariants of every provider format."""
 

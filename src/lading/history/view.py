@@ -12,12 +12,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from lading.addresses import RESTORE
-from lading.frozen import ReadOnly
+from lading.frozen import FrozenList
 from lading.history.log import Edit, EditKind, Entry
 from lading.history.repair import is_late
 from lading.messages import Message, is_spoken
@@ -50,21 +51,40 @@ class Item(Struct, frozen=True, gc=False):
         return self.kind in ("repaired", "clipped") and is_late(self.message)
 
 
+def _read(name: str) -> Any:
+    """Make a property that only reads the slot of that name, without a call in Python: strategies read it often."""
+    return property(attrgetter(name))
+
+
 class View:
     """The messages of a session as the next request would show them."""
 
     # Without a dict of its own, no method can be replaced either.
     __slots__ = (
-        *("_items", "_readable", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
+        *("_items", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "__weakref__"),
     )
+    items: Sequence[Item] = _read("_items")
+    """The shown messages, in order, each with its entry and tokens."""
+    rounds: int = _read("_rounds")
+    """Number of replies of the assistant in the log, shown or not."""
+    edits: int = _read("_edits")
+    """Number of applied edits."""
+    readings: dict[object, Any] = _read("_readings")
+    """Values that strategies derive from raw messages, each read once, under keys of their own. The next view of
+    the log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are dropped."""
+    derived: dict[object, Any] = _read("_derived")
+    """Values that strategies derive from the view. Cleared by each change."""
+    tokens: int = _read("_total")
+    """Tokens of all messages."""
+    newest_request: tuple[int, Message] | None = _read("_newest_request")
+    """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
 
     def __init__(self, log: Sequence[Entry] = ()) -> None:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
         self._log = log
-        self._items: list[Item] = []
-        self._readable = ReadOnly(self._items)
+        self._items: list[Item] = FrozenList()  # Changed here alone, by the methods of ``list``.
         self._rounds = self._edits = 0
         self._readings: dict[object, Any] = {}
         self._derived: dict[object, Any] = {}
@@ -93,43 +113,6 @@ class View:
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def items(self) -> ReadOnly[Item]:
-        """The shown messages, in order, each with its entry and tokens."""
-        return self._readable
-
-    @property
-    def rounds(self) -> int:
-        """Number of replies of the assistant in the log, shown or not."""
-        return self._rounds
-
-    @property
-    def edits(self) -> int:
-        """Number of applied edits."""
-        return self._edits
-
-    @property
-    def readings(self) -> dict[object, Any]:
-        """Values that strategies derive from raw messages, each read once, under keys of their own. The next view
-        of the log keeps them. When entries are withdrawn, ``forget(entry)`` is called; values without it are
-        dropped."""
-        return self._readings
-
-    @property
-    def derived(self) -> dict[object, Any]:
-        """Values that strategies derive from the view. Cleared by each change."""
-        return self._derived
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all messages."""
-        return self._total
-
-    @property
-    def newest_request(self) -> tuple[int, Message] | None:
-        """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
-        return self._newest_request
 
     @property
     def head(self) -> int:
@@ -219,8 +202,7 @@ class View:
     def copy(self) -> View:
         """Return a copy to which edits can be applied. It shares the log, so append to only one of the two."""
         same = copy(self)
-        same._items, same._entries = self._items.copy(), self._entries.copy()
-        same._readable = ReadOnly(same._items)
+        same._items, same._entries = FrozenList(self._items), self._entries.copy()
         same._tokens, same._clearable = self._tokens.copy(), self._clearable.copy()
         same._admitted, same._pinned = self._admitted.copy(), self._pinned.copy()
         same._derived = {}
@@ -264,7 +246,7 @@ class View:
         return Item(message, edit.first, tokens, edit.index, left, edit.kind)
 
     def _push(self, item: Item) -> None:
-        self._items.append(item)
+        list.append(self._items, item)
         self._entries.append(item.entry)
         self._total += item.tokens
 
@@ -290,7 +272,7 @@ def apply_edit(view: View, edit: Edit) -> int:
     start, end = view.span(edit.first, edit.last)
     replacement = [view._make_item(*shown, edit=edit) for shown in _replacement(edit)]
     view._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in view._items[start:end])
-    view._items[start:end] = replacement
+    list.__setitem__(view._items, slice(start, end), replacement)
     view._entries[start:end] = [item.entry for item in replacement]
     del view._tokens[start + 1 :], view._clearable[start + 1 :]
     return start

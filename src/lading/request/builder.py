@@ -116,7 +116,7 @@ class RequestBuilder:
     def _extend(self, messages: list[Message], tokens: list[int]) -> None:
         # A message that joins the last wire message re-opens it.
         joins = self.wire.joins
-        if messages and self._units and joins(self._units[-1].messages[-1], messages[0], card=self.card):
+        if messages and self._units and joins(self._units[-1].messages, messages[0], card=self.card):
             reopened = self._units[-1].messages
             messages = reopened + messages
             tokens = [self.ends[-1] - self.ends[-2], *[0] * (len(reopened) - 1), *tokens]

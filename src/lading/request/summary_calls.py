@@ -88,7 +88,7 @@ class LastRequest(Struct, frozen=True):
     def _write_items(self, runs: Sequence[EncodedRun], question: Message) -> list[Body]:
         """Write the runs of a request and a question after them."""
         last, wire, card = runs[-1], self.request.wire, self.request.card
-        if wire.joins(last.messages[-1], question, card=card):
+        if wire.joins(last.messages, question, card=card):
             items = wire.encode_group([*last.messages, question], card)
         else:
             items = [*last.wire_messages, *wire.encode_group([question], card)]

@@ -42,9 +42,9 @@ def alternation(card: Card) -> Needs:
 
 
 class Joins(Protocol):
-    """Return whether two consecutive messages share one message of the body."""
+    """Return whether a run of messages, which share one message of the body, goes on with the message after it."""
 
-    def __call__(self, before: Message, after: Message, *, card: Card) -> bool: ...
+    def __call__(self, run: Sequence[Message], after: Message, *, card: Card) -> bool: ...
 
 
 class Wire(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Wire(Struct, frozen=True):
     layout: Layout
     """The fields and items of a body."""
     joins: Joins
-    """Whether two consecutive messages share items of the body."""
+    """Whether a message shares items of the body with the run before it."""
     encode_group: Callable[[Sequence[Message], Card], list[Body]]
     """Encode a run of joined messages to items of the body."""
     start_check: Callable[[Body, Card], CheckState]
@@ -126,7 +126,7 @@ def group_messages(messages: Sequence[Message], wire: Wire, *, card: Card) -> li
     """Split the messages into runs that share one message of the body."""
     runs: list[list[Message]] = []
     for message in messages:
-        if runs and wire.joins(runs[-1][-1], message, card=card):
+        if runs and wire.joins(runs[-1], message, card=card):
             runs[-1].append(message)
         else:
             runs.append([message])

@@ -62,14 +62,15 @@ def count_leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def joins(before: Message, after: Message, *, card: Card) -> bool:
-    """Whether two neighbours are written as one message.
+def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a run and the message after it are written as one message.
 
     Both must be on the same side: results and system messages of other formats are on the user's. Messages of this
     format stay separate, unless the endpoint requires alternating roles. A system message among the messages is
     joined with a user message of another format after it, because otherwise only the assistant may follow it (rule
     A4).
     """
+    before = run[-1]
     if _find_side(before) != _find_side(after):
         return False
     if card.conduct.dialect in ("bedrock", "strict"):

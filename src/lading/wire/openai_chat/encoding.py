@@ -49,34 +49,33 @@ def is_movable(part: object) -> TypeGuard[Image | File]:
     return isinstance(part, Image) or inline_file
 
 
-def joins(before: Message, after: Message, *, card: Card) -> bool:
-    """Whether two messages are written as one group.
+def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
+    """Whether a run and the message after it are written as one group.
 
-    Consecutive results are, unless both are of this format, so that their images can follow the last result. For a
+    Consecutive results are, unless all are of this format, so that their images can follow the last result. For a
     chat template, so are neighbours of one role, results with the user message after them, and a system message
     with its neighbours: ``split_runs`` finds whether it is in front.
     """
-    if before.origin == after.origin == NAME and not is_flat(card):
-        return False
-    if is_flat(card) and "system" in (before.role, after.role):
+    if is_flat(card) and "system" in (run[-1].role, after.role):
         return True
-    return _shares_message(before, after, card)
+    return _shares_message(run, after, card)
 
 
 def split_runs(messages: Sequence[Message], card: Card) -> Sequence[Sequence[Message]]:
     """Split a group for a chat template into runs, whose parts other than results share a wire message."""
     found: list[list[Message]] = []
     for message in _order_in_turn(messages):
-        if found and _shares_message(found[-1][-1], message, card):
+        if found and _shares_message(found[-1], message, card):
             found[-1].append(message)
         else:
             found.append([message])
     return found
 
 
-def _shares_message(before: Message, after: Message, card: Card) -> bool:
+def _shares_message(run: Sequence[Message], after: Message, card: Card) -> bool:
+    before = run[-1]
     if before.results and after.results:
-        return before.origin != NAME or after.origin != NAME
+        return after.origin != NAME or any(message.results and message.origin != NAME for message in run)
     if not is_flat(card) or before.calls or after.results:
         return False
     return after.role == ("user" if before.results else before.role)
