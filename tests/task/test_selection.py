@@ -19,7 +19,7 @@ from tests.examples import quick_first
 
 def find_optimum(candidates: Sequence[Candidate], budget_tokens: int, required: Sequence[str] = ()) -> float | None:
     """The largest value of all choices, each tried; None where the required ones do not fit."""
-    best = None
+    best: float | None = None
     ids = [candidate.id for candidate in candidates]
     masks = [sum(1 << ids.index(needed) for needed in set(candidate.needs)) for candidate in candidates]
     least = sum(1 << ids.index(name) for name in set(required))
@@ -255,8 +255,9 @@ def test_a_long_chain_of_needs_is_an_error_before_it_fills_the_memory() -> None:
     ],
 )
 def test_a_candidate_that_cannot_be_used_is_an_error(fields: dict[str, Any]) -> None:
+    usable: dict[str, Any] = {"id": "a", "tokens": 5}
     with pytest.raises(InputError):
-        Candidate(**({"id": "a", "tokens": 5} | fields))
+        Candidate(**usable | fields)
 
 
 def test_two_candidates_of_one_id_and_a_budget_that_is_no_count_are_errors() -> None:
