@@ -93,6 +93,13 @@ class SummaryAmended(Struct, frozen=True, tag_field="event", tag=True):
     """Lines by rules, for what it did not name."""
 
 
+class SummaryDiscarded(Struct, frozen=True, tag_field="event", tag=True):
+    """A summary that was asked for in the background was not used, or will not be."""
+
+    call: int
+    reason: str
+
+
 class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
     """The model repeats itself: it is warned (``inject``), stopped (``terminate``) or allowed to continue
     (``continue``)."""
@@ -245,6 +252,7 @@ Event: TypeAlias = (
     | SummaryRejected
     | SummaryNotAsked
     | SummaryAmended
+    | SummaryDiscarded
     | LoopDetected
     | ContextSynthesized
     | ContextLeftOut

@@ -11,6 +11,7 @@ from asyncio import (
     to_thread,
     wait,
     wait_for,
+    wrap_future,
 )
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -97,14 +98,17 @@ async def in_thread(step: Callable[[], Result]) -> Result:
     loop, asked = get_running_loop(), list[Future[Any]]()
     is_given_up = False
 
-    def awaited(answer: Awaitable[Any], timeout_s: float) -> Any:
-        future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
+    async def awaited(answer: Awaitable[Any] | Future[Any], timeout_s: float) -> Any:
+        return await wait_for(shield(wrap_future(answer)) if isinstance(answer, Future) else answer, timeout_s)
+
+    def start(answer: Awaitable[Any] | Future[Any], timeout_s: float) -> Future[Any]:
+        future = run_coroutine_threadsafe(awaited(answer, timeout_s), loop)
         asked.append(future)
         if is_given_up:
             future.cancel()
-        return future.result()
+        return future
 
-    token = AWAIT.set(awaited)
+    token = AWAIT.set(start)
     try:
         running = ensure_future(to_thread(step))
         return await shield(running)

@@ -92,12 +92,12 @@ class Session:
         self._open()
 
     def _open(self) -> None:
-        settings = self.settings
         with ExitStack() as undo:
-            undo.callback(self.close)
+            undo.callback(self._release)
             self._shared.add_user(self)
             self._hold()
-            self._engine = (reopen if self.store.exists(*settings.owner) else Engine)(settings, self.store)
+            start = reopen if self.store.exists(*self.settings.owner) else Engine
+            self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events += events
             self.settings = self._engine.settings
@@ -111,8 +111,7 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
-        self._tail = ""  # The caller's text for the last request alone.
-        self._retried = False
+        self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     def _hold(self) -> None:
         self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
@@ -141,7 +140,6 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
-            continues = matched.kind == "continues"
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
@@ -221,8 +219,7 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            forked = self._beside()
-            undo.callback(forked.close)
+            undo.callback((forked := self._beside()).close)
             forked._shared = self._shared  # The last one closed closes the store.
             forked._shared.add_user(forked)
             forked.settings = replace(forked.settings, budget=self.settings.budget)
@@ -323,8 +320,7 @@ class Session:
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
-            known_as = fingerprint(answered.message)
-            named = answered.id, known_as
+            named = answered.id, (known_as := fingerprint(answered.message))
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
@@ -388,6 +384,10 @@ class Session:
 
     def close(self) -> None:
         """Release the session and, where the session opened it, close its store."""
+        self._engine.asking.close()
+        self._release()
+
+    def _release(self) -> None:
         if self._lease is not None:
             self._lease.release()
             self._lease = None
