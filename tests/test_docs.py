@@ -140,8 +140,8 @@ def test_agent_block_runs_to_its_end(block: Block, tmp_path: Path, monkeypatch: 
             monkeypatch.setenv(f"{name}_API_KEY", "local")
         monkeypatch.setenv("GEMINI_API_KEY", "local")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", provider.url)
-        wires = {"claude": "anthropic", "gemini": "gemini"}
-        wire = next((wires[word] for word in wires if word in block.text), "openai_chat")
+        named = {"claude": "anthropic", "responses.create": "openai_responses", "gemini": "gemini"}
+        wire = next((wire for word, wire in named.items() if word in block.text), "openai_chat")
         own = agents_own(task, provider, wire=wire)
         exec(compile(block.text, block.where, "exec"), own)
         if "client" in own:

@@ -21,6 +21,7 @@ from tests.sources import (
     test_gemini,
     test_message_lines,
     test_openai_chat,
+    test_openai_responses,
     test_trajectories,
 )
 from tests.sources.written import json_lines, read_all, read_one, write
@@ -29,6 +30,7 @@ SAMPLES: dict[str, list[Any]] = {
     "claude_code": test_claude_code.LOG,
     "codex": test_codex.LOG[:13],
     "gemini": [test_gemini.BODY, test_gemini.BODY],
+    "openai_responses": [test_openai_responses.BODY, test_openai_responses.BODY],
     "anthropic": [test_anthropic.BODY, test_anthropic.BODY],
     "trajectories": [test_trajectories.SESSION, {**test_trajectories.SESSION, "id": "two"}],
     "openai_chat": [test_openai_chat.BODY, test_openai_chat.BODY],
@@ -82,7 +84,7 @@ class TestEveryFormat:
             cut = SAMPLES[name][:-1]
         else:
             record = SAMPLES[name][0]
-            field = "contents" if name == "gemini" else "messages"
+            field = {"gemini": "contents", "openai_responses": "input"}.get(name, "messages")
             cut = [{**record, field: record[field][:-1]}]
         whole, _ = read_all(write(tmp_path, SAMPLES[name]))
         short, _ = read_all(write(tmp_path, cut))

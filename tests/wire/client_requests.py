@@ -7,9 +7,15 @@ from typing import Any
 from tests.wire.anthropic_requests import ANTHROPIC
 from tests.wire.chat_requests import OPENAI_CHAT
 from tests.wire.gemini_requests import GEMINI
+from tests.wire.responses_requests import OPENAI_RESPONSES
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     (wire, name, body)
-    for wire, bodies in (("anthropic", ANTHROPIC), ("openai_chat", OPENAI_CHAT), ("gemini", GEMINI))
+    for wire, bodies in (
+        ("anthropic", ANTHROPIC),
+        ("openai_chat", OPENAI_CHAT),
+        ("openai_responses", OPENAI_RESPONSES),
+        ("gemini", GEMINI),
+    )
     for name, body in bodies.items()
 ]

@@ -25,7 +25,9 @@ Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], Any]
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 model_option = click.option("--model", help="Model whose card is used; default: the recorded one.")
 wire_option = click.option(
-    "--wire", metavar="W", help="Provider format: openai_chat, anthropic or gemini; default: the recorded one."
+    "--wire",
+    metavar="W",
+    help="Provider format: openai_chat, openai_responses, anthropic or gemini; default: as recorded.",
 )
 counter_option = click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 

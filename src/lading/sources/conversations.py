@@ -322,7 +322,7 @@ def parse_call(value: Any, wire: Wire) -> RecordedCall | None:
         return None
     is_beside = isinstance(value.get("request"), Mapping)
     body = value["request"] if is_beside else value
-    given = body.get(items.field)
+    given = items.read(body.get(items.field))
     if not isinstance(given, list):
         return None
     reply = value.get("response", value if "choices" in value else {})
@@ -337,11 +337,13 @@ def _split(given: list[Any], items: Items) -> list[Any]:
 
 
 def find_reply(reply: Mapping[str, Any]) -> dict[str, Any] | list[Any] | None:
-    """Find the assistant message of a response: OpenAI's first choice, Google's first candidate, Anthropic's
-    message, or a bare message.
+    """Find the assistant message of a response: OpenAI's first choice, or its items, Google's first candidate,
+    Anthropic's message, or a bare message.
 
     None when there is none. An Anthropic message is reduced to its role and content.
     """
+    if isinstance(output := reply.get("output"), list):
+        return output or None
     candidates = reply.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         content = candidates[0].get("content")
