@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from bench import (
+    allocation,
     calibration,
     chains,
     compositions,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "hostile": hostile.run,
     "large-results": large_results.run,
     "extremes": extremes.run,
+    "allocation": allocation.run,
 }
 
 

@@ -7,12 +7,15 @@
     │   ├── AddressError        an artifact:// address is malformed or points nowhere
     │   ├── ModelError          a model card is invalid
     │   ├── PastChanged         a history differs from the session's; says where
-    │   └── UnknownName         no such strategy, wire, source, counter
+    │   ├── UnknownName         no such strategy, wire, source, counter
+    │   └── UnknownCandidate    an id that no candidate of a selection has
     ├── PackError               the request cannot be built
     │   ├── WindowExceeded      the request does not fit; names the layer that cannot shrink
     │   ├── ContextOverflow     the provider rejected it as too long, and a smaller one too
     │   ├── IllegalRequest      it breaks a provider rule; carries the violations
-    │   └── LoopStopped         the model repeats itself, and loop_detection stops it
+    │   ├── LoopStopped         the model repeats itself, and loop_detection stops it
+    │   ├── FloorsExceedWindow  the fixed layers of a step need more than the window
+    │   └── RequiredTooLarge    the required candidates need more than their budget
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
     └── StoreError              the store cannot be used
         ├── SessionBusy         another writer holds the session's lease
@@ -86,6 +89,16 @@ class UnknownName(InputError):
     """No entry of that name is registered."""
 
 
+class UnknownCandidate(InputError):
+    """No candidate has that id."""
+
+    def __init__(self, text: str = "", *, by: str, unknown: tuple[str, ...]) -> None:
+        names = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        super().__init__(text or f"No candidate has the id {names}, named by {by}. Add it, or do not name it.")
+        self.unknown = unknown
+        """The ids, each once."""
+
+
 class PackError(LadingError):
     """The request cannot be built."""
 
@@ -139,6 +152,38 @@ class LoopStopped(PackError):
         """The kind of repetition: calls or text."""
         self.times = times
         """How often, the newest included."""
+
+
+class FloorsExceedWindow(PackError):
+    """The fixed layers of a step need more than the window."""
+
+    def __init__(self, text: str = "", *, floors: Mapping[str, int], window_tokens: int) -> None:
+        self.floors = dict(floors)
+        """Tokens by layer."""
+        self.excess_tokens = sum(self.floors.values()) - window_tokens
+        """Tokens by which they exceed the window."""
+        largest = max(self.floors, key=lambda layer: self.floors[layer])
+        super().__init__(
+            text
+            or f"The fixed layers need {self.excess_tokens:,} tokens more than the window of {window_tokens:,} "
+            f"holds; {largest} alone takes {self.floors[largest]:,}. Split the step, or use a larger window."
+        )
+
+
+class RequiredTooLarge(PackError):
+    """The required candidates need more than their budget."""
+
+    def __init__(self, text: str = "", *, required: tuple[str, ...], tokens: int, budget_tokens: int) -> None:
+        names = ", ".join(required[:5]) + (f" and {len(required) - 5} more" if len(required) > 5 else "")
+        super().__init__(
+            text
+            or f"The required candidates, with what they need, take {tokens:,} tokens and the budget has "
+            f"{budget_tokens:,}: {names}. Shorten them, require fewer, or split the step."
+        )
+        self.required = required
+        """Their ids, with those of what they need."""
+        self.excess_tokens = tokens - budget_tokens
+        """Tokens by which they exceed the budget."""
 
 
 class SummaryFailed(LadingError):
