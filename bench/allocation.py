@@ -1,8 +1,8 @@
 """Choice of candidates beside the exact optimum, found by an integer program, and its linear relaxation.
 
 Four kinds of instances in turn: items whose concepts overlap and some of which need others; sources that are worth
-nothing alone and that many need; few large items among small ones; and concepts only, covered many times over. Budgets
-are 15 to 50 % of all tokens.
+nothing alone and that many need; few large items among small ones; and concepts only, covered many times over.
+Budgets are 15 to 50 % of all tokens.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ SIGNALS: Mapping[str, tuple[str, ...]] = {
 
 
 class Floors(Struct, frozen=True, kw_only=True):
-    """The least that fixed layers get, in percent of the window. Raises InputError for a percentage below 0 or above
-    100. The default is that of the document's manifest."""
+    """The least that fixed layers get, in percent of the window; the default is that of the document's manifest.
+    Raises InputError for a percentage below 0 or above 100."""
 
     system: float = 6
     task: float = 8

@@ -1,7 +1,7 @@
 """Eviction: from candidates that do not fit, remove again and again the one that loses the least value per token.
 
-With a candidate leave those that need it. The mirror image of the greedy choice (``greedy.py``), and as lazy: the loss
-of a candidate can only grow while others leave, except that of one whose dependents leave, which is computed anew.
+With a candidate leave those that need it. The mirror image of the greedy choice (``greedy.py``), and as lazy: the
+loss of a candidate can only grow while others leave, but for one whose dependents leave, which is computed anew.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from lading.task.greedy import Choice
 
 
 def evict(base: Choice, members: Iterable[int], *, kept: AbstractSet[int]) -> Choice:
-    """Remove members until the rest fits, and return it as a choice. ``base``: what is chosen already. ``kept``: what
-    must stay; it has to fit."""
+    """Remove members until the rest fits, and return it as a choice. ``base``: what is chosen already. ``kept``:
+    what must stay; it has to fit."""
     return _Eviction(base, members, kept).run()
 
 

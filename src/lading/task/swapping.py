@@ -1,7 +1,7 @@
 """Improve a choice by swaps: leave out one candidate or force one in, then choose the others anew.
 
-The others are found from both sides: greedily from what stays, and by evicting from all that could be had beside it.
-Only eviction finds what is worth nothing alone and many need.
+The others are found from both sides: greedily from what stays, and by evicting from all that could be had beside
+it. Only eviction finds what is worth nothing alone and many need.
 """
 
 from __future__ import annotations
