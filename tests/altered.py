@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from tests.documents import STEP
+from tests.documents.rows import STEP
 
 
 def pytest_configure() -> None:

@@ -28,7 +28,7 @@ from lading.models.card import Conduct, Dialect
 from lading.request.pack import Pack
 from lading.session.session import Session
 from lading.stores.memory import MemoryStore
-from lading.wire import WIRES
+from lading.wire import WIRES, find_wire
 from tests import contract
 from tests.contract import KINDS, PINNED, Preset, Step, Verdict, play, steps
 from tests.engines import TOOLS, card, run, settings
@@ -143,7 +143,8 @@ def as_dicts(history: list[Message], wire: str) -> list[dict[str, Any]]:
     """A history as its wire writes it, without the system prompt."""
     _, (*_, pack) = run(settings(100_000, wire=wire, strategy="append-only"), history)
     assert isinstance(pack, Pack)
-    return [message for message in pack.request["messages"] if message["role"] != "system"]
+    items = find_wire(wire).layout.items
+    return [item for item in pack.request[items.field] if items.role(item) != "system"]
 
 
 def forgetful(view: View, pressure: Pressure) -> Compaction:

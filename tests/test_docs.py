@@ -136,7 +136,9 @@ def test_agent_block_runs_to_its_end(block: Block, tmp_path: Path, monkeypatch: 
         for name, address in (("OPENAI", f"{provider.url}/v1"), ("ANTHROPIC", provider.url)):
             monkeypatch.setenv(f"{name}_BASE_URL", address)
             monkeypatch.setenv(f"{name}_API_KEY", "local")
-        own = agents_own(task, provider, wire="anthropic" if "claude" in block.text else "openai_chat")
+        named = {"claude": "anthropic", "responses.create": "openai_responses"}
+        wire = next((wire for word, wire in named.items() if word in block.text), "openai_chat")
+        own = agents_own(task, provider, wire=wire)
         exec(compile(block.text, block.where, "exec"), own)
         if "client" in own:
             own["client"].close()

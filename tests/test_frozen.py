@@ -88,7 +88,7 @@ def _with_fields(wire: str) -> list[Message]:
     body = {
         "model": "m",
         "max_tokens": 9,
-        "messages": [
+        find_wire(wire).layout.items.field: [
             {"role": "user", "content": [{"type": "text", "text": "hi", "vendor": {"a": [1]}}, odd]},
             {"role": "assistant", "content": "yo", "vendor_id": {"z": 1}},
             {"role": "user", "content": "go", "vendor": [{"b": {}}]},

@@ -252,6 +252,13 @@ def test_a_listed_function_may_be_wide_but_not_without_end(tmp_path: Path, monke
     assert [breach.what for breach in breaches(other)] == ["fit has 9 parameters; at most 8"]
 
 
+def test_a_listed_function_may_take_more_by_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_limits, "AS_DOCUMENTED", {"src/lading/room.py:allocate": "as the document has it"})
+    text = DOC + "def allocate(a, b, c):\n    'It.'\n\n\ndef divide(a, b, c):\n    'It.'\n"
+    found = breaches(tree(tmp_path, {"src/lading/room.py": text}))
+    assert [breach.what for breach in found] == ["divide: make c keyword-only"]
+
+
 def test_the_house_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tree(tmp_path, {"src/lading/history/log.py": DOC + "x = 1\n" * 9, "src/lading/cli/show.py": DOC})
     monkeypatch.setattr(check_limits, "LOWER_FLOORS_LINES", 10)

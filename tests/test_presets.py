@@ -1,7 +1,7 @@
 """The tables of docs/reference/presets answer the documents: every option of theirs, its default and numbers.
 
-What the documents tell stands in ``documents.toml``; each option of it has a row that names a value of the library
-and tests, and says the difference where there is one. A number that is another must make one of these tests fail.
+What the documents tell stands in ``documents/rows.toml``; each option of it has a row that names a value of the
+library and tests, and says the difference where there is one. A number that is another must make one of these fail.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from msgspec.structs import fields
 
 from lading.compaction import STRATEGIES
 from lading.presets.open_multi_agent import AgentConfig, Compact, Custom, MinChars, SlidingWindow, Summarize
-from tests.documents import (
+from tests.documents.blocks import text_of
+from tests.documents.rows import (
     CODE,
     COMES_WITH,
     DOCUMENTS,
@@ -204,12 +205,6 @@ def test_the_index_has_a_line_for_every_strategy_of_a_document() -> None:
         assert cells[0].strip() in (PAGES / page[1]).read_text(encoding="utf-8"), (
             f"{page[1]} does not name {cells[0]}"
         )
-
-
-def text_of(shared: Path, number: str) -> str:
-    """A document by its number."""
-    (found,) = (shared / "seeds").glob(f"{number}_*.txt")
-    return found.read_text(encoding="utf-8")
 
 
 def _snake(name: str) -> str:

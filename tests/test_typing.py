@@ -51,6 +51,16 @@ def run_tool(name: str, arguments: dict[str, object]) -> str:
     raise NotImplementedError
 """
 )
+RESPONSES = """
+from typing import Any
+from openai.types.responses import ToolParam
+
+messages: list[Any] = [{"role": "user", "content": "Which test is slow?"}]
+tools: list[ToolParam] = []
+
+def run_tool(name: str, arguments: str) -> str:
+    raise NotImplementedError
+"""
 CLIENTS = """
 from typing import assert_type
 
@@ -132,6 +142,55 @@ lading.Session("gpt-5-mini", summarizer=summarize_messages)
 lading.Session("gpt-5-mini", summarizer=lading.Summarizer("openai:gpt-5-nano", client=OpenAI()))
 lading.wrap(OpenAI(), summarizer="self")
 """
+PRESETS = """
+from collections.abc import Sequence
+from typing import Any, assert_type
+
+import lading
+from lading.presets import (
+    CONTEXT_PROFILES,
+    AgentConfig,
+    BuiltContext,
+    Custom,
+    SlidingWindow,
+    agent_config,
+    allocate_budget,
+    build_context,
+    compose_transform_contexts,
+    context_profile,
+    estimate_tokens,
+    resolve_synthesis_config_for_strategy,
+    steps_of,
+    strategy_for,
+    synthesis,
+)
+
+
+def run(given: dict[str, Any], chat: list[dict[str, Any]], messages: list[lading.Message]) -> None:
+    assert_type(build_context(**given), BuiltContext)
+    build_context({"task": "a", "maxIterations": 10, "steps": chat, "profile": CONTEXT_PROFILES["mid"]})
+    build_context(task="a", max_iterations=10, steps=chat, memory_items=[], tool_schemas="read()", profile="mid")
+    build_context(task="a", steps=steps_of(messages), profile=context_profile("gpt-4o", {"compactAfterSteps": 8}))
+    budget = allocate_budget(128_000, context_profile("gpt-4o"), 3, 10)
+    assert_type(budget.allocated.step_history, int)
+    assert_type(estimate_tokens("text"), int)
+
+
+def compress(messages: Sequence[lading.Message], estimated_tokens: int) -> list[dict[str, Any]]:
+    return [{"role": message.role, "content": message.text} for message in messages[-estimated_tokens:]]
+
+
+agent: dict[str, object] = {"model": "gpt-4o", "contextStrategy": {"type": "sliding-window", "maxTurns": 20}}
+config = agent_config(agent)
+assert_type(config, AgentConfig)
+assert config == AgentConfig(model="gpt-4o", context_strategy=SlidingWindow(max_turns=20))
+lading.Session(config.model, name=config.name, strategy=strategy_for(config))
+lading.Session("gpt-4o", strategy=strategy_for(AgentConfig(context_strategy=Custom(compress))))
+lading.Session("gpt-4o", strategy=strategy_for({"compressToolResults": {"minChars": 2000}}))
+fast = resolve_synthesis_config_for_strategy({"synthesis": "fast"}, "reactive")
+lading.Session("gpt-4o", strategy=synthesis(fast))
+compose_transform_contexts([lambda messages: messages[-4:], None])
+"""
 FAULTS = """
 import lading
 from openai import OpenAI
@@ -159,8 +218,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's project: every block of the documents, and what users hand in."""
     folder = tmp_path_factory.mktemp("project")
     own = {block: ANTHROPIC if "anthropic" in block.text else OPENAI for block in AGENTS}
+    own |= {block: RESPONSES for block in AGENTS if "responses.create" in block.text}
     texts = {re.sub(r"\W", "_", block.where): own.get(block, "") + block.text for block in PYTHON}
-    for name, text in {**texts, "clients": CLIENTS, "inputs": INPUTS}.items():
+    for name, text in {**texts, "clients": CLIENTS, "inputs": INPUTS, "presets": PRESETS}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     return folder
 
@@ -185,7 +245,7 @@ def mypy(*options: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.full
 def test_mypy_accepts_the_documents_and_what_users_hand_in(project: Path) -> None:
     code, output = mypy(folder=project)
-    assert (code, output) == (0, f"Success: no issues found in {len(PYTHON) + 2} source files\n")
+    assert (code, output) == (0, f"Success: no issues found in {len(PYTHON) + 3} source files\n")
 
 
 @pytest.mark.full

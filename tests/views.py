@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 import pytest
 from hypothesis import strategies as st
 
-from lading.compaction import Compaction, Pressure, Strategy
+from lading.compaction import Compaction, Deciding, Pressure, Strategy
 from lading.compaction.composed_run import ComposedRun
 from lading.compaction.strategy_run import StrategyRun
 from lading.economics import Rates
-from lading.effects import Steps
 from lading.history.history import History
 from lading.history.log import Edit, Entry
 from lading.history.repair import Needs
@@ -61,13 +60,12 @@ def decide(strategy: Strategy, history: History, *, pressure: Pressure) -> list[
     return plan.edits[len(history.edits) :]
 
 
-def unasked(steps: Steps[Compaction]) -> Compaction:
+def unasked(decided: object, _deciding: Deciding) -> object:
     """The result of a step that asks for nothing."""
+    assert isinstance(decided, Generator)
     with pytest.raises(StopIteration) as ended:
-        next(steps)
-    found = ended.value.value
-    assert isinstance(found, Compaction)
-    return found
+        next(decided)
+    return ended.value.value
 
 
 def admitted(messages: Iterable[Message]) -> History:

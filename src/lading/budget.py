@@ -56,6 +56,11 @@ def allocate(
     return budget
 
 
+def used_pct(input_tokens: int, window_tokens: int) -> int:
+    """Return the input of one request as a percentage of the whole window, with halves rounded up."""
+    return int(100 * input_tokens / max(window_tokens, 1) + 0.5)
+
+
 def within(budget: Budget, percent: int) -> Budget:
     """Reduce a budget so that a request and its reply use at most this share of the window.
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from inspect import Parameter
-from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -105,11 +105,13 @@ class Summarizer(Struct, frozen=True):
     """Seconds to wait for an answer."""
     client: Any = None
     """A client of OpenAI's or Anthropic's SDK, sync or async; None: the wrapped one."""
+    background: bool = False
+    """Ask shortly before a compaction is due, while the agent goes on."""
 
     @property
     def is_self(self) -> bool:
-        """Whether the model of the conversation writes the summaries."""
-        return self.summarize == SELF
+        """Whether the model of the conversation writes the summaries, or wrote those that a function gives."""
+        return self.summarize == SELF or getattr(self.summarize, "is_self", False) is True
 
 
 def ask(request: SummaryRequest) -> Steps[Summary | None]:
@@ -165,27 +167,39 @@ class ContextProvider(Struct, frozen=True):
 
 def ask_provider(provide: Provide, context: RequestContext, *, messages: Sequence[Message]) -> object:
     """Call a context provider with as many of the two as it takes."""
+    return provide(*(context, messages)[: count_taken(provide)])
+
+
+def count_taken(provide: Provide) -> int:
+    """Return how many of context and messages a provider takes."""
     try:
         kinds = [parameter.kind for parameter in inspect.signature(provide).parameters.values()]
     except (TypeError, ValueError):
         kinds = [Parameter.VAR_POSITIONAL]
-    taken = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in _POSITIONAL for kind in kinds)
-    return provide(*(context, messages)[:taken])
+    return 2 if Parameter.VAR_POSITIONAL in kinds else min(sum(kind in _POSITIONAL for kind in kinds), 2)
 
 
-Await: TypeAlias = Callable[[Awaitable[Any], float], Any]
+Await: TypeAlias = Callable[[Awaitable[Any] | Future[Any], float], Future[Any]]
 AWAIT: ContextVar[Await | None] = ContextVar("AWAIT", default=None)
-"""Awaits an answer on the event loop of the coroutine that waits for this call, for at most the given seconds;
-None: there is no such loop."""
+"""Starts to await an answer on the event loop of the coroutine that waits for this call, for at most the given
+seconds; a future is not cancelled with it. None: there is no such loop."""
 
 
-def resolve(answer: Any, *, timeout_s: float = TIMEOUT_S) -> Any:
+def resolve(
+    answer: Any, *, timeout_s: float = TIMEOUT_S, on_start: Callable[[Future[Any]], None] = lambda _: None
+) -> Any:
     """Return the answer of a function of the caller; that of an async one is awaited on the loop of the coroutine
-    that waits for this call. Raises TimeoutError, and InputError where nothing waits that could await it."""
+    that waits for this call, which ``on_start`` may cancel. Raises TimeoutError, and InputError where nothing waits
+    that could await it."""
     if not isinstance(answer, Awaitable):
         return answer
-    if (awaited := AWAIT.get()) is not None:
-        return awaited(answer, timeout_s)
+    if (start := AWAIT.get()) is not None:
+        on_start(future := start(answer, timeout_s))
+        try:
+            # The loop of a call in the background may have ended.
+            return future.result(timeout_s)
+        finally:
+            future.cancel()
     if close := getattr(answer, "close", None):
         close()
     raise InputError("it is an async function and this request is synchronous: use AsyncSession")
@@ -193,11 +207,11 @@ def resolve(answer: Any, *, timeout_s: float = TIMEOUT_S) -> Any:
 
 def start_thread(
     call: Callable[[], object], *, name: str, ended: Callable[[], None], otherwise: object
-) -> SimpleQueue[object]:
+) -> Future[object]:
     """Start a user's function in a daemon thread, with the context variables of this one; call ``ended`` after it.
-    The queue gets its result or exception, ``otherwise`` if it ended its thread. Raises RuntimeError when no thread
-    can be started."""
-    answers: SimpleQueue[object] = SimpleQueue()
+    The future gets its result or exception as a value, ``otherwise`` if it ended its thread. Raises RuntimeError
+    when no thread can be started."""
+    outcome_of: Future[object] = Future()
 
     def work() -> None:
         outcome = otherwise
@@ -207,10 +221,10 @@ def start_thread(
                 outcome = attempt(call)
         finally:
             ended()
-            answers.put(outcome)
+            outcome_of.set_result(outcome)
 
     Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
-    return answers
+    return outcome_of
 
 
 def describe_error(error: Exception) -> str:

@@ -16,44 +16,40 @@ from lading.compaction import Account, Pressure, find_strategy
 from lading.compaction.composed_run import ComposedRun
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.strategy_run import StrategyRun
-from lading.errors import InputError, PackError, Violation, WindowExceeded
-from lading.events import ContextInFront, Event, RuleBroken, SummaryRejected, ToolsReduced, UsageDoubted
+from lading.errors import PackError, Violation, WindowExceeded
+from lading.events import ContextInFront, Event, RuleBroken, ToolsReduced, UsageDoubted
 from lading.history.history import History
 from lading.history.log import Reported
 from lading.history.plan import Plan
 from lading.history.view import View
 from lading.messages import Message, Template, Tool
 from lading.models.profiles import Detail
+from lading.request.background import make_runner
 from lading.request.builder import RequestBuilder
 from lading.request.counting import counter_for
 from lading.request.fitting import Conditions, FittedPlan
-from lading.request.known import Known
+from lading.request.known import Known, check_time
 from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
 from lading.request.pack import Pack, applied_events
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
-from lading.request.summarizing import SummaryRunner
 from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
 from lading.request.transient import NO_TEXT, CountedTransient, count_transient
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
+from lading.subscribers import Subscribers
 from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
-
-_LATEST_S = 2**53
 
 
 class Engine:
     """The request pipeline of one session: messages in, requests and manifests out."""
 
     def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
-        """``store`` None: nothing is stored.
-
-        Raises StoreError when the store already holds the session: ``reopen`` continues it.
-        """
+        """``store`` None: nothing is stored. Raises StoreError when the store holds the session: use ``reopen``."""
         check_unused(store, settings.tenant, session=settings.session)
         self.settings = settings
         self._wire = find_wire(settings.wire)
@@ -62,7 +58,9 @@ class Engine:
         self.history = History(find_needs(self._wire, settings.card), self.count, session=settings.owner)
         self._strategy = find_strategy(settings.strategy)
         self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
-        self._asking = SummaryRunner(settings.summarizer, self._request, history=self.history)
+        self.subscribers = to = Subscribers()
+        """They are given the events of each pack, and those that happen while it is made."""
+        self.asking = make_runner(settings.summarizer, self._request, history=self.history, publish=to.publish)
         self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail
         self.pending: list[Event] = []
@@ -146,6 +144,8 @@ class Engine:
         self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
+        if usage is not None and any(self.subscribers.groups):
+            self.subscribers.publish(known.measure_usage(self.settings, usage))
 
     def restate(self, entry: int, message: Message) -> bool:
         """Replace a message by the caller's new version, from the next request on; False: it is not shown alone."""
@@ -183,10 +183,8 @@ class Engine:
         and before its history. Raises WindowExceeded, IllegalRequest for input that cannot be encoded, PackError,
         StoreError; after an error nothing has changed, and the call may be repeated.
         """
-        given: object = at_s
-        if given is not None and not (isinstance(given, int | float) and -_LATEST_S < given < _LATEST_S):
-            raise InputError(f"at_s is {at_s!r}; give seconds since 1970, or leave it out.")
-        self._asking.spent = None
+        check_time(at_s)
+        self.asking.spent = None
         plan = self.history.plan(call=self.call, fields=template)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
@@ -203,7 +201,7 @@ class Engine:
             fitted, violations = self._assemble(plan, fit(plan, now), deciding)
             beside = self._offer.count_beside(fitted.detail)
             counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=fitted.room_tokens)
-            facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self._asking.spent)
+            facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self.asking.spent)
             pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
             is_recorded = True
         finally:
@@ -211,6 +209,8 @@ class Engine:
                 self._request.forget(0)
         self.history.commit(fitted.plan)
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
+        if any(self.subscribers.groups):
+            self.subscribers.publish(*pack.events, self._known.measure_usage(self.settings, pack.tokens))
         return pack
 
     def _start_run(self, plan: Plan, tools: tuple[Tool, ...]) -> StrategyRun:
@@ -283,9 +283,7 @@ class Engine:
                         now.deciding.events.append(ToolsReduced(self.call, detail, before, after))
                     return FittedPlan(tried, now.known, detail, account, max(room, fits) + beside_tokens)
                 counts = layer_counts(tried.view, beside=beside, room_tokens=room + beside_tokens)
-                # Of an abandoned attempt, only the calls of the summarizer are reported: they were made.
-                asked = [event for event in now.deciding.events if isinstance(event, SummaryRejected)]
-                now.deciding.events[:] = [*events, *(event for event in asked if event not in events)]
+                now.deciding.drop_events(since=events)
         raise make_window_error(counts, totals(counts) + counts["slack"], strategy=self.settings.strategy_name)
 
     def _rooms(self, plan: Plan, now: Conditions, beside_tokens: int) -> tuple[int, int]:
@@ -301,7 +299,7 @@ class Engine:
             # Nothing was answered since: no call has cost anything, and the request stays the same.
             return self._account
         press = self._pressure(plan, room_tokens, now)
-        return now.deciding.decide(plan, press, account=self._account, run=lambda it: self._asking.run(it, press))
+        return now.deciding.decide(plan, press, account=self._account, run=self.asking.run)
 
     def _pressure(self, plan: Plan, room_tokens: int, now: Conditions) -> Pressure:
         settings, known = self.settings, now.known

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -52,6 +54,40 @@ class Compacted(Struct, frozen=True, tag_field="event", tag="compaction"):
     messages_after: int
 
 
+class CompactionStarted(Struct, frozen=True, tag_field="event", tag="context_compaction_start"):
+    """A summary is about to be asked for, which may take seconds. Given to subscribers alone, as is its end."""
+
+    call: int
+    reason: str
+    """Why the messages are summarized, such as ``session_compaction``."""
+    messages: int
+    """Number of log entries that the summary covers; 0 where it is not of messages alone."""
+
+
+class CompactionEnded(Struct, frozen=True, tag_field="event", tag="context_compaction_end"):
+    """A summary was answered, or failed; what the request makes of it is in ``Pack.events``."""
+
+    call: int
+    reason: str
+    messages: int
+    failed: str = ""
+    """Why there is no summary; empty: there is one."""
+
+
+class ContextUsage(Struct, frozen=True, tag_field="event", tag="context_usage"):
+    """How much of the window one request takes: when it is built, by the session's count, and with its reply, as
+    reported. Given to subscribers alone."""
+
+    call: int
+    input_tokens: int
+    """All input, cached or not."""
+    output_tokens: int
+    """0 before the reply."""
+    budget_used_pct: int
+    """Input in percent of the whole window."""
+    is_reported: bool
+
+
 class StrategyOverruled(Struct, frozen=True, tag_field="event", tag=True):
     """The edits of a strategy broke a rule or did not fit; its last legal edits and a cut were applied instead."""
 
@@ -91,6 +127,13 @@ class SummaryAmended(Struct, frozen=True, tag_field="event", tag=True):
     """Tokens cut off at its end."""
     added: tuple[str, ...] = ()
     """Lines by rules, for what it did not name."""
+
+
+class SummaryDiscarded(Struct, frozen=True, tag_field="event", tag=True):
+    """A summary that was asked for in the background was not used, or will not be."""
+
+    call: int
+    reason: str
 
 
 class LoopDetected(Struct, frozen=True, tag_field="event", tag=True):
@@ -240,11 +283,15 @@ Event: TypeAlias = (
     | RuleBroken
     | CompactionApplied
     | Compacted
+    | CompactionStarted
+    | CompactionEnded
+    | ContextUsage
     | StrategyOverruled
     | NoProgress
     | SummaryRejected
     | SummaryNotAsked
     | SummaryAmended
+    | SummaryDiscarded
     | LoopDetected
     | ContextSynthesized
     | ContextLeftOut
@@ -260,3 +307,14 @@ Event: TypeAlias = (
     | PackingFailed
     | ReplyLost
 )
+
+ALL = "*"
+"""Subscribes to every event."""
+NAMES: Mapping[str, type[Any]] = MappingProxyType(
+    {
+        name: kind
+        for kind in get_args(Event)
+        for name in dict.fromkeys((kind.__name__, str(kind.__struct_config__.tag)))
+    }
+)
+"""The types of events by their names, and by their tags, where these are names of Agentrail's documents."""

@@ -12,6 +12,7 @@ next one; a *turn* reaches from one user message to the next.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -184,6 +185,10 @@ class Tool(Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         force_setattr(self, "schema", freeze(self.schema))
         _freeze_template(self)
+
+
+MessageLike: TypeAlias = Message | Mapping[str, Any]
+"""A message, or a dict of any provider's format."""
 
 
 class Conversation(Struct, frozen=True, omit_defaults=True):

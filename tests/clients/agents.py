@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, OpenAI
 from lading.testing import NeedleTask, StrictProvider
 from tests.waiting import PATIENCE_S
 
-MODELS = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-5"}
+MODELS = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-5", "openai_responses": "gpt-5"}
 
 
 def openai_client(provider: StrictProvider, kind: type[Any] = OpenAI) -> Any:
@@ -31,15 +31,19 @@ CLIENTS: dict[str, tuple[Callable[[StrictProvider], Any], str]] = {
     "Anthropic": (anthropic_client, "anthropic"),
     "AsyncAnthropic": (lambda provider: anthropic_client(provider, AsyncAnthropic), "anthropic"),
 }
+RESPONSES: dict[str, tuple[Callable[[StrictProvider], Any], str]] = {
+    "Responses": (openai_client, "openai_responses"),
+    "AsyncResponses": (lambda provider: openai_client(provider, AsyncOpenAI), "openai_responses"),
+}
 
 
 async def run(client: Any, task: NeedleTask, *, wire: str, stream: bool = False, most_calls: int = 200) -> str:
     """The agent loop: ask, run the tools, hand the whole history in again, until the model is done."""
-    step = _openai_step if wire == "openai_chat" else _anthropic_step
+    step = {"openai_chat": _openai_step, "anthropic": _anthropic_step, "openai_responses": _responses_step}[wire]
     messages: list[Any] = [{"role": "user", "content": task.prompt}]
     for _ in range(most_calls):
         said, results = await step(client, task, messages, stream)
-        messages += [said, *results]
+        messages += [*(said if isinstance(said, list) else [said]), *results]
         if not results:
             return _text(said)
     raise AssertionError("the agent never came to an end")
@@ -92,7 +96,40 @@ async def _anthropic_step(
     return {"role": "assistant", "content": said.content}, turn
 
 
+async def _responses_step(
+    client: Any, task: NeedleTask, messages: list[Any], stream: bool
+) -> tuple[Any, list[Any]]:
+    fields: dict[str, Any] = {
+        "model": MODELS["openai_responses"],
+        "instructions": task.system,
+        "tools": task.tools("openai_responses"),
+        "reasoning": {"effort": "low"},
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    if stream:
+        async with Entered(client.responses.stream(input=messages, **fields)) as events:
+            async for _ in each(events):
+                pass
+            said = await awaited(events.get_final_response())
+    else:
+        said = await awaited(client.responses.create(input=messages, **fields))
+    results = [
+        {
+            "type": "function_call_output",
+            "call_id": item.call_id,
+            "output": task.run_tool(item.name, item.arguments),
+        }
+        for item in said.output
+        if item.type == "function_call"
+    ]
+    # A list, as its items are elements of the next input.
+    return list(said.output), results
+
+
 def _text(said: Any) -> str:
+    if isinstance(said, list):
+        return "".join(block.text for item in said if item.type == "message" for block in item.content)
     content = said["content"]
     if isinstance(content, str):
         return content

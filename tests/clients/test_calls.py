@@ -14,8 +14,9 @@ from lading.clients import wrap
 from lading.errors import AddressError, InputError
 from lading.events import Event, UsageMissing
 from lading.testing import FakeModel, Request, Say, StrictProvider, Use
-from tests.clients.agents import CLIENTS, MODELS, Entered, awaited, each
+from tests.clients.agents import CLIENTS, MODELS, RESPONSES, Entered, awaited, each
 
+EVERY_CLIENT = CLIENTS | RESPONSES
 USER = [{"role": "user", "content": "Where is it?"}]
 SAID = Say('{"place": "here"}', thinking="Let me see.")
 CALLED = Say("I look.", (Use("look", {"at": "1.0"}), Use("look", {"at": "b"})))
@@ -50,11 +51,16 @@ async def streamed(calls: Any, fields: dict[str, Any]) -> Any:
 async def helped(calls: Any, fields: dict[str, Any]) -> Any:
     async with Entered(calls.stream(**fields)) as events:
         seen = [event["type"] for event in await every(events)]
-        final = getattr(events, "get_final_completion", None) or events.get_final_message
+        names = ("get_final_completion", "get_final_message", "get_final_response")
+        final = next(getattr(events, name) for name in names if hasattr(events, name))
         return seen, plain(await awaited(final()))
 
 
 async def parsed(calls: Any, fields: dict[str, Any]) -> Any:
+    if "input" in fields:
+        response = await awaited(calls.parse(text_format=Found, **fields))
+        assert response.output_parsed == Found(place="here")
+        return plain(response)
     if "max_tokens" in fields:
         return plain(await awaited(calls.parse(output_format=Found, **fields)))
     answer = await awaited(calls.parse(response_format=Found, **fields))
@@ -80,18 +86,22 @@ FORMS = {form.__name__: form for form in (created, streamed, helped, parsed, raw
 
 
 def of(client: Any, wire: str) -> Any:
+    if wire == "openai_responses":
+        return client.responses
     return client.chat.completions if wire == "openai_chat" else client.messages
 
 
 def fields(wire: str) -> dict[str, Any]:
+    if wire == "openai_responses":
+        return {"model": MODELS[wire], "input": USER, "reasoning": {"effort": "low"}}
     found: dict[str, Any] = {"model": MODELS[wire], "messages": USER}
     return found if wire == "openai_chat" else found | {"max_tokens": 300}
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", EVERY_CLIENT)
 def test_a_call_gives_what_it_gives_unwrapped(name: str, form: str) -> None:
-    make, wire = CLIENTS[name]
+    make, wire = EVERY_CLIENT[name]
     answers, bodies, events = [], [], list[Event]()
     for wraps in (False, True):
         with StrictProvider(FakeModel([SAID])) as provider:
@@ -114,9 +124,9 @@ def test_a_call_gives_what_it_gives_unwrapped(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["created", "streamed", "helped", "raw_streamed"])
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", EVERY_CLIENT)
 def test_the_reply_is_recorded_with_its_usage(name: str, form: str) -> None:
-    make, wire = CLIENTS[name]
+    make, wire = EVERY_CLIENT[name]
     with StrictProvider(FakeModel([SAID])) as provider:
         client = wrap(make(provider))
         asked = fields(wire)
@@ -132,6 +142,18 @@ def test_the_reply_is_recorded_with_its_usage(name: str, form: str) -> None:
         assert (len(session.entries), reply.message.text) == (2, SAID.text)
         assert reply.usage is not None
         assert reply.usage.input_tokens == provider.answers[0].prompt_tokens
+
+
+def test_a_text_as_input_is_packed_as_one_message() -> None:
+    with StrictProvider(FakeModel([SAID, CALLED, SAID])) as provider:
+        client = wrap(RESPONSES["Responses"][0](provider))
+        asked: list[Any] = [{"role": "user", "content": "Where is it?"}]
+        said = client.responses.create(model=MODELS["openai_responses"], input=asked[0]["content"])
+        client.responses.create(model=MODELS["openai_responses"], input=[*asked, *said.output, *asked])
+        (session,) = client.lading.sessions
+        assert [entry.message.role for entry in session.entries] == ["user", "assistant", "user", "assistant"]
+        assert provider.violations == []
+        client.close()
 
 
 def test_beta_messages_are_packed_too() -> None:

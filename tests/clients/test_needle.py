@@ -12,16 +12,26 @@ from lading.clients import wrap
 from lading.events import CompactionApplied, Event, Restored
 from lading.stores import open_store
 from lading.testing import NeedleTask, StrictProvider
-from tests.clients.agents import CLIENTS, run
+from tests.clients.agents import CLIENTS, RESPONSES, run
 from tests.examples import quick_first
 
 
 @pytest.mark.parametrize(
     ("name", "stream"),
-    quick_first([("OpenAI", False), ("AsyncAnthropic", True), ("AsyncOpenAI", True), ("Anthropic", False)], 2),
+    quick_first(
+        [
+            ("OpenAI", False),
+            ("AsyncAnthropic", True),
+            ("AsyncResponses", True),
+            ("Responses", False),
+            ("AsyncOpenAI", True),
+            ("Anthropic", False),
+        ],
+        3,
+    ),
 )
 def test_a_needle_that_left_the_window_is_found(name: str, stream: bool, tmp_path: Path) -> None:
-    make, wire = CLIENTS[name]
+    make, wire = (CLIENTS | RESPONSES)[name]
     task = NeedleTask(rounds=60)
     events: list[Event] = []
     with StrictProvider(task.script, window_tokens=24_000) as provider:

@@ -17,6 +17,7 @@ from anthropic.types.beta import BetaContentBlock
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
+from openai.types.responses import ResponseOutputItem
 
 from lading.clients import wrap
 from lading.models.catalog import find_card
@@ -95,6 +96,28 @@ def test_a_chat_message_of_any_kind_is_known_again(how: str, message: dict[str, 
     create: Any = MIRROR.openai.chat.completions.create
     said = create(model=MODELS["openai_chat"], messages=[HELLO])
     check_known_again("openai_chat", DUMPS[how](said.choices[0].message), create)
+
+
+OUTPUT_ITEMS = st.lists(
+    st.one_of([objects(kind) for kind in get_args(get_args(ResponseOutputItem)[0])]), min_size=1, max_size=3
+)
+
+
+@pytest.mark.fuzz
+@given(output=OUTPUT_ITEMS, how=HOW)
+def test_output_items_of_any_kind_are_known_again(how: str, output: list[dict[str, Any]]) -> None:
+    form, card = find_wire("openai_responses"), find_card(MODELS["openai_responses"])[0]
+    output = [item for item in output if form.layout.items.role(item) == "assistant"]
+    MIRROR.answer = {"id": "r", "object": "response", "created_at": 1, "model": "x", "output": output}
+    said = MIRROR.openai.responses.create(model="x", input="hi")
+    expected = form.replies.read(MIRROR.answer).message
+    told: Any = [HELLO, *map(DUMPS[how], said.output), HELLO]
+    MIRROR.openai.responses.create(model="x", input=told)
+    sent = form.decode({"input": MIRROR.sent["input"]}).messages
+    if output:
+        assert len(sent) == 3
+        assert fingerprint(sent[1]) == fingerprint(expected)
+        assert has_form(sent[1], expected, wire=form, card=card)
 
 
 ROUNDS = 60

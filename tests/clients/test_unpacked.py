@@ -154,9 +154,9 @@ def test_an_endpoint_that_is_not_packed_is_told_of_once(caplog: pytest.LogCaptur
     client: Any = wrap(over(lambda _: httpx2.Response(200, json={"data": []})), on_event=events.append)
     with caplog.at_level(logging.WARNING, "lading"):
         for _ in range(2):
-            client.responses.create(model="gpt-4o", input="hi")
+            client.responses.compact(model="gpt-4o", input="hi")
             client.completions.create(model="old", prompt="hi")
         client.models.list()
     told = [event.what for event in events if isinstance(event, Unpacked)]
-    assert told == ["the endpoint .../responses", "the endpoint .../completions"]
+    assert told == ["the endpoint .../responses/compact", "the endpoint .../completions"]
     assert len(events) == len(caplog.records) == 2

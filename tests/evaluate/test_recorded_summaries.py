@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lading.effects import SummaryRequest
 from lading.errors import InputError, SummaryFailed
-from lading.evaluate.recorded_summaries import RecordedSummaries, digest_request, read_answers
+from lading.evaluate.plan import PlanOptions, plan_replay
+from lading.evaluate.prices import Price
+from lading.evaluate.recorded_summaries import RecordedAnswer, RecordedSummaries, digest_request, read_answers
+from lading.evaluate.replay import replay
+from lading.evaluate.tally import tally
+from tests.evaluate.sessions import recorded as recorded_session
+from tests.histories import tool_loop
 
 REQUEST = SummaryRequest("Summarise.", "what was said", most_tokens=90)
 
@@ -22,9 +30,47 @@ def written(path: Path, *lines: object) -> str:
 def test_an_answer_is_found_by_the_words_of_its_request(tmp_path: Path) -> None:
     known = {"request": digest_request(REQUEST), "text": "It works.", "input_tokens": 7, "output_tokens": 2}
     recorded = RecordedSummaries(read_answers(written(tmp_path / "a", known)))
-    answer = recorded.answer(REQUEST)
+    answer = recorded(REQUEST)
     assert (answer.text, answer.input_tokens, answer.output_tokens) == ("It works.", 7, 2)
     assert not recorded.unanswered
+
+
+def test_answers_of_the_sessions_own_model_are_charged_as_read_from_its_cache(tmp_path: Path) -> None:
+    known = {"request": digest_request(REQUEST), "text": "It works."}
+    asked = known | {"asked": "self", "input_tokens": 900, "read_tokens": 700, "written_tokens": 200}
+    recorded = RecordedSummaries(read_answers(written(tmp_path / "a", asked)))
+    answer = recorded(REQUEST)
+    assert (answer.input_tokens, answer.read_tokens, answer.written_tokens) == (900, 700, 200)
+    assert recorded.summarizer.is_self
+    for lines in ([known], [asked, known | {"request": "other"}], []):
+        assert not RecordedSummaries(read_answers(written(tmp_path / "b", *lines))).summarizer.is_self
+
+
+def test_where_their_usage_is_unknown_the_last_request_is_charged() -> None:
+    recording = recorded_session(*tool_loop(150, result_words=80))
+    plan, _ = plan_replay(recording, PlanOptions(counter="estimate", strategy="priced", window_tokens=6_000))
+    found = []
+    for asked in ("", "self"):
+        whom = RecordedSummaries(_AnyAnswer(RecordedAnswer("", "Goal: go on", asked=asked))).summarizer
+        settings = replace(plan.settings, summarizer=whom)
+        calls = replay(recording, replace(plan, settings=settings), session="s")
+        figures = tally([(call, Price(plan.settings.rates, 1.0, 1.0)) for call in calls])
+        assert figures.own is not None
+        found.append(figures.own)
+    by_prompt, by_itself = found
+    assert not by_prompt.read_tokens
+    assert by_itself.read_tokens > 0.5 * by_itself.input_tokens
+    assert by_itself.cost < by_itself.input_tokens
+
+
+class _AnyAnswer(dict[str, RecordedAnswer]):
+    """The same answer to every request."""
+
+    def __init__(self, answer: RecordedAnswer) -> None:
+        super().__init__({"": answer})
+
+    def get(self, _request: str, _default: object = None) -> Any:
+        return self[""]
 
 
 def test_what_has_no_answer_is_listed_once_with_its_prompt(tmp_path: Path) -> None:
@@ -32,7 +78,7 @@ def test_what_has_no_answer_is_listed_once_with_its_prompt(tmp_path: Path) -> No
     recorded = RecordedSummaries(read_answers(written(tmp_path / "a", unfinished, "")))
     for _ in range(2):
         with pytest.raises(SummaryFailed, match="no answer"):
-            recorded.answer(REQUEST)
+            recorded(REQUEST)
     (listed,) = recorded.unanswered.values()
     assert (listed.request, listed.prompt, listed.most_tokens) == (digest_request(REQUEST), REQUEST.prompt, 90)
 
@@ -42,7 +88,7 @@ def test_the_last_answer_to_a_request_counts(tmp_path: Path) -> None:
     answers = read_answers(
         written(tmp_path / "a", {"request": digest, "text": "a"}, {"request": digest, "text": "b"})
     )
-    assert RecordedSummaries(answers).answer(REQUEST).text == "b"
+    assert RecordedSummaries(answers)(REQUEST).text == "b"
 
 
 @pytest.mark.parametrize("line", ["no json", '"text"', '{"text": "a"}', '{"request": 1, "text": "a"}', "[]"])

@@ -51,6 +51,6 @@ def test_each_text_is_counted_once() -> None:
 @pytest.mark.parametrize("text", ["", " \n", "plum"])
 def test_a_text_of_the_user_counts_what_is_written_in_its_place(wire: str, text: str) -> None:
     found, message = find_wire(wire), user_text(text)
-    written = found.decode({"messages": found.encode_group([message], card())}).messages
+    written = found.read_items(found.encode_group([message], card()))
     counted = counter_for(found, card=card(), meter=METER)(message)
     assert counted >= sum(map(METER.count_message, written))

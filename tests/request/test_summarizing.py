@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from threading import Event, Thread, active_count
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from lading.compaction import Deciding
 from lading.economics import OwnCalls
 from lading.effects import Steps, Summarize, Summarizer, Summary, SummaryRequest, ask
 from lading.errors import InputError, PackError, SummaryFailed
 from lading.history.history import History
 from lading.history.repair import Needs
+from lading.history.view import View
 from lading.messages import Message
 from lading.models.catalog import find_card
 from lading.request.builder import RequestBuilder
@@ -23,7 +25,7 @@ from tests.views import pressure
 from tests.waiting import PATIENCE_S, happened, until
 
 OUTPUT_PRICE = 5.0
-Result = TypeVar("Result")
+NOTHING: Any = None
 
 
 def count(message: Message) -> int:
@@ -39,8 +41,8 @@ class Driver:
         self.runner = SummaryRunner(whom, request, history=History(Needs(), count))
         self.pressure = replace(pressure(1_000, counter=count), output_price=OUTPUT_PRICE)
 
-    def run(self, steps: Steps[Result]) -> Result:
-        return self.runner.run(steps, self.pressure)
+    def run(self, steps: Steps[Any]) -> Any:
+        return self.runner.run(steps, Deciding(NOTHING, View(), self.pressure))
 
     def begin(self) -> None:
         self.runner.spent = None
@@ -112,9 +114,6 @@ def _end_with(ending: type[BaseException]) -> Summarize:
     return summarize
 
 
-NOTHING: Any = None
-
-
 @pytest.mark.parametrize(
     ("summarize", "why"),
     [
@@ -156,7 +155,7 @@ def test_one_that_hangs_is_left_and_nothing_else_is_asked_until_it_is_back() -> 
 
     def again() -> bool:
         driver.begin()
-        return driver.run(step("quick")) == ["quick"]
+        return bool(driver.run(step("quick")) == ["quick"])
 
     driver = asking(summarize, timeout_s=0.05)
     # That this returns at all shows that nobody waits for the call: it is free only further down.
@@ -180,7 +179,7 @@ def test_where_no_thread_can_be_had_the_next_request_tries_again(monkeypatch: py
     driver = asking(lambda request: request.text)
     with monkeypatch.context() as patched:
         patched.setattr(Thread, "start", start)
-        assert driver.run(step("one")) == ["failed: no thread could be started: can't start new thread"]
+        assert driver.run(step("one")) == ["failed: no call could be started: RuntimeError: can't start new thread"]
     driver.begin()
     assert driver.run(step("one")) == ["one"]
 

@@ -20,6 +20,7 @@ from tests.sources import (
     test_codex,
     test_message_lines,
     test_openai_chat,
+    test_openai_responses,
     test_trajectories,
 )
 from tests.sources.written import json_lines, read_all, read_one, write
@@ -27,6 +28,7 @@ from tests.sources.written import json_lines, read_all, read_one, write
 SAMPLES: dict[str, list[Any]] = {
     "claude_code": test_claude_code.LOG,
     "codex": test_codex.LOG[:13],
+    "openai_responses": [test_openai_responses.BODY, test_openai_responses.BODY],
     "anthropic": [test_anthropic.BODY, test_anthropic.BODY],
     "trajectories": [test_trajectories.SESSION, {**test_trajectories.SESSION, "id": "two"}],
     "openai_chat": [test_openai_chat.BODY, test_openai_chat.BODY],
@@ -80,7 +82,8 @@ class TestEveryFormat:
             cut = SAMPLES[name][:-1]
         else:
             record = SAMPLES[name][0]
-            cut = [{**record, "messages": record["messages"][:-1]}]
+            field = "input" if name == "openai_responses" else "messages"
+            cut = [{**record, field: record[field][:-1]}]
         whole, _ = read_all(write(tmp_path, SAMPLES[name]))
         short, _ = read_all(write(tmp_path, cut))
         length = len(short[0].messages)

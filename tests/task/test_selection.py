@@ -139,13 +139,27 @@ def test_among_many_one_large_candidate_may_be_worth_more_than_all_small_ones() 
 
 
 def test_among_many_a_candidate_becomes_cheaper_once_what_it_needs_is_chosen() -> None:
-    filler = [Candidate(f"i{at:03}", 10, 1.0) for at in range(MOST_SEARCHED + 20)]
+    filler = [Candidate(f"i{at:03}", 10, 2.0) for at in range(MOST_SEARCHED + 20)]
     shared = [
         Candidate("shared", 20),
         Candidate("x", 1, 5.0, needs=("shared",)),
-        Candidate("y", 10, 1.5, needs=("shared",)),
+        Candidate("y", 10, 3.0, needs=("shared",)),
     ]
-    assert set(select([*filler, *shared], 41).chosen) == {"shared", "x", "y", "i000"}
+    assert select([*filler, *shared], 41).chosen == ("i000", "shared", "x", "y")
+
+
+def test_among_many_a_concept_of_a_candidate_and_of_what_it_needs_counts_once() -> None:
+    filler = [Candidate(f"i{at:03}", 10, 0.8) for at in range(MOST_SEARCHED + 20)]
+    pair = [Candidate("x", 10, 0.0, {"c": 1.0}, ("y",)), Candidate("y", 10, 0.0, {"c": 1.0}, ("x",))]
+    assert select([*filler, *pair], 20).chosen == ("i000", "i001")
+
+
+def test_swaps_leave_what_is_required_and_stay_within_the_budget() -> None:
+    for candidates, budget in make_instances(40, 4):
+        required = [min(candidates, key=lambda one: (bool(one.needs), one.value / one.tokens, one.tokens)).id]
+        selection = select(candidates, budget, required=required)
+        check_selection(selection, candidates, budget)
+        assert required[0] in selection.chosen
 
 
 def test_a_concept_counts_once_by_its_largest_weight() -> None:

@@ -18,10 +18,19 @@ from lading.testing import FakeModel, Request, Say, Scale, StrictProvider
 from lading.testing.legality import PROVIDER_TEXTS, find_unpaired
 from lading.wire import check, find_wire
 from tests.testing.tool_loops import CLAUDE, GPT, MAX_TOKENS, anthropic_client, openai_client
-from tests.wire import anthropic_bodies, anthropic_cases, test_openai_chat_rules
+from tests.wire import anthropic_bodies, anthropic_cases, test_openai_chat_rules, test_openai_responses_rules
 
-PATHS = {"anthropic": "/v1/messages", "openai_chat": "/v1/chat/completions"}
-CASES = {"anthropic": anthropic_cases, "openai_chat": test_openai_chat_rules}
+PATHS = {
+    "anthropic": "/v1/messages",
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+}
+CASES = {
+    "anthropic": anthropic_cases,
+    "openai_chat": test_openai_chat_rules,
+    "openai_responses": test_openai_responses_rules,
+}
+LETTERS = {"A": "anthropic", "C": "openai_chat", "R": "openai_responses"}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "wire-rules.md"
 
 
@@ -58,7 +67,7 @@ def test_an_illegal_request_is_refused(wire: str, rule: str, body: dict[str, Any
     assert said["error"]["message"]
 
 
-PAGE_ROW = re.compile(r"^\| ([AC]\d+) \|.*\| ([^|]*) \|$", re.MULTILINE)
+PAGE_ROW = re.compile(r"^\| ([A-Z]\d+) \|.*\| ([^|]*) \|$", re.MULTILINE)
 FRAGMENTS = {
     rule: [long or short for long, short in re.findall(r"``(.+?)``|`([^`]+)`", cell)]
     for rule, cell in PAGE_ROW.findall(PAGE.read_text(encoding="utf-8"))
@@ -70,7 +79,7 @@ FRAGMENTS = {
     "rule", [rule for rule, fragments in FRAGMENTS.items() if fragments and rule in PROVIDER_TEXTS]
 )
 def test_a_rule_is_refused_in_words_by_which_it_is_known(rule: str) -> None:
-    wire = "anthropic" if rule.startswith("A") else "openai_chat"
+    wire = LETTERS[rule[0]]
     [(body, card), *_] = CASES[wire].ILLEGAL[rule].values()
     _, said, _ = answered(wire, body, card)
     assert [fragment for fragment in FRAGMENTS[rule] if fragment.strip() in said["error"]["message"]]

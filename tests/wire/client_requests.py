@@ -6,9 +6,14 @@ from typing import Any
 
 from tests.wire.anthropic_requests import ANTHROPIC
 from tests.wire.chat_requests import OPENAI_CHAT
+from tests.wire.responses_requests import OPENAI_RESPONSES
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     (wire, name, body)
-    for wire, bodies in (("anthropic", ANTHROPIC), ("openai_chat", OPENAI_CHAT))
+    for wire, bodies in (
+        ("anthropic", ANTHROPIC),
+        ("openai_chat", OPENAI_CHAT),
+        ("openai_responses", OPENAI_RESPONSES),
+    )
     for name, body in bodies.items()
 ]

@@ -152,4 +152,86 @@ chat_bodies: Draw = objects(
     {"tools": st.none() | st.lists(_chat_tool, max_size=2), "temperature": json_values},
 )
 
-BODIES: dict[str, Draw] = {"anthropic": anthropic_bodies, "openai_chat": chat_bodies}
+_input_text = objects({"type": _kind("input_text"), "text": words})
+_input_image = objects(
+    {"type": _kind("input_image")}, {"image_url": st.none() | words | _data_url, "file_id": words}
+)
+_input_file = objects(
+    {"type": _kind("input_file")},
+    {"file_data": words | _data_url, "file_url": words, "file_id": st.none() | words, "filename": words},
+)
+_input_content = _content(_input_text | _input_image | _input_file | _opaque)
+_call_ids: Draw = st.text(min_size=1, max_size=8)
+_said_block = st.one_of(
+    objects({"type": _kind("output_text"), "text": words}, {"annotations": json_values}),
+    objects({"type": _kind("refusal"), "refusal": words}),
+    objects({"type": _kind("output_audio")}),
+)
+_output_content = words | st.lists(_said_block, max_size=3)
+_message_type = {"type": _kind("message")}
+_own_id = {"id": words, "status": words}
+_before_others = objects(
+    {
+        "type": _kind("reasoning"),
+        "summary": st.lists(objects({"type": _kind("summary_text"), "text": words}), max_size=2),
+    },
+    {"encrypted_content": st.none() | words, "content": json_values, **_own_id},
+)
+_model_item = st.one_of(
+    objects({"role": _kind("assistant"), "content": _output_content}, {"phase": words, **_message_type, **_own_id}),
+    objects({"type": _kind("function_call"), "call_id": words, "name": words, "arguments": _written}, _own_id),
+    objects({"type": _kind("custom_tool_call"), "call_id": words, "name": words, "input": words}, _own_id),
+    objects({"type": st.sampled_from(["web_search_call", "computer_call", "mcp_list_tools", "compaction", "new"])}),
+    objects({"type": st.none() | _kind("item_reference"), "id": words}),
+    objects({"type": _kind("shell_call_output"), "id": _call_ids}),
+)
+_other_item = st.one_of(
+    objects(
+        {"role": st.sampled_from(["user", "system", "developer"]), "content": _input_content},
+        {"status": words, **_message_type},
+    ),
+    objects(
+        {
+            "type": st.sampled_from(["function_call_output", "custom_tool_call_output"]),
+            "call_id": words,
+            "output": _input_content,
+        },
+        _own_id,
+    ),
+    objects({"type": st.sampled_from(["computer_call_output", "mcp_approval_response", "compaction_trigger"])}),
+    objects({"type": _kind("additional_tools"), "role": _kind("developer"), "tools": json_values}),
+)
+_items = st.lists(
+    st.one_of(
+        st.tuples(_other_item),
+        st.tuples(_model_item),
+        st.tuples(_before_others, _before_others, _model_item),
+        st.tuples(_before_others, _model_item),
+    ),
+    max_size=4,
+).map(lambda runs: [item for run in runs for item in run])
+_response_tool = st.one_of(
+    objects(
+        {"type": _kind("function"), "name": words},
+        {
+            "description": st.none() | words,
+            "parameters": st.none() | st.dictionaries(words, json_values, max_size=2),
+            "strict": st.none() | st.booleans(),
+        },
+    ),
+    objects({"type": st.sampled_from(["custom", "web_search", "mcp"])}, {"name": words}),
+)
+response_bodies: Draw = objects(
+    {"model": words, "input": words | _items},
+    {
+        "instructions": st.none() | words,
+        "tools": st.none() | st.lists(_response_tool, max_size=2),
+        "reasoning": json_values,
+    },
+)
+
+BODIES: dict[str, Draw] = {
+    "anthropic": anthropic_bodies,
+    "openai_chat": chat_bodies,
+    "openai_responses": response_bodies,
+}

@@ -15,6 +15,7 @@ from lading.wire.anthropic.rules import RULES as ANTHROPIC_RULES
 from lading.wire.checking import PORTABILITY, Checker, Finding, Rule, WireMessage, is_counted, quote_value
 from lading.wire.layout import Items, Layout
 from lading.wire.openai_chat.rules import RULES as CHAT_RULES
+from lading.wire.openai_responses.rules import RULES as RESPONSES_RULES
 from lading.wire.replies import Replies
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "wire-rules.md"
@@ -134,13 +135,17 @@ def test_a_whole_body_is_checked_message_by_message() -> None:
     ]
 
 
+OF_LETTERS = {"A": ANTHROPIC_RULES, "C": CHAT_RULES, "R": RESPONSES_RULES}
+EVERY = [rule for rules in OF_LETTERS.values() for rule in rules]
+
+
 def page_rows() -> dict[str, tuple[str, bool]]:
-    rows = re.findall(r"^\| ([AC]\d+) \| ([EPL]) \| (yes|no) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| ([A-Z]\d+) \| ([EPL]) \| (yes|no) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     assert len(rows) == len({row[0] for row in rows})
     return {name: (level, verified == "yes") for name, level, verified in rows}
 
 
-@pytest.mark.parametrize(("letter", "rules"), [("A", ANTHROPIC_RULES), ("C", CHAT_RULES)])
+@pytest.mark.parametrize(("letter", "rules"), OF_LETTERS.items())
 def test_code_and_page_state_the_same_rules(letter: str, rules: tuple[Rule, ...]) -> None:
     stated = {rule.id: (rule.level, rule.verified) for rule in rules}
     assert len(stated) == len(rules)
@@ -149,13 +154,13 @@ def test_code_and_page_state_the_same_rules(letter: str, rules: tuple[Rule, ...]
 
 def test_the_page_lists_the_rules_that_have_no_check() -> None:
     section = PAGE.read_text("utf-8").partition("## Rules without a check")[2]
-    listed = re.findall(r"^\| ([AC]\d+) \|", section, re.MULTILINE)
-    assert listed == ["A15", "A17", "A18", "A24", "A25", "C10"]
+    listed = re.findall(r"^\| ([A-Z]\d+) \|", section, re.MULTILINE)
+    assert listed == ["A15", "A17", "A18", "A24", "A25", "C10", "R5", "R6", "R8", "R9", "R10"]
     assert not set(listed) & set(page_rows())
 
 
 def test_each_rule_looks_somewhere_and_says_what_it_is_about() -> None:
-    for rule in (*ANTHROPIC_RULES, *CHAT_RULES):
+    for rule in EVERY:
         looks = [look for look in (rule.at_start, rule.at_message, rule.at_end) if look]
         assert looks, rule.id
         for look in looks:
@@ -163,5 +168,5 @@ def test_each_rule_looks_somewhere_and_says_what_it_is_about() -> None:
 
 
 def test_every_portability_rule_belongs_to_a_dialect() -> None:
-    known = {rule.id for rule in (*ANTHROPIC_RULES, *CHAT_RULES) if rule.level == "P"}
+    known = {rule.id for rule in EVERY if rule.level == "P"}
     assert set().union(*PORTABILITY.values()) == known

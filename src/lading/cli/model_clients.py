@@ -14,8 +14,8 @@ from lading.errors import InputError, WireError
 from lading.evaluate.asking import AskedModel, ModelRequest, Send
 from lading.evaluate.prices import Price, find_price
 from lading.models.catalog import find_card
-from lading.session.coercion import reply_from
 from lading.wire import find_wire
+from lading.wire.coercion import reply_from
 from lading.wire.replies import Reply
 
 _ERROR_CHARS = 300

@@ -25,7 +25,7 @@ Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], Any]
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 model_option = click.option("--model", help="Model whose card is used; default: the recorded one.")
 wire_option = click.option(
-    "--wire", metavar="W", help="Provider format: openai_chat or anthropic; default: the recorded one."
+    "--wire", metavar="W", help="Provider format: openai_chat, openai_responses, anthropic; default: as recorded."
 )
 counter_option = click.option("--counter", metavar="NAME", help="o200k, cl100k or estimate; default: the card's.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from lading.addresses import check_own_name
@@ -25,6 +26,11 @@ class Lading(Generic[C]):
         client: Any = self._client
         named: C = client.copy(default_headers={SESSION_HEADER: check_own_name(name, what="session")})
         return named
+
+    def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
+        """Call a function with each event of a name or type, of all sessions; return a function that ends it. See
+        ``Subscribers``."""
+        return self.conversations.subscribers.subscribe(of, function)
 
     @property
     def sessions(self) -> tuple[Session, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -186,6 +186,18 @@ class Strategy(Struct, frozen=True):
     """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 
 
+class Deciding(NamedTuple):
+    """A strategy's ``compact``, and what it is given at this call."""
+
+    compact: Callable[[View, Pressure], object]
+    view: View
+    pressure: Pressure
+
+
+Run: TypeAlias = Callable[[object, Deciding], object]
+"""Makes a decision of what ``compact`` returned: answers requests for summaries, or asks for one ahead."""
+
+
 def find_strategy(name: str | Strategy) -> Strategy:
     """Look up a strategy by name or dotted path; a ``Strategy`` is returned unchanged. Raises UnknownName, and
     InputError for any other type."""
@@ -226,13 +238,12 @@ def run_admit(chosen: Strategy, arrival: Arrival, *, pressure: Pressure) -> Draf
     return draft
 
 
-def run_compact(
-    chosen: Strategy, view: View, *, pressure: Pressure, run: Callable[[Steps[Compaction]], Compaction]
-) -> Compaction:
-    """Run the strategy's ``compact`` and check its decision; ``run`` answers its requests for summaries. Raises
-    TypeError or ValueError unless it is a Compaction with a finite carrying cost and storable drafts."""
-    steps = chosen.compact(view, pressure)
-    decided: object = run(steps) if isinstance(steps, Generator) else steps
+def run_compact(chosen: Strategy, view: View, *, pressure: Pressure, run: Run) -> Compaction:
+    """Run the strategy's ``compact`` and check its decision. Raises TypeError or ValueError unless it is a
+    Compaction with a finite carrying cost and storable drafts."""
+    decided: object = chosen.compact(view, pressure)
+    if isinstance(decided, Generator) or pressure.output_price is not None:
+        decided = run(decided, Deciding(chosen.compact, view, pressure))
     if not isinstance(decided, Compaction):
         raise TypeError(f"compact gave a {type(decided).__name__}, not a Compaction")
     if not math.isfinite(decided.rent + (0.0 if decided.drafts else pressure.account)):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from lading.compaction import Account, Compaction, Pressure, Strategy
+from lading.compaction import Account, Pressure, Run, Strategy
 from lading.compaction.basic import admit as clip_enormous
 from lading.compaction.strategy_run import StrategyRun
-from lading.effects import Steps
 from lading.frozen import ReadOnly
 from lading.history.log import Draft, Edit
 from lading.history.plan import Plan
@@ -18,9 +17,7 @@ from lading.history.plan import Plan
 class ComposedRun(StrategyRun):
     """A run of the parts of one strategy at one call, each over the view that those before it left."""
 
-    def decide(
-        self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
-    ) -> Account:
+    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, run: Run) -> Account:
         """Decide as one strategy. Where its parts leave too much, the last makes room, then those before it."""
         runs = [self._start_part(part) for part in self._strategy.parts]
         # Clipping what is enormous comes last and once: strategies without an admission of their own do it.

@@ -78,7 +78,7 @@ def read_notes(view: View, pressure: Pressure) -> Notes:
     upto = view.last_entry(len(view))
     for entry, message in view.raw_between(notes.upto + 1, upto):
         notes.add(entry, message, count=pressure.count_text)
-    notes.upto = upto
+    notes.upto = max(notes.upto, upto)
     read_statements(view, upto)
     return notes
 

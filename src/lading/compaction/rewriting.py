@@ -8,10 +8,12 @@ from itertools import takewhile
 from lading.compaction import Pressure
 from lading.compaction.cutting import carry_over, find_cut_points
 from lading.compaction.user_rules import RESTATED
+from lading.errors import LadingError
 from lading.history.log import Draft, EditKind
 from lading.history.validity import blocks, newest_block
 from lading.history.view import View
 from lading.messages import Message, user_text
+from lading.wire.coercion import as_messages
 
 
 def draft_rewrite(
@@ -33,9 +35,10 @@ def draft_rewrite(
     messages.
     """
     head = messages[: view.head]
-    answer = rewrite([*(message for message in head if message.role != "system"), *messages[view.head :]])
-    if not isinstance(answer, Sequence) or not all(isinstance(message, Message) for message in answer):
-        raise TypeError(f"{name} must give a list of messages")
+    given = rewrite([*(message for message in head if message.role != "system"), *messages[view.head :]])
+    answer = read_answer(given)
+    if not isinstance(answer, list):
+        raise TypeError(f"{name} must give a list of messages{f'. {answer}' if answer else ''}")
     if not answer:
         raise ValueError(f"{name} gave no messages; at least one must stay")
     wanted = list(answer[_count_head(answer, head, messages[view.head :]) :])
@@ -52,6 +55,17 @@ def draft_rewrite(
     note = user_text(f"[{last - first + 1} messages were rewritten by {name}. Originals: {pointer}]")
     kind: EditKind = "summarised" if shown else "dropped"
     return Draft(kind, first, last, (note, *kept, *shown), f"{name} changed it", (pointer,))
+
+
+def read_answer(answer: object) -> list[Message] | LadingError | None:
+    """Convert the answer of a function of the caller to messages, of which some may be dicts of any wire; return
+    the error that says why one is none, None for what is no list."""
+    if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
+        return None
+    try:
+        return as_messages(answer)
+    except LadingError as error:
+        return error
 
 
 def _count_head(answer: Sequence[Message], head: Sequence[Message], rest: Sequence[Message]) -> int:

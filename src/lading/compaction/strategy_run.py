@@ -17,6 +17,7 @@ from lading.compaction import (
     Arrival,
     Compaction,
     Pressure,
+    Run,
     Strategy,
     find_fault,
     run_admit,
@@ -26,9 +27,9 @@ from lading.compaction import (
 from lading.compaction.clearing import clear, find_consumed_end
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
-from lading.effects import Steps, attempt, describe_error
+from lading.effects import attempt, describe_error
 from lading.errors import PackError
-from lading.events import Event, StrategyOverruled, SummaryNotAsked
+from lading.events import Event, StrategyOverruled, SummaryDiscarded, SummaryNotAsked, SummaryRejected
 from lading.frozen import ReadOnly
 from lading.history.log import Draft
 from lading.history.plan import Plan
@@ -70,10 +71,8 @@ class StrategyRun:
         text: object = self._guard(partial(write, view, tier), "") if write else ""
         return text if isinstance(text, str) else ""
 
-    def decide(
-        self, plan: Plan, pressure: Pressure, *, account: Account, run: Callable[[Steps[Compaction]], Compaction]
-    ) -> Account:
-        """Add the strategy's edits to the plan; return the new account. ``run`` answers requests for summaries."""
+    def decide(self, plan: Plan, pressure: Pressure, *, account: Account, run: Run) -> Account:
+        """Add the strategy's edits to the plan; return the new account."""
         self.admit(plan, pressure)
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
@@ -100,7 +99,7 @@ class StrategyRun:
         plan: Plan,
         pressure: Pressure,
         *,
-        run: Callable[[Steps[Compaction]], Compaction],
+        run: Run,
         others: Sequence[StrategyRun] = (),
     ) -> Compaction:
         """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
@@ -138,6 +137,11 @@ class StrategyRun:
             raise PackError(f"The strategy {self._name} drafted an edit that {fault}.")
         else:
             self.overrule(f"an edit of its {fault}")
+
+    def drop_events(self, *, since: Sequence[Event]) -> None:
+        """Drop the events of an abandoned attempt, except those of calls of the summarizer: these were made."""
+        made = [event for event in self.events if isinstance(event, SummaryRejected | SummaryDiscarded)]
+        self.events[:] = [*since, *(event for event in made if event not in since)]
 
     def overrule(self, why: str) -> None:
         """Report that the strategy's decision was overruled."""

@@ -12,32 +12,37 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
-from lading.compaction.rewriting import draft_rewrite
+from lading.compaction.rewriting import draft_rewrite, read_answer
 from lading.effects import resolve
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import View
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.validation import check
+from lading.wire.coercion import as_messages
 
-TransformContext: TypeAlias = Callable[[Sequence[Message]], Sequence[Message] | Awaitable[Sequence[Message]]]
+TransformContext: TypeAlias = Callable[
+    [Sequence[Message]], Sequence[MessageLike] | Awaitable[Sequence[MessageLike]]
+]
 """A function, sync or async, that returns the messages to send for the given ones, which it must not modify."""
 
 
 def apply_in_order(
-    transforms: Sequence[TransformContext], messages: Sequence[Message]
+    transforms: Sequence[TransformContext], messages: Sequence[MessageLike]
 ) -> Sequence[Message] | Awaitable[Sequence[Message]]:
-    """Apply transforms one after the other. From an async one on, the result must be awaited."""
+    """Apply transforms one after the other. From an async one on, the result must be awaited. Raises InputError and
+    WireError for what is no message."""
+    messages = as_messages(messages)
     for at, transform in enumerate(transforms):
         answer = transform(messages)
         if isinstance(answer, Awaitable):
             return _apply_rest(answer, transforms[at + 1 :])
-        messages = answer
+        messages = as_messages(answer)
     return messages
 
 
 async def _apply_rest(
-    awaited: Awaitable[Sequence[Message]], transforms: Sequence[TransformContext]
+    awaited: Awaitable[Sequence[MessageLike]], transforms: Sequence[TransformContext]
 ) -> Sequence[Message]:
     answer = apply_in_order(transforms, await awaited)
     return await answer if isinstance(answer, Awaitable) else answer
@@ -59,7 +64,9 @@ def transforming(transform: TransformContext, *, name: str = "transform") -> Str
         )
 
     def apply(messages: Sequence[Message]) -> Any:
-        return resolve(transform(messages))
+        answer = resolve(transform(messages))
+        read = read_answer(answer)
+        return read if isinstance(read, list) else answer
 
     def ask(view: View, pressure: Pressure) -> object:
         # New messages are decided one by one, then the whole view: one call of the transform serves both.

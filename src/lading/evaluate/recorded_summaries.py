@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +29,12 @@ class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
     """The answer; empty: not answered yet."""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    read_tokens: int = 0
+    """Of the input, read from the prompt cache."""
+    written_tokens: int = 0
+    """Of the input, written to the prompt cache."""
+    asked: Literal["", "self"] = ""
+    """``self``: of the session's own model, after its last request."""
     most_tokens: int = 0
     """Limit of the answer in tokens, for the reader of an unanswered request."""
     prompt: str = ""
@@ -45,16 +52,22 @@ class RecordedSummaries:
     @property
     def summarizer(self) -> Summarizer:
         """A summarizer that gives the recorded answers."""
-        return Summarizer(self.answer)
+        return Summarizer(self)
 
-    def answer(self, request: SummaryRequest) -> Summary:
+    @property
+    def is_self(self) -> bool:
+        """Whether the session's own model gave all of the answers."""
+        return bool(self._answers) and all(answer.asked for answer in self._answers.values())
+
+    def __call__(self, request: SummaryRequest) -> Summary:
         """Return the recorded answer. Raises SummaryFailed where there is none."""
         digest = digest_request(request)
         found = self._answers.get(digest)
         if found is None:
             self.unanswered[digest] = RecordedAnswer(digest, most_tokens=request.most_tokens, prompt=request.prompt)
             raise SummaryFailed("no answer to it is recorded")
-        return Summary(found.text, found.input_tokens, found.output_tokens)
+        used = found.input_tokens, found.output_tokens, found.read_tokens, found.written_tokens
+        return Summary(found.text, *used)
 
 
 def digest_request(request: SummaryRequest) -> str:

@@ -188,7 +188,7 @@ def read_body(
         if shared.ends:
             return read_body(data, layout, named=named)
         value = jsonbytes.load(data)
-        if not isinstance(value, dict) or not isinstance(items := value.get(field), list):
+        if not isinstance(value, dict) or not isinstance(items := layout.items.read(value.get(field)), list):
             return value
         values, data, raws = value, b"", [json.dumps(item).encode() for item in items]
         envelope = json.dumps([value.get(name) for name in naming]).encode()

@@ -14,13 +14,12 @@ from lading.addresses import RESTORE
 from lading.audit.restore import read_requested_address
 from lading.effects import describe_error
 from lading.errors import LadingError, LoopStopped, WireError
-from lading.events import LoopDetected, PackingFailed, ReplyLost, Restored, Unpacked
+from lading.events import PackingFailed, ReplyLost, Restored, Unpacked
 from lading.exchange.bodies import GivenMessages
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import T, attempt
 from lading.messages import Message, Text, ToolResult
-from lading.request.pack import Pack
 from lading.session.matching import fingerprint
 from lading.stores.leases import Lease
 from lading.wire import Wire, list_plugged_wires, list_wires
@@ -36,7 +35,7 @@ _ENOUGH = "Nothing more is restored in this step. Go on with what you have."
 
 
 _UNPACKED = (
-    "/responses", "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
+    "/responses/compact", "/completions", "/complete", "/messages/batches", "/threads/runs", "/runs",
     "/invoke", "/invoke-with-response-stream", ":rawPredict", ":streamRawPredict",
 )  # fmt: skip
 """Path endings of conversation endpoints that no provider format supports."""
@@ -52,6 +51,8 @@ class PackedCall:
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
+        self._ids: list[str] = []
+        """The ids of the responses of the answer; the caller sees one of them."""
         self.is_broken = False
         """Whether reading the answer failed, so that it is not recorded."""
         self._is_unsure = False
@@ -98,12 +99,15 @@ class PackedCall:
         self.record(reply, "")
         self.answer(reply)
         self.restores += 1
-        return self._report(self.session.request(at_s=self.conversations.clock(), cause="restore"))
+        return self.session.request(at_s=self.conversations.clock(), cause="restore").body
 
     def record(self, reply: Reply, known_as: str) -> None:
         """Add a reply to the log, unless it is last there; ``known_as``: fingerprint of what the caller sees."""
         if not known_as or self.session.known[-1:] != [known_as]:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
+        self._ids.append(reply.id)
+        if known_as and self.session.wire.layout.items.continues:
+            self.conversations.chains.remember(self._ids, self.session)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's ``restore`` calls to the log."""
@@ -118,15 +122,9 @@ class PackedCall:
         for message, asked in zip(results, addresses, strict=True):
             self.conversations.report(Restored(self.session.name, asked, message.results[0].is_error))
 
-    def _report(self, pack: Pack) -> bytes:
-        """Report the events of a pack; return its body."""
-        for event in pack.events:
-            self.conversations.report(event)
-        return pack.body
-
     def _shrink(self, error: str) -> bytes | None:
         try:
-            body, budget = self._report(self.session.retry(error)), self.session.settings.budget
+            body, budget = self.session.retry(error).body, self.session.settings.budget
         except LadingError:
             # No overflow, or nothing left to remove: the provider's own error is the better message.
             return None
@@ -184,6 +182,8 @@ def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, p
 
 def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, path: str) -> PackedCall | None:
     layout = wire.layout
+    if layout.items.continues:
+        body = conversations.chains.make_whole(body, wire, sessions=conversations.sessions)
     value = conversations.bodies.read(body, layout, named=layout.named(path) or {})
     given = value.get(layout.items.field) if isinstance(value, dict) else None
     if not isinstance(given, GivenMessages) or not given:
@@ -199,12 +199,7 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, p
             with conversations.drop_on_error(session):
                 pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
-            conversations.report(
-                next(event for event in reversed(session.events) if isinstance(event, LoopDetected))
-            )
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
-        for event in pack.events:
-            conversations.report(event)
         undo.pop_all()
     return PackedCall(conversations, conversation, body=pack.body, lease=lease)
 
@@ -216,7 +211,7 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
         return found
     if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
-        advice = "Use chat.completions or messages to have it packed, or lading.Session."
+        advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
         conversations.report_once(Unpacked(f"the endpoint ...{end}", advice))
     return None
 

@@ -15,6 +15,7 @@ from lading.exchange.wrapping import SharedSession
 from lading.messages import Tool
 from lading.session.matching import Matched, match
 from lading.stores.leases import Lease
+from lading.wire.coercion import read_tools
 
 
 class ClientConversation:
@@ -103,7 +104,7 @@ class ClientConversation:
             kept = self._marks.find(opening)
             fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
         if tools != self._tools_given:
-            self._tools_given, self._tools = tools, wire.read_tools(tools)
+            self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
         session.offer(self._tools, fields, restore=not wire.layout.forces(body))
 
     def _match(self, history: RequestHistory) -> Matched | None:

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from lading.addresses import fork_prefix, free_names, is_fork_name
-from lading.effects import describe_error
 from lading.errors import LadingError, SessionBusy
-from lading.events import Event, Forked, PackingFailed, ReplyLost, Unpacked
+from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
+from lading.exchange.chains import ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
@@ -28,6 +28,7 @@ from lading.models.card import is_same_model
 from lading.models.catalog import find_card
 from lading.stores import SessionStore, resolve_store
 from lading.stores.leases import Lease
+from lading.subscribers import Subscribers
 from lading.wire import Wire
 
 _MOST_OPEN = 256  # Open conversations; one that is closed is found again in the store.
@@ -55,7 +56,11 @@ class Conversations:
         self._owns_store = self._store is not store
         self._wait_s = None if (wait_s := wrapping.options.wait_s) is None else max(wait_s, _MOMENT_S)
         self.wrapping, self.clock = wrapping, clock
-        self._on_event, self.bodies, self.endings = on_event, Bodies(), Endings()
+        self.bodies, self.endings, self.subscribers = Bodies(), Endings(), Subscribers()
+        if on_event is not None:
+            # Every call has its usage; it is given to those who subscribe to it.
+            self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
+        self.chains = ResponseChains()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -127,15 +132,10 @@ class Conversations:
         return not session.is_behind
 
     def report(self, event: Event) -> None:
-        """Pass an event to the listener; failures are logged as well. Never raises."""
+        """Pass an event to the subscribers; failures are logged as well. Never raises."""
         if isinstance(event, PackingFailed | ReplyLost | Unpacked):
             log_safely(logging.WARNING, event)
-        if (listener := self._on_event) is not None:
-            attempt(
-                lambda: listener(event),
-                lambda error: log_safely(logging.ERROR, f"The listener failed: {describe_error(error)}"),
-                fail_open=True,
-            )
+        self.subscribers.publish(event)
 
     def report_once(self, event: Unpacked) -> None:
         """Report an event unless one about the same thing was reported."""
@@ -283,7 +283,7 @@ class Conversations:
 
     def _open_session(self, request: ConversationRequest, name: str) -> SharedSession:
         wrapping = self.wrapping
-        return SharedSession(
+        session = SharedSession(
             request.model,
             store=self._store,
             name=name,
@@ -293,6 +293,8 @@ class Conversations:
             wire=request.wire.name,
             options=wrapping.options,
         )
+        session.report_to(self.subscribers)
+        return session
 
     def _close_oldest(self) -> None:
         idle = [name for name, one in self._open.items() if not one.busy]

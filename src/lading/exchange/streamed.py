@@ -134,8 +134,8 @@ class StreamedAnswer:
     def _read_reply(self) -> Reply:
         """Return the reply so far; report a complete one without usage, once per session."""
         reply = self._stream.reply()
-        if reply.complete and reply.usage is None and (missing := self._call.session.untold_usage()):
-            self._call.conversations.report(missing)
+        if reply.complete and reply.usage is None:
+            self._call.session.untold_usage()
         return reply
 
     def _release(self) -> bytes:

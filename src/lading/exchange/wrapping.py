@@ -13,6 +13,7 @@ from lading.errors import LoopStopped
 from lading.messages import Message
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
+from lading.subscribers import Subscribers
 
 _log = logging.getLogger("lading")
 
@@ -60,6 +61,10 @@ class SharedSession(Session):
         """Lock the session for writing, unless it is locked here already. Raises SessionBusy after ``wait_s``."""
         if self._lease is None:
             self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=wait_s)
+
+    def report_to(self, subscribers: Subscribers) -> None:
+        """Pass the session's events on to these subscribers."""
+        self._engine.subscribers.join(subscribers)
 
     def let_go(self) -> None:
         """Unlock the session for other writers."""

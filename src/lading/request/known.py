@@ -10,13 +10,22 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.budget import used_pct
 from lading.compaction import Past
 from lading.economics import is_cold
+from lading.errors import InputError
+from lading.events import ContextUsage
 from lading.frozen import ReadOnly
 from lading.history.history import History, has_media
 from lading.history.log import Edit, Reported
 from lading.settings import Settings
 from lading.tokens.calibration import ENOUGH, ESTIMATED, EXACT, UNSENT, Calibration, Figure, RequestCount
+
+
+def check_time(at_s: object) -> None:
+    """Raise InputError for what is no time of a call."""
+    if at_s is not None and not (isinstance(at_s, int | float) and abs(at_s) < 2**53):
+        raise InputError(f"at_s is {at_s!r}; give seconds since 1970, or leave it out.")
 
 
 class Last(Struct, frozen=True):
@@ -102,6 +111,14 @@ class Known(Struct, frozen=True):
             reported = None
         limit, window, calls = budget.limit_tokens, budget.window_tokens, self.last.call
         return Past(reported, limit, refused, ReadOnly(edits), calls, window_tokens=window)
+
+    def measure_usage(self, settings: Settings, used: Reported | int) -> ContextUsage:
+        """Return the event about the last request, from its counted tokens or its reported usage."""
+        given = used if isinstance(used, Reported) else Reported(used)
+        share = used_pct(given.input_tokens, settings.budget.window_tokens)
+        return ContextUsage(
+            self.last.call, given.input_tokens, given.output_tokens, share, is_reported=given is used
+        )
 
     def is_unchanged(self, *, entries: int, edits: int) -> bool:
         """Whether the last request showed the same entries and edits to the same model."""

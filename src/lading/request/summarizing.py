@@ -6,30 +6,18 @@ At most one call is running: until a hanging one returns, nothing else is asked,
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
-from functools import partial
-from queue import Empty
+from collections.abc import Callable, Generator
 from threading import Lock
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
-from lading.compaction import Pressure
+from lading.compaction import Compaction, Deciding, Pressure
 from lading.economics import OwnCalls, Usage
-from lading.effects import (
-    Steps,
-    Summarizer,
-    Summary,
-    SummaryAnswer,
-    SummaryRequest,
-    describe_error,
-    resolve,
-    start_thread,
-)
+from lading.effects import Steps, Summarizer, Summary, SummaryRequest, attempt, describe_error
 from lading.errors import InputError, PackError, SummaryFailed
+from lading.events import CompactionEnded, CompactionStarted, Event
 from lading.history.history import History
 from lading.request.builder import RequestBuilder
-from lading.request.summary_calls import LastRequest, start_call
-
-Result = TypeVar("Result")
+from lading.request.summary_calls import LastRequest, SummaryCall, prepare_call
 
 MOST_REQUESTS = 4
 """A step that asks more often for one request of the agent is stopped."""
@@ -40,12 +28,21 @@ _REASON_CHARS = 400
 class SummaryRunner:
     """Drives a session's steps with its summarizer, and counts the cost of the calls."""
 
-    def __init__(self, summarizer: Summarizer | None, request: RequestBuilder, *, history: History) -> None:
-        """``request``: the session's last one. Raises InputError unless ``timeout_s`` is positive and finite."""
+    def __init__(
+        self,
+        summarizer: Summarizer | None,
+        request: RequestBuilder,
+        *,
+        history: History,
+        publish: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        """``request``: the session's last one. ``publish`` gets an event before and after each call. Raises
+        InputError unless ``timeout_s`` is positive and finite."""
         if summarizer is not None and not 0 < summarizer.timeout_s < math.inf:
             raise InputError(f"A summarizer's timeout_s is {summarizer.timeout_s}; give seconds above 0.")
         self._summarizer = summarizer
         self._last = LastRequest(request, history)
+        self._publish = publish
         self._busy = Lock()
         self.spent: OwnCalls | None = None
         """Tokens and cost of the calls for this request of the agent; None, to which a new one sets it: there were
@@ -53,30 +50,40 @@ class SummaryRunner:
         self._known: dict[SummaryRequest, Summary] = {}
         self._failure = ""
 
-    def run(self, steps: Steps[Result], pressure: Pressure) -> Result:
-        """Run a step to its end and return its result. Raises the errors of the step, and PackError when it asks
-        more than ``MOST_REQUESTS`` times."""
+    def run(self, decided: object, deciding: Deciding) -> object:
+        """Return what a strategy decided; steps are run to their end. Raises the errors of the steps, and PackError
+        when they ask more than ``MOST_REQUESTS`` times."""
         if self.spent is None:
             self._known, self._failure = {}, ""
+        return self._decide(decided, deciding)
+
+    def close(self) -> None:
+        """Leave what is asked in the background."""
+
+    def _decide(self, decided: object, deciding: Deciding) -> object:
+        return self._drive(decided, deciding) if isinstance(decided, Generator) else decided
+
+    def _drive(self, steps: Steps[Any], deciding: Deciding) -> object:
         try:
             request = next(steps)
             for _ in range(MOST_REQUESTS):
                 try:
-                    answer = self._answer(request, pressure)
+                    answer = self._answer(request, deciding)
                 except SummaryFailed as failure:
                     request = steps.throw(failure)
                 else:
+                    if isinstance(answer, Compaction):
+                        return answer
                     request = steps.send(answer)
         except StopIteration as ended:
-            result: Result = ended.value
-            return result
+            return ended.value
         finally:
             steps.close()
         raise PackError(f"The strategy asked for more than {MOST_REQUESTS} summaries for one request.")
 
-    def _answer(self, request: SummaryRequest, pressure: Pressure) -> Summary | None:
-        """Answer a request, from memory if it was asked before. After a failure nothing more is asked for this
-        pack."""
+    def _answer(self, request: SummaryRequest, deciding: Deciding) -> Summary | Compaction | None:
+        """Answer a request, from memory if it was asked before, or by a decision in place of that of the steps.
+        After a failure nothing more is asked for this pack."""
         if not isinstance(request, SummaryRequest):
             raise TypeError(f"a step asked for a {type(request).__name__}, not for a summary")
         if self._summarizer is None:
@@ -84,47 +91,65 @@ class SummaryRunner:
         if self._failure:
             raise SummaryFailed(self._failure)
         if request not in self._known:
-            try:
-                self._known[request] = self._call(request, self._summarizer, pressure)
-            except SummaryFailed as failure:
-                self._failure = str(failure)
-                raise
+            pressure = deciding.pressure
+            call = self._start(request, self._summarizer, pressure)
+            self._known[request] = self._take(request, call, pressure)
         return self._known[request]
 
-    def _call(self, request: SummaryRequest, summarizer: Summarizer, pressure: Pressure) -> Summary:
+    def _start(self, request: SummaryRequest, summarizer: Summarizer, pressure: Pressure) -> SummaryCall:
         if not self._busy.acquire(blocking=False):
             raise SummaryFailed("the previous call has not returned yet")
-        start = partial(start_call, summarizer, request, last=self._last, pressure=pressure)
-        call = partial(_call_summarizer, summarizer, start)
+
+        def start() -> SummaryCall:
+            ask = prepare_call(summarizer, request, last=self._last, pressure=pressure)
+            return SummaryCall(summarizer, ask, ended=self._busy.release)
+
+        number, reason, messages = described = _describe_request(request, pressure)
+        self._publish(CompactionStarted(number, reason, messages))
+        started = attempt(start)
+        if isinstance(started, SummaryCall):
+            return started
+        self._busy.release()
+        failed = f"no call could be started: {describe_error(started)}"[:_REASON_CHARS]
+        self._publish(CompactionEnded(*described, failed))
+        raise SummaryFailed(failed) from started
+
+    def _take(self, request: SummaryRequest, call: SummaryCall, pressure: Pressure) -> Summary:
+        """Wait for the answer of a call and charge it. Raises SummaryFailed, and remembers why until the next
+        request of the agent."""
+        described, failed = _describe_request(request, pressure), "it was interrupted"
         try:
-            ended = SummaryFailed("it ended its thread")
-            answers = start_thread(call, name="lading-summary", ended=self._busy.release, otherwise=ended)
-        except RuntimeError as error:
-            self._busy.release()
-            raise SummaryFailed(f"no thread could be started: {error}") from error
-        try:
-            answer = answers.get(timeout=summarizer.timeout_s)
-        except Empty:
-            answer = _make_timeout(summarizer)
+            answer = call.wait()
+            failed = "" if _is_sound(answer) or isinstance(answer, str) else _describe_failure(answer)
+        finally:
+            self._publish(CompactionEnded(*described, failed))
         summary = Summary(answer) if isinstance(answer, str) else answer
         if _is_sound(summary):
             self._charge(request, summary, pressure)
             return summary
         self._charge(request, Summary("", output_tokens=0), pressure)
-        if isinstance(summary, SummaryFailed):
-            raise summary
-        if isinstance(summary, Exception):
-            raise SummaryFailed(describe_error(summary)[:_REASON_CHARS]) from summary
-        raise SummaryFailed(f"it gave a {type(summary).__name__} that is neither text nor a valid Summary")
+        self._failure = _describe_failure(summary)
+        raise SummaryFailed(self._failure) from (summary if isinstance(summary, Exception) else None)
 
     def _charge(self, request: SummaryRequest, summary: Summary, pressure: Pressure) -> None:
         """Add the cost of a call, also of one whose answer was rejected."""
-        count, read, written = pressure.count_text, summary.read_tokens, summary.written_tokens
-        taken = count(request.prompt) if summary.input_tokens is None else summary.input_tokens
+        count, taken = pressure.count_text, summary.input_tokens
+        read, written = summary.read_tokens, summary.written_tokens
+        if taken is None and pressure.asks_itself and request.instruction_for_self and not pressure.cache_cold:
+            read = self._last.count_cached(pressure)
+            taken = read + count(request.instruction_for_self)
+        elif taken is None:
+            taken = count(request.prompt)
         given = count(summary.text) if summary.output_tokens is None else summary.output_tokens
         cost = Usage(read, written, max(taken - read - written, 0)).cost(pressure.rates)
         call = OwnCalls(1, taken, given, cost + given * (pressure.output_price or 0.0), read, written)
         self.spent = call if self.spent is None else self.spent + call
+
+
+def _describe_request(request: SummaryRequest, pressure: Pressure) -> tuple[int, str, int]:
+    """Return the number of the agent's call, why it is asked, and of how many messages."""
+    first, last = request.span or (0, -1)
+    return pressure.past.calls + 1, request.reason.partition(":")[0], last - first + 1
 
 
 def _is_sound(answer: object) -> TypeGuard[Summary]:
@@ -137,18 +162,9 @@ def _is_sound(answer: object) -> TypeGuard[Summary]:
     return isinstance(text, str) and all(are_counts)
 
 
-def _call_summarizer(
-    summarizer: Summarizer, start: Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
-) -> SummaryAnswer:
-    answer = start()
-    try:
-        resolved: SummaryAnswer = resolve(answer, timeout_s=summarizer.timeout_s)
-    except TimeoutError as error:
-        raise _make_timeout(summarizer) from error
-    except InputError as error:
-        raise SummaryFailed(str(error)) from error
-    return resolved
-
-
-def _make_timeout(summarizer: Summarizer) -> SummaryFailed:
-    return SummaryFailed(f"no answer within {summarizer.timeout_s:g} s")
+def _describe_failure(answer: object) -> str:
+    if isinstance(answer, SummaryFailed):
+        return str(answer)
+    if isinstance(answer, Exception):
+        return describe_error(answer)[:_REASON_CHARS]
+    return f"it gave a {type(answer).__name__} that is neither text nor a valid Summary"

@@ -4,16 +4,28 @@ the last request, which its prompt cache holds, with the instruction as its last
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
-from typing import Any
+from time import monotonic
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.compaction import Pressure
-from lading.effects import SELF, Summarizer, Summary, SummaryAnswer, SummaryRequest
+from lading.effects import (
+    AWAIT,
+    SELF,
+    Summarizer,
+    Summary,
+    SummaryAnswer,
+    SummaryRequest,
+    resolve,
+    start_thread,
+)
 from lading.errors import InputError, SummaryFailed
 from lading.history.history import History
 from lading.messages import Conversation, Message, user_text
@@ -22,7 +34,8 @@ from lading.models.catalog import find_card
 from lading.request.builder import EncodedRun, RequestBuilder
 from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
 
-"""Messages, and the items that they share."""
+Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
+"""Calls the summarizer."""
 CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
 _ENDPOINTS = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
@@ -63,6 +76,10 @@ class LastRequest(Struct, frozen=True):
         last = view.last_entry(view.span(item.entry, item.entry)[1])
         return (message for _, message in view.raw_between(item.entry, last))
 
+    def count_cached(self, pressure: Pressure) -> int:
+        """Return the tokens of its messages, as the cache holds them."""
+        return self.history.view.tokens_before(min(pressure.sent_items, len(self.history.view)))
+
     def extend(self, asked: SummaryRequest, pressure: Pressure) -> tuple[Body, int] | None:
         """Return the last request with the instruction at its end, and its tokens, without its newest messages if
         the window lacks room for both. None where it is not cached, does not have the messages to summarize, or
@@ -95,25 +112,69 @@ class LastRequest(Struct, frozen=True):
         return [*(item for run in runs[:-1] for item in run.wire_messages), *items]
 
 
-def start_call(
-    summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure
-) -> SummaryAnswer | Awaitable[SummaryAnswer]:
-    """Ask the summarizer's function or model. Raises its errors, those of the SDK, SummaryFailed and WireError."""
+class SummaryCall:
+    """A call of the summarizer, in a thread of its own."""
+
+    def __init__(self, summarizer: Summarizer, ask: Ask, *, ended: Callable[[], None]) -> None:
+        """Start it; ``ended`` is called at its end. Raises RuntimeError when no thread can be started."""
+        self._timeout = SummaryFailed(f"no answer within {summarizer.timeout_s:g} s")
+        self._ends_s = monotonic() + summarizer.timeout_s
+        self._awaited: list[Future[Any]] = []
+        self._is_cancelled = False
+        call = partial(_answer, ask, summarizer.timeout_s, self._await)
+        otherwise = SummaryFailed("it ended its thread")
+        self._outcome = start_thread(call, name="lading-summary", ended=ended, otherwise=otherwise)
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether there is an answer or an error in its place."""
+        return self._outcome.done()
+
+    def wait(self) -> object:
+        """Return the answer, or the error in its place, within the timeout from the start of the call."""
+        outcome, left_s = self._outcome, max(self._ends_s - monotonic(), 0.0)
+        # Where a coroutine waits for this call, its end ends the wait.
+        start = None if outcome.done() else AWAIT.get()
+        try:
+            answer = outcome.result(left_s) if start is None else start(outcome, left_s).result()
+        except TimeoutError:
+            return self._timeout
+        except CancelledError:
+            return SummaryFailed("the request that waited for it was cancelled")
+        return self._timeout if isinstance(answer, TimeoutError) else answer
+
+    def cancel(self) -> None:
+        """Cancel an async call. A sync one ends by itself, and keeps no process alive."""
+        self._is_cancelled = True
+        for future in self._awaited:
+            future.cancel()
+
+    def _await(self, future: Future[Any]) -> None:
+        self._awaited.append(future)
+        if self._is_cancelled:
+            future.cancel()
+
+
+def _answer(ask: Ask, timeout_s: float, on_start: Callable[[Future[Any]], None]) -> object:
+    try:
+        return resolve(ask(), timeout_s=timeout_s, on_start=on_start)
+    except InputError as error:
+        raise SummaryFailed(str(error)) from error
+
+
+def prepare_call(summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure) -> Ask:
+    """Return the call of the summarizer's function or model, with what it is given: from the last request as it is
+    now, which later ones change. Raises the errors of writing that."""
     summarize: Any = summarizer.summarize
     if isinstance(summarize, str):
-        return _ask_model(summarizer, asked, last=last, pressure=pressure)
-    answer: SummaryAnswer | Awaitable[SummaryAnswer]
-    if count := _count_arguments(summarize):
-        given = last.write_messages(asked, pressure), {"reason": asked.reason.partition(":")[0]}
-        answer = summarize(*given[:count])
-    else:
-        answer = summarize(asked)
-    return answer
+        return _prepare_post(summarizer, asked, last=last, pressure=pressure)
+    if not (count := _count_arguments(summarize)):
+        return partial(summarize, asked)
+    given = last.write_messages(asked, pressure), {"reason": asked.reason.partition(":")[0]}
+    return partial(summarize, *given[:count])
 
 
-def _ask_model(
-    summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure
-) -> Summary | Awaitable[Summary]:
+def _prepare_post(summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure) -> Ask:
     sdk, wire, card, model = find_sdk(summarizer.client), last.request.wire, last.request.card, asked.model
     url, headers, extended = _ENDPOINTS[sdk], dict[str, str](), None
     if summarizer.is_self:
@@ -134,8 +195,8 @@ def _ask_model(
         async def answer() -> Summary:
             return _read(await post(str(url), cast_to=object, body=body, options=options), wire, tokens)
 
-        return answer()
-    return _read(post(str(url), cast_to=object, body=body, options=options), wire, tokens)
+        return answer
+    return lambda: _read(post(str(url), cast_to=object, body=body, options=options), wire, tokens)
 
 
 def _write_prompt(asked: SummaryRequest, model: str, *, wire: Wire, card: Card) -> Body:

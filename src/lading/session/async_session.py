@@ -11,6 +11,7 @@ from asyncio import (
     to_thread,
     wait,
     wait_for,
+    wrap_future,
 )
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -21,7 +22,8 @@ from typing import Any, Self, TypeVar
 
 from lading.audit.verdicts import Explanation
 from lading.effects import AWAIT
-from lading.messages import Message
+from lading.history.observations import ObservationResult
+from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
 from lading.session.session import Session
@@ -41,9 +43,18 @@ class AsyncSession:
         """``session`` may go on being used as it is, beside this."""
         self.session = session
 
+    @property
+    def observations(self) -> list[ObservationResult]:
+        """See ``Session.observations``."""
+        return self.session.observations
+
+    def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
+        """See ``Session.subscribe``; the function may be async."""
+        return self.session.subscribe(of, function)
+
     async def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> AsyncSession:
         """See ``Session.add``."""
-        held_by = await to_thread(self.session.add, messages, changed=changed, pin=pin)
+        held_by = await in_thread(partial(self.session.add, messages, changed=changed, pin=pin))
         return self if held_by is self.session else AsyncSession(held_by)
 
     async def pack(
@@ -61,9 +72,9 @@ class AsyncSession:
         """See ``Session.reply``; the stream may be asynchronous."""
         if isinstance(response, AsyncIterable):
             response = [event async for event in response]
-        return await to_thread(self.session.reply, response)
+        return await in_thread(partial(self.session.reply, response))
 
-    async def handle(self, reply: Reply | Message) -> list[Message]:
+    async def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """See ``Session.handle``."""
         return await to_thread(self.session.handle, reply)
 
@@ -97,14 +108,17 @@ async def in_thread(step: Callable[[], Result]) -> Result:
     loop, asked = get_running_loop(), list[Future[Any]]()
     is_given_up = False
 
-    def awaited(answer: Awaitable[Any], timeout_s: float) -> Any:
-        future = run_coroutine_threadsafe(wait_for(answer, timeout_s), loop)
+    async def awaited(answer: Awaitable[Any] | Future[Any], timeout_s: float) -> Any:
+        return await wait_for(shield(wrap_future(answer)) if isinstance(answer, Future) else answer, timeout_s)
+
+    def start(answer: Awaitable[Any] | Future[Any], timeout_s: float) -> Future[Any]:
+        future = run_coroutine_threadsafe(awaited(answer, timeout_s), loop)
         asked.append(future)
         if is_given_up:
             future.cancel()
-        return future.result()
+        return future
 
-    token = AWAIT.set(awaited)
+    token = AWAIT.set(start)
     try:
         running = ensure_future(to_thread(step))
         return await shield(running)

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lading import jsonbytes
+from lading.errors import InputError
 from lading.history.history import History
 from lading.history.log import Entry
 from lading.messages import Conversation, Message, Part, Reasoning, ToolCall
@@ -29,11 +30,13 @@ def find_reformed(
 ) -> Iterator[tuple[int, Message]]:
     """Find the given messages whose form differs from that of the known entry at their place, which has the same
     meaning. Yields the place and the message to send: a reply gets the calls back that its caller was not shown.
-    ``marked``: other cache marks count."""
+    ``marked``: other cache marks count. Raises InputError for what is no ``Message``."""
+    if not {Message}.issuperset(map(type, given)):
+        raise InputError("Give values of lading.Message here; Session.add takes any other form.")
     wire, card = find_wire(settings.wire), settings.card
     for at, (message, entry) in enumerate(zip(given, known, strict=False)):
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
-        form = history.find_form(entry)
+        form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):
             form = form.with_parts(tuple(part for part in form.parts if not _is_hidden(part, shown)))
         if has_form(message, form, wire=wire, card=card, marked=marked):
@@ -59,6 +62,17 @@ def has_form(given: Message, known: Message, *, wire: Wire, card: Card, marked: 
         return False
     said, kept = (_encode(_normalize_calls(one), wire, card, marked=False) for one in (given, known))
     return _keeps(strip_content(said), strip_content(kept))
+
+
+def _drop_earlier_reasoning(given: Message, reply: Message) -> Message:
+    """Return a given reply without reasoning that its caller received before it, of replies whose only calls were
+    answered here."""
+    reasoning = [at for at, part in enumerate(given.parts) if isinstance(part, Reasoning)]
+    surplus = reasoning[: max(len(reasoning) - len(_list_reasoning(reply)), 0)]
+    if given.role != "assistant" or not surplus:
+        return given
+    kept = tuple(part for at, part in enumerate(given.parts) if at not in surplus)
+    return replace(given, parts=kept, template=reply.template)
 
 
 def _encode(message: Message, wire: Wire, card: Card, *, marked: bool) -> dict[str, Any]:

@@ -143,7 +143,8 @@ def detect(
         return judged, []
     event = LoopDetected(engine.call, loop.kind, loop.times, verdict.action, verdict.failed)
     if verdict.action == "terminate":
-        stops += [event] if event not in stops else []
+        if event not in stops:
+            stops.append(event)
         raise LoopStopped(kind=loop.kind, times=loop.times)
     engine.pending.insert(0, event)
     return answer, [verdict.warning] if verdict.warning else []

@@ -23,7 +23,6 @@ from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
 from lading.request.summary_calls import find_summarizer
-from lading.session.coercion import plain
 from lading.session.loop_detection import LoopDetection
 from lading.session.own_text import OwnText
 from lading.session.providers import ContextProviders, read_providers
@@ -31,6 +30,7 @@ from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
+from lading.wire.coercion import plain
 from lading.wire.layout import read_ttl
 
 _log = logging.getLogger("lading")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from queue import Empty
 from typing import NamedTuple
 
 from lading.compaction.fencing import fence
@@ -29,8 +28,8 @@ from lading.errors import InputError, LadingError
 from lading.events import ContextLeftOut
 from lading.messages import Message, is_own, own_words
 from lading.request.transient import find_most_tokens
-from lading.session.coercion import messages_from
 from lading.wire import Wire
+from lading.wire.coercion import messages_from
 
 _NAME = "context"
 _REASON_CHARS = 400
@@ -132,13 +131,13 @@ class ContextProviders:
         self._running.add(at)
         try:
             ended = partial(self._running.discard, at)
-            answers = start_thread(call, name="lading-context", ended=ended, otherwise=_ENDED)
+            answer = start_thread(call, name="lading-context", ended=ended, otherwise=_ENDED)
         except RuntimeError as error:
             self._running.discard(at)
             return error
         try:
-            return answers.get(timeout=provider.timeout_s)
-        except Empty:
+            return answer.result(provider.timeout_s)
+        except TimeoutError:
             return TimeoutError(f"no answer within {provider.timeout_s:g} s")
 
     def _read_text(self, answer: object) -> str:
@@ -166,7 +165,7 @@ def _await_answer(call: Callable[[], object], timeout_s: float) -> object:
     if not isinstance(answer, Awaitable):
         return answer
     if awaited is not None:
-        return awaited(answer, timeout_s)
+        return awaited(answer, timeout_s).result()
     # Imported here: asyncio takes as long to import as all of Lading.
     loops = import_module("asyncio")
 

@@ -7,8 +7,8 @@ has the same methods as coroutines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice, takewhile
 from threading import RLock
@@ -16,28 +16,31 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from lading.addresses import RESTORE, free_names
+from lading.addresses import RESTORE
 from lading.audit.restore import SCHEMA, answer_calls, apply_changes
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.engine import Engine, reopen
-from lading.errors import ContextOverflow, InputError, PackError, PastChanged, SessionBusy
+from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
-from lading.messages import Message, Template, Text, Tool
+from lading.history.observations import ObservationResult, list_observations
+from lading.messages import Message, MessageLike, Template, Text, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
 from lading.session import options as opening
-from lading.session.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
+from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
+from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
 from lading.validation import check, check_count
 from lading.wire import find_wire
+from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -92,14 +95,14 @@ class Session:
         self._open()
 
     def _open(self) -> None:
-        settings = self.settings
         with ExitStack() as undo:
-            undo.callback(self.close)
+            undo.callback(self._release)
             self._shared.add_user(self)
             self._hold()
-            self._engine = (reopen if self.store.exists(*settings.owner) else Engine)(settings, self.store)
+            start = reopen if self.store.exists(*self.settings.owner) else Engine
+            self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
-            self.events += events
+            self.events = PublishedEvents([*self.events, *events], self._engine.subscribers.publish)
             self.settings = self._engine.settings
             self._tools = tuple(tool for tool in tools if tool != SCHEMA)
             undo.pop_all()
@@ -111,8 +114,7 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
-        self._tail = ""  # The caller's text for the last request alone.
-        self._retried = False
+        self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     def _hold(self) -> None:
         self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
@@ -126,6 +128,15 @@ class Session:
     def entries(self) -> Sequence[Entry]:
         """The log: all messages, raw."""
         return self._engine.history.entries
+
+    @property
+    def observations(self) -> list[ObservationResult]:
+        """The result of each tool call in the log, with its category and kind by the tool's name."""
+        return [*list_observations(self.entries)]
+
+    def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
+        """Call a function with each event of a name or type; return a function that ends it (``Subscribers``)."""
+        return self._engine.subscribers.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Add messages: the whole history or only new messages; known ones are recognised.
@@ -141,7 +152,6 @@ class Session:
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
-            continues = matched.kind == "continues"
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
@@ -169,6 +179,7 @@ class Session:
         """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
         ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
         with self._lock:
+            self._check_idle()
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
@@ -201,6 +212,7 @@ class Session:
         messages on both sides; nothing is changed then. Raises InputError for no number from 0 on."""
         check_count(position, name="position")
         with self._lock:
+            self._check_idle()
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if self._engine.history.is_replaced_with_earlier(entry.index):
                     return False
@@ -211,6 +223,7 @@ class Session:
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
         """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
         other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
+        self._check_idle()
         history = self._engine.history
         known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
         for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
@@ -221,7 +234,7 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            forked = self._beside()
+            forked = start_beside(Session, self.settings, store=self.store, options=self.options)
             undo.callback(forked.close)
             forked._shared = self._shared  # The last one closed closes the store.
             forked._shared.add_user(forked)
@@ -229,32 +242,11 @@ class Session:
             forked.model, forked._reserves = self.model, self._reserves
             forked._engine.start_from(self._engine.calibration)
             forked.offer(self._tools, self._fields, restore=self.offers_restore)
+            forked._engine.subscribers.join(self._engine.subscribers)
             forked.add(messages)
             forked.events.append(Forked(self.name, forked.name))
             undo.pop_all()
         return forked
-
-    def _beside(self) -> Session:
-        """Start a session with the settings of this one, under the first free name."""
-        settings, taken = self.settings, partial(self.store.exists, self.settings.tenant)
-        for name in free_names(self.name, lambda name: name == self.name or taken(name)):
-            with suppress(SessionBusy), ExitStack() as undo:
-                fork = Session(
-                    settings.card,
-                    store=self.store,
-                    name=name,
-                    strategy=settings.strategy,
-                    window=settings.budget.window_tokens,
-                    output_reserve=settings.budget.output_reserve_tokens,
-                    wire=settings.wire,
-                    options=replace(self.options, wait_s=0.0),
-                )
-                undo.callback(fork.close)
-                # Another process may have taken the name and finished.
-                if not fork.entries:
-                    undo.pop_all()
-                    return fork
-        raise SessionBusy()
 
     def pack(
         self,
@@ -304,6 +296,7 @@ class Session:
         tail of the last. Raises like ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
+            self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
             if own and not cause:
                 own.prepare(engine, tail, extend=self.extend, stops=self.events)
@@ -314,6 +307,11 @@ class Session:
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
 
+    def _check_idle(self) -> None:
+        """Raise InputError where a subscriber calls, in the middle of a call."""
+        if self._engine.subscribers.is_publishing:
+            raise InputError(WHILE_PUBLISHING)
+
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
         to its end. It is stored when this returns; its usage calibrates the counts.
@@ -323,8 +321,7 @@ class Session:
         """
         answered = reply_from(response, wire=self.wire)
         with self._lock:
-            known_as = fingerprint(answered.message)
-            named = answered.id, known_as
+            named = answered.id, (known_as := fingerprint(answered.message))
             is_known = self.known[-1:] == [known_as] or (answered.id and named in self._replies)
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
@@ -341,10 +338,10 @@ class Session:
         self.events.append(missing)
         return missing
 
-    def handle(self, reply: Reply | Message) -> list[Message]:
+    def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        message = reply.message if isinstance(reply, Reply) else reply
-        check(message, Message, advice="give what reply() returned, or its message")
+        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
@@ -388,6 +385,10 @@ class Session:
 
     def close(self) -> None:
         """Release the session and, where the session opened it, close its store."""
+        self._engine.asking.close()
+        self._release()
+
+    def _release(self) -> None:
         if self._lease is not None:
             self._lease.release()
             self._lease = None

@@ -42,6 +42,7 @@ T = TypeVar("T")
 SOURCES: dict[str, str] = {
     "claude_code": "lading.sources.claude_code:SOURCE",
     "codex": "lading.sources.codex:SOURCE",
+    "openai_responses": "lading.sources.openai_responses:SOURCE",
     "anthropic": "lading.sources.anthropic:SOURCE",
     "trajectories": "lading.sources.trajectories:SOURCE",
     "openai_chat": "lading.sources.openai_chat:SOURCE",

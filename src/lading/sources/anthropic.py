@@ -8,6 +8,7 @@ from typing import Any
 
 from lading.sources.conversations import parse_call, read_bodies
 from lading.sources.recording import Source
+from lading.wire import find_wire
 
 _OWN_FIELDS = frozenset({"system", "anthropic_version", "thinking", "stop_sequences", "top_k", "mcp_servers"})
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document", "server_tool_use", "image")
@@ -20,10 +21,10 @@ def recognises(values: Sequence[Any]) -> bool:
 
 
 def _is_anthropic(value: Any) -> bool:
-    found = parse_call(value)
+    found = parse_call(value, find_wire("anthropic"))
     if found is None:
         return False
-    messages = [message for message in found.body["messages"] if isinstance(message, Mapping)]
+    messages = [message for message in found.messages if isinstance(message, Mapping)]
     if any(message.get("role") in _CHAT_ROLES or "tool_calls" in message for message in messages):
         return False
     tools = found.body.get("tools")

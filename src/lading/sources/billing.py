@@ -32,6 +32,10 @@ def read_usage(raw: Any, *, message_index: int, model: str = "", at_s: float | N
         uncached = max(_read_tokens(raw, ("prompt_tokens",)) - read, 0)
     else:
         uncached = _read_tokens(raw, _INPUT)
+        if isinstance(details := raw.get("input_tokens_details"), Mapping):
+            # So does OpenAI's Responses API in input_tokens, with the cache writes.
+            read, written = (_read_tokens(details, (name,)) for name in ("cached_tokens", "cache_write_tokens"))
+            uncached = max(uncached - read - written, 0)
         if "cached_input_tokens" in raw:
             # Codex includes cache reads and cache writes in input_tokens.
             uncached = max(uncached - read - written, 0)

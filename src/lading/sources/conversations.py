@@ -1,6 +1,6 @@
 """Sort request bodies and message lists by conversation: the requests of one become one recording.
 
-Accepted values: a body ``{"messages": [...], ...}``; the messages alone; ``{"request": body, "response": reply}``,
+Accepted values: a body with its list of messages or items; that list; ``{"request": body, "response": reply}``,
 where the reply is a provider's response or its message; a body with its own ``response`` or ``choices``. Each may
 have an ``id``; ``session`` beside ``request`` names the conversation.
 
@@ -42,6 +42,7 @@ from lading.sources.decoding import decode_envelope, decode_messages
 from lading.sources.recording import JsonLine, RecordedRequest, RecordedUsage, Recording, Report
 from lading.sources.times import parse_time
 from lading.wire import Wire, find_wire
+from lading.wire.layout import Items
 from lading.wire.replies import text_or_empty
 
 # No provider format has any of these as a field of a request.
@@ -55,7 +56,7 @@ def read_bodies(lines: Iterable[JsonLine], report: Report, *, wire_name: str) ->
     wire = find_wire(wire_name)
     opened: list[_OpenConversation] = []
     for line in lines:
-        found = parse_call(line.value)
+        found = parse_call(line.value, wire)
         if found is None:
             report(line.number, "Left out: neither a body with messages nor a list of messages.")
             continue
@@ -80,7 +81,9 @@ class RecordedCall(Struct, frozen=True):
     """A recorded call: the request and, where known, its reply."""
 
     body: Mapping[str, Any]
-    """The request, which has a list of messages."""
+    """The request."""
+    messages: Sequence[Any]
+    """Its messages: items, or lists of items where several may form one message."""
     reply: Mapping[str, Any]
     """The response, empty if none is recorded."""
     id: str = ""
@@ -112,7 +115,7 @@ class _ParsedRequest(Struct, frozen=True, eq=False):
 
 def _parse_request(call: RecordedCall, wire: Wire, report: Report, *, line: int) -> _ParsedRequest:
     envelope = decode_envelope(call.body, wire, report=report, line=line)
-    raw, reply = call.body["messages"], find_reply(call.reply)
+    raw, reply = call.messages, find_reply(call.reply)
     messages, indices = decode_messages(raw if reply is None else [*raw, reply], wire, report=report, line=line)
     sent = sum(index < len(raw) for index in indices)
     content: list[Message | None] = [None] * len(raw)
@@ -304,27 +307,37 @@ def _normalize_result_part(part: ResultPart) -> ResultPart:
     return part if part.template is None else replace(part, template=None)
 
 
-def parse_call(value: Any) -> RecordedCall | None:
+def parse_call(value: Any, wire: Wire) -> RecordedCall | None:
     """Parse a value of a file as a call. None when it has none of the accepted forms."""
+    items = wire.layout.items
     if isinstance(value, list):
-        return RecordedCall({"messages": value}, {})
+        return RecordedCall({}, _split(value, items), {})
     if not isinstance(value, Mapping):
         return None
     is_beside = isinstance(value.get("request"), Mapping)
     body = value["request"] if is_beside else value
-    if not isinstance(body.get("messages"), list):
+    given = items.read(body.get(items.field))
+    if not isinstance(given, list):
         return None
     reply = value.get("response", value if "choices" in value else {})
     kept = {key: field for key, field in body.items() if key not in _RECORD_FIELDS}
     session = text_or_empty(value, "session") if is_beside else ""
-    return RecordedCall(kept, reply if isinstance(reply, Mapping) else {}, text_or_empty(value, "id"), session)
+    found = reply if isinstance(reply, Mapping) else {}
+    return RecordedCall(kept, _split(given, items), found, text_or_empty(value, "id"), session)
 
 
-def find_reply(reply: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Find the assistant message of a response: OpenAI's first choice, Anthropic's message, or a bare message.
+def _split(given: list[Any], items: Items) -> list[Any]:
+    return items.split(given) if items.unites else given
+
+
+def find_reply(reply: Mapping[str, Any]) -> dict[str, Any] | list[Any] | None:
+    """Find the assistant message of a response: OpenAI's first choice, or its items, Anthropic's message, or a bare
+    message.
 
     None when there is none. An Anthropic message is reduced to its role and content.
     """
+    if isinstance(output := reply.get("output"), list):
+        return output or None
     choices = reply.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         message = choices[0].get("message")

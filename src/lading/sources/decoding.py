@@ -12,28 +12,37 @@ from lading.wire import Wire
 
 
 def decode_message(raw: Any, wire: Wire) -> Message:
-    """Decode one message. Raises WireError."""
-    (message,) = wire.decode({"messages": [raw]}).messages
+    """Decode one message: an item, or the list of its items where several may form one. Raises WireError."""
+    (message,) = wire.read_items(raw if wire.layout.items.unites else [raw])
     return message
 
 
 def decode_messages(
     raw: Sequence[Any], wire: Wire, *, report: Report, line: int
 ) -> tuple[tuple[Message, ...], tuple[int, ...]]:
-    """Decode the messages, and return the index of each in ``raw``. Malformed ones are reported and left out."""
+    """Decode the messages, and return the index of each in ``raw``. Malformed ones are reported and left out.
+    ``raw``: as for ``decode_message``."""
     try:
-        return wire.decode({"messages": list(raw)}).messages, tuple(range(len(raw)))
+        return _decode_all(raw, wire), tuple(range(len(raw)))
     except WireError:
         decodable = tuple(_find_decodable(raw, wire, report=report, line=line))
-    return wire.decode({"messages": [raw[index] for index in decodable]}).messages, decodable
+    return _decode_all([raw[index] for index in decodable], wire), decodable
+
+
+def _decode_all(raw: Sequence[Any], wire: Wire) -> tuple[Message, ...]:
+    """Decode messages together where one may refer to another, else one by one. Raises WireError."""
+    if wire.layout.items.unites:
+        return tuple(decode_message(run, wire) for run in raw)
+    return wire.read_items(raw)
 
 
 def _find_decodable(raw: Sequence[Any], wire: Wire, *, report: Report, line: int) -> Iterator[int]:
+    field = wire.layout.items.field
     for index, item in enumerate(raw):
         try:
             decode_message(item, wire)
         except WireError as error:
-            report(line, f"A message was left out: {_correct_index(error, 'messages', index)}")
+            report(line, f"A message was left out: {_correct_index(error, field, index)}")
         else:
             yield index
 
@@ -47,7 +56,7 @@ def decode_tools(raw: Any, wire: Wire, *, report: Report, line: int) -> tuple[To
     tools: list[Tool] = []
     for index, item in enumerate(raw):
         try:
-            tools.extend(wire.decode({"messages": [], "tools": [item]}).tools)
+            tools.extend(wire.read_tools([item]))
         except WireError as error:
             report(line, f"A tool was left out: {_correct_index(error, 'tools', index)}")
     return tuple(tools)
@@ -55,7 +64,7 @@ def decode_tools(raw: Any, wire: Wire, *, report: Report, line: int) -> tuple[To
 
 def decode_envelope(body: Mapping[str, Any], wire: Wire, *, report: Report, line: int) -> Conversation:
     """Decode a body without its messages. If it is malformed, report that and decode only the tools."""
-    envelope = {**body, "messages": []}
+    envelope = {**body, wire.layout.items.field: []}
     try:
         return wire.decode(envelope)
     except WireError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lading.sources.conversations import parse_call, read_bodies
 from lading.sources.recording import Source
+from lading.wire import find_wire
 
 
 def recognises(values: Sequence[Any]) -> bool:
@@ -16,10 +17,8 @@ def recognises(values: Sequence[Any]) -> bool:
 
 
 def _holds_messages(value: Any) -> bool:
-    found = parse_call(value)
-    return found is not None and any(
-        isinstance(message, dict) and "role" in message for message in found.body["messages"]
-    )
+    found = parse_call(value, find_wire("openai_chat"))
+    return found is not None and any(isinstance(message, dict) and "role" in message for message in found.messages)
 
 
 SOURCE = Source("openai_chat", recognises, partial(read_bodies, wire_name="openai_chat"))

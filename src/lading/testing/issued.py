@@ -1,4 +1,4 @@
-"""Check that calls, thinking and signatures in a request are as the provider issued them (rules A15, A16)."""
+"""Check that calls, thinking and signatures in a request are as the provider issued them (A15, A16, R5, R6)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.testing.answers import Issue, ProviderFormat
 from lading.testing.anthropic import list_blocks, requests_thinking, write_blocks
+from lading.testing.openai_responses import list_items, write_items
 from lading.testing.script import Use
 
 THINKING = ("thinking", "redacted_thinking")
@@ -28,12 +29,19 @@ class IssuedReplies:
         """Begin without any."""
         self._calls: dict[str, _IssuedCall] = {}
         self._signed: dict[str, str] = {}
+        self._reasoning: dict[str, str] = {}
+        """By the encrypted content of reasoning, its id."""
+        self._led_to: dict[str, str] = {}
+        """By the id of an item, that of the reasoning before it."""
 
     def remember(self, issue: Issue, form: ProviderFormat) -> None:
         """Store the calls and the thinking of a reply that was sent."""
         content = write_blocks(issue) if form.wire == "anthropic" else []
         thinking = [block for block in content if block["type"] in THINKING]
         self._signed |= {block["signature"]: block["thinking"] for block in thinking}
+        items = write_items(issue) if form.wire == "openai_responses" and issue.thinks else []
+        self._reasoning |= {item["encrypted_content"]: item["id"] for item in items[:1]}
+        self._led_to |= {item["id"]: items[0]["id"] for item in items[1:]}
         for index, use in enumerate(issue.say.calls):
             self._calls[form.make_call_id(issue, index)] = _IssuedCall(use, tuple(thinking))
 
@@ -43,7 +51,8 @@ class IssuedReplies:
         Calls of the running tool loop must have their arguments; those of earlier loops may be shortened. The
         body must have passed the other checks.
         """
-        return list(self._check_messages(body) if wire == "openai_chat" else self._check_blocks(body))
+        checks = {"openai_chat": self._check_messages, "openai_responses": self._check_items}
+        return list(checks.get(wire, self._check_blocks)(body))
 
     def _check_messages(self, body: Mapping[str, Any]) -> Iterator[Violation]:
         messages = body["messages"]
@@ -54,6 +63,26 @@ class IssuedReplies:
                 function = call.get("function") or {}
                 arguments = function.get("arguments") if index > loop else None
                 yield from self._check_call(path, call.get("id"), name=function.get("name"), arguments=arguments)
+
+    def _check_items(self, body: Mapping[str, Any]) -> Iterator[Violation]:
+        items = list_items(body)
+        loop = max((index for index, item in enumerate(items) if item.get("role") == "user"), default=-1)
+        seen: set[str] = set()
+        for index, item in enumerate(items):
+            path, own = f"input.{index}", item.get("id") or ""
+            if item.get("type") == "reasoning":
+                encrypted = item.get("encrypted_content")
+                issued = self._reasoning.get(encrypted or "", "")
+                if encrypted and issued != (own or issued):
+                    yield Violation("R6", "E", path, f"the encrypted content of {own!r} could not be verified")
+                elif own not in self._reasoning.values() and not issued:
+                    yield Violation("R6", "E", path, f"no reasoning {own!r} was ever issued")
+                seen |= {own, issued}
+            elif item.get("type") == "function_call":
+                arguments = item.get("arguments") if index > loop else None
+                yield from self._check_call(path, item.get("call_id"), name=item.get("name"), arguments=arguments)
+            if (needed := self._led_to.get(own)) and needed not in seen:
+                yield Violation("R5", "E", path, f"{own!r} came without its required reasoning item {needed!r}")
 
     def _check_blocks(self, body: Mapping[str, Any]) -> Iterator[Violation]:
         messages = body["messages"]

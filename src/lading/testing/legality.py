@@ -36,10 +36,16 @@ PROVIDER_TEXTS = {
     "C6": "Invalid value for 'content': expected a string, got null",
     "C7": "string too long. Expected a string with maximum length 40",
     "C9": "The `reasoning_content` in the thinking mode must be passed back to the API",
+    "R1": "No tool call found for function call output with call_id",
+    "R2": "No tool output found for function call",
+    "R3": "Duplicate item found with id",
+    "R4": "Item of type 'reasoning' was provided without its required following item",
+    "R5": "Item was provided without its required 'reasoning' item",
+    "R6": "The encrypted content for item could not be verified",
 }
 """The error texts of providers by rule, where known."""
 
-_CODES = {"C7": "string_above_max_length"}
+_CODES = {"C7": "string_above_max_length", "R6": "invalid_encrypted_content"}
 
 
 def find_violations(
@@ -75,9 +81,23 @@ def find_unpaired(wire: str, body: Mapping[str, Any]) -> list[Violation]:
     It shares no code with the check of ``lading.wire``, so that one mistake cannot be in both, and has only the
     rule of all providers: each call has one result, right after it, and no result is without a call.
     """
+    if wire == "openai_responses":
+        return list(_check_items(body.get("input")))
     messages = body.get("messages")
     listed = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
     return list(_check_messages(listed) if wire == "openai_chat" else _check_turns(listed))
+
+
+def _check_items(given: Any) -> Iterator[Violation]:
+    waiting: dict[Any, int] = {}
+    for index, item in enumerate(given if isinstance(given, list) else ()):
+        kind, call = (item.get("type"), item.get("call_id")) if isinstance(item, dict) else (None, None)
+        if kind in ("function_call", "custom_tool_call"):
+            waiting[str(call)] = index
+        elif kind in ("function_call_output", "custom_tool_call_output") and waiting.pop(str(call), None) is None:
+            yield Violation("R1", "E", f"input.{index}.call_id", f"{call!r} is not being waited for here")
+    for call, index in waiting.items():
+        yield Violation("R2", "E", f"input.{index}", f"not answered: {call}")
 
 
 def _check_messages(messages: list[dict[str, Any]]) -> Iterator[Violation]:

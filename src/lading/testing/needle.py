@@ -76,6 +76,8 @@ class NeedleTask(Struct, frozen=True):
             declared: dict[str, Any] = {"name": name, "description": description}
             if wire == "anthropic":
                 found.append(declared | {"input_schema": schema})
+            elif wire == "openai_responses":
+                found.append({"type": "function", **declared, "parameters": schema, "strict": False})
             else:
                 found.append({"type": "function", "function": declared | {"parameters": schema}})
         return found

@@ -17,7 +17,10 @@ from lading.economics import Usage
 from lading.jsonbytes import dump
 from lading.tokens import Counter
 
-_UNREAD = frozenset({"id", "type", "role", "tool_use_id", "tool_call_id", "signature", "data", "url", "is_error"})
+_UNREAD = frozenset({
+    "call_id", "data", "encrypted_content", "file_data", "id", "image_url", "is_error", "role", "signature",
+    "status", "tool_call_id", "tool_use_id", "type", "url",
+})  # fmt: skip
 _AS_JSON = frozenset({"input", "input_schema", "parameters"})
 
 

@@ -1,4 +1,4 @@
-"""The strict provider: a local server that implements OpenAI's and Anthropic's formats.
+"""The strict provider: a local server that implements the formats of OpenAI and Anthropic.
 
 It refuses the requests that they refuse, with their error texts; counts, caches and bills; a script is the model.
 """
@@ -16,7 +16,7 @@ from lading.errors import LadingError, Violation
 from lading.jsonbytes import dump, load
 from lading.models.card import Card
 from lading.models.catalog import find_card
-from lading.testing import anthropic, openai_chat
+from lading.testing import anthropic, openai_chat, openai_responses
 from lading.testing.answers import Answer, ErrorResponse, Fault, Issue, ProviderFormat, Request
 from lading.testing.issued import IssuedReplies
 from lading.testing.legality import decode_conversation, find_violations, make_error
@@ -25,7 +25,11 @@ from lading.testing.prompt_cache import PLAIN, PieceCounter, PromptCache, Scale
 from lading.testing.script import Script, Seen
 from lading.tokens import counter
 
-PATHS = {"/v1/chat/completions": openai_chat.FORMAT, "/v1/messages": anthropic.FORMAT}
+PATHS = {
+    "/v1/chat/completions": openai_chat.FORMAT,
+    "/v1/messages": anthropic.FORMAT,
+    "/v1/responses": openai_responses.FORMAT,
+}
 MODELS = "/v1/models"
 MODEL = "lading-script"
 """The only model in the list of models. A request may name any model, and the card of that name sets the rules."""
@@ -58,7 +62,10 @@ class StrictProvider:
         self._counter = PieceCounter(counter("o200k"), scale)
         self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in PATHS.values()}
         self._issued = IssuedReplies()
-        self._threads = MessageThreads()
+        self._stored: dict[str, MessageThreads | openai_responses.StoredResponses] = {
+            "anthropic": MessageThreads(),
+            "openai_responses": openai_responses.StoredResponses(),
+        }
         self._foreign = foreign
         self._calls = 0
         self._lock = threading.Lock()
@@ -133,7 +140,8 @@ class StrictProvider:
         body = request.body
         if not isinstance(body, dict):
             return _refuse(form, ErrorResponse(400, "We could not parse the JSON body of your request."))
-        body = self._threads.expand(sent := body)
+        sent, stored = body, self._stored.get(form.wire)
+        body = stored.expand(body) if stored else body
         if isinstance(body, ErrorResponse):
             return _refuse(form, body)
         card = self._card or find_card(str(body.get("model", "")))[0]
@@ -149,7 +157,7 @@ class StrictProvider:
             return replace(_refuse(form, form.refuse_long_prompt(ends[-1], window)), prompt_tokens=ends[-1])
         say = self._script(Seen(form.wire, conversation, body))
         echoed = card.conduct.reasoning_echo == "reasoning_content"
-        display = body["thinking"].get("display") if form.requests_thinking(body) else None
+        thinking = body.get("thinking") if form.requests_thinking(body) else None
         issue = Issue(
             request.call,
             body["model"],
@@ -158,10 +166,11 @@ class StrictProvider:
             sum(map(self._counter.count_text, (say.thinking, say.text, *(use.written for use in say.calls)))),
             thinks=(bool(say.thinking) and form.requests_thinking(body)) or (form.wire == "openai_chat" and echoed),
             reports=fault.usage,
-            shows_thinking=display != "omitted",
+            shows_thinking=not (isinstance(thinking, dict) and thinking.get("display") == "omitted"),
         )
         self._issued.remember(issue, form)
-        self._threads.keep(sent, body, reply=form.write_reply(issue))
+        if stored:
+            stored.keep(sent, body, reply=form.write_reply(issue))
         return replace(_make_answer(form, issue, body, fault=fault), prompt_tokens=ends[-1])
 
 

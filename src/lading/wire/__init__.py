@@ -28,6 +28,7 @@ from lading.wire.translation import PartTypes
 WIRES: dict[str, str] = {
     "anthropic": "lading.wire.anthropic:WIRE",
     "openai_chat": "lading.wire.openai_chat:WIRE",
+    "openai_responses": "lading.wire.openai_responses:WIRE",
 }
 
 COMMON = "openai_chat"
@@ -137,9 +138,8 @@ def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
     """Encode a conversation as a body; one decoded from a legal body of this format gives the same body."""
     body = wire.envelope(conversation)
     rest = conversation.messages[wire.layout.leading(conversation.messages) :]
-    body[wire.layout.items.field] = [
-        item for run in group_messages(rest, wire, card=card) for item in wire.encode_group(run, card)
-    ]
+    items = [item for run in group_messages(rest, wire, card=card) for item in wire.encode_group(run, card)]
+    body[wire.layout.items.field] = wire.layout.items.join(items, conversation.template)
     return body
 
 

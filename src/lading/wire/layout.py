@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
@@ -16,8 +16,12 @@ Object: TypeAlias = Mapping[str, Any]
 BlockPath: TypeAlias = tuple[int, ...]
 """Path of a block: the index of the item, of a block in it, of a block in that block."""
 DEEPEST_MARK = 3
-_ANSWERS = ("max_tokens", "max_completion_tokens")
-_OF_ONE_ANSWER = frozenset({"logprobs", "n", "stop", "stop_sequences", "stream", "stream_options", "top_logprobs"})
+TEXT = "text"
+"""Code of the list of items in a template, where a text was in its place."""
+_ANSWERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_OF_ONE_ANSWER = frozenset(
+    {"background", "logprobs", "n", "stop", "stop_sequences", "stream", "stream_options", "top_logprobs"}
+)
 """Fields of Anthropic and OpenAI that shape one answer and are no part of the prompt."""
 
 MAY, LIKELY, SURELY, CERTAINLY = 1, 2, 3, 4
@@ -129,6 +133,29 @@ class Items(Struct, frozen=True):
     """Whether two neighbours belong to one message; ``decode`` makes one message of each such run. None: each item
     is a message. Items that unite have no cache marks."""
     extend: Extend = extend_none
+    spread: Callable[[str], list[Any]] | None = None
+    """Return the items that a text in place of the list means. None: it has to be a list."""
+    continues: str = ""
+    """The field with the id of a response, whose conversation the items continue; empty: there is none."""
+
+    def read(self, given: Any) -> Any:
+        """Return what a body has in this field, as a list if it is a text that means one."""
+        return self.spread(given) if self.spread and isinstance(given, str) else given
+
+    def split(self, items: Iterable[Any]) -> list[list[Any]]:
+        """Split items into the runs that form one message each."""
+        runs: list[list[Any]] = []
+        for item in items:
+            if runs and self.unites and self.unites(runs[-1][-1], item):
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        return runs
+
+    def join(self, items: list[Any], template: Template | None) -> Any:
+        """Return the items as the body had them that this template was decoded from: as a text, or as a list."""
+        text = items[0].get("content") if len(items) == 1 and (template or {}).get(self.field) == TEXT else None
+        return text if self.spread and isinstance(text, str) and self.spread(text) == items else items
 
 
 class Layout(Struct, frozen=True):
@@ -178,9 +205,9 @@ class Layout(Struct, frozen=True):
     def ask_text(self, fields: Object, answer_tokens: int, *, thinking_tokens: int) -> Template | None:
         """Return the fields of a request with the same prompt whose answer is a text and not streamed; None if they
         demand another answer. Its limit, if any, is lowered to that answer and the thinking before it."""
-        form = (
-            fields.get("response_format") or (fields.get("output_config") or {}).get("format") or {"type": "text"}
-        )
+        holders = [{"format": fields.get("response_format")}, fields.get("output_config"), fields.get("text")]
+        forms = (holder.get("format") for holder in holders if isinstance(holder, dict))
+        form = next((form for form in forms if form), {"type": "text"})
         if self.forces({**fields, "n": None}) or form.get("type") != "text":
             return None
         kept = {key: value for key, value in fields.items() if key not in _OF_ONE_ANSWER}

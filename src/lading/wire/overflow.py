@@ -129,7 +129,7 @@ _OTHERS = re.compile(r"""["`“«]|(?<!\w)'|'(?!\w)|max_(?:\w{1,20}_)?tokens""")
 _LEAD = re.compile(r"^(?:\d{3} )?[`\"']?")
 _MESSAGE = re.compile(r"""['"]message['"]:\s?['"]""")
 _CODE = re.compile(r"""['"](?:code|type)['"]:\s?['"](\w{1,60})['"]""")
-_MESSAGE_FIELDS = ("message", "error", "detail", "msg", "metadata", "raw")
+_MESSAGE_FIELDS = ("message", "error", "detail", "msg", "metadata", "raw", "response")
 
 
 def read_overflow(error: str | Mapping[str, Any]) -> Overflow | None:

@@ -12,8 +12,18 @@ from msgspec import Struct
 from lading.messages import Message, Opaque, Part, Template
 from lading.wire.templates import copy_json
 
-_IGNORED = frozenset({"cache_control", "prompt_cache_breakpoint", "parsed_output", "index"})
-"""Fields of a provider's part without content: cache marks, and fields that SDKs add to replies."""
+_IGNORED = frozenset(
+    {
+        "cache_control",
+        "created_by",
+        "index",
+        "parsed",
+        "parsed_arguments",
+        "parsed_output",
+        "prompt_cache_breakpoint",
+    }
+)
+"""Fields of a provider's part without content: cache marks, and fields of replies alone, some added by SDKs."""
 _DEFAULTS = {"caller": {"type": "direct"}}
 """Fields that have no content if they have these values."""
 _DATA_URL = re.compile(r"data:([A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+);base64,(.+)", re.DOTALL)

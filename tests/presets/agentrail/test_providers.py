@@ -60,7 +60,7 @@ def test_with_nothing_to_say_a_transform_changes_nothing_and_an_async_provider_i
     with pytest.raises(InputError, match=r"Session\(providers=transform\)"):
         create_transform_context([later])(history)
     with pytest.raises(InputError, match="gives messages here"):
-        create_transform_context([lambda: ["text"]])(history)
+        create_transform_context([lambda: [3]])(history)
 
 
 def test_a_shortening_transform_loses_nothing_that_a_provider_tells() -> None:

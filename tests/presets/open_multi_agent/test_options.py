@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -136,3 +137,20 @@ def test_a_session_takes_a_strategy_as_it_is_and_its_manifests_name_it() -> None
         assert [frame.strategy for frame in frames] == ["open_multi_agent/sliding_window(max_turns=2)"]
         with session.fork("Hello, you.") as fork:
             assert fork.settings.strategy == session.settings.strategy
+
+
+def test_options_that_are_objects_may_be_mappings_of_a_configuration() -> None:
+    """The type checkers ask for the values; whoever uses none gets what was written, or an error."""
+    window: Any = {"type": "sliding-window", "maxTurns": 20}
+    config = AgentConfig(context_strategy=window, compress_tool_results={"min_chars": 9})  # type: ignore[arg-type]
+    assert config == AgentConfig(context_strategy=SlidingWindow(20), compress_tool_results=MinChars(9))
+    for wrong in ({"type": "sliding-window", "turns": 20}, {"type": "window"}, {"type": "compact"}):
+        with pytest.raises(InputError, match=r"context_strategy|invalid"):
+            AgentConfig(context_strategy=wrong)  # type: ignore[arg-type]
+
+
+def test_a_strategy_is_built_of_options_too() -> None:
+    options = {"contextStrategy": {"type": "sliding-window", "maxTurns": 20}}
+    assert strategy_for(options).name == strategy_for(agent_config(options)).name
+    with pytest.raises(InputError, match="contextStrateg"):
+        strategy_for({"contextStrategies": {}})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from lading.history.observations import Category
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from lading.presets.reactive_agents.older_messages import extract_user_message
-from lading.presets.reactive_agents.steps import STEPS, Category, steps_of
+from lading.presets.reactive_agents.steps import STEPS, steps_of
 from tests.histories import answered, said
 
 

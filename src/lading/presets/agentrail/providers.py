@@ -6,39 +6,43 @@ no session.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.compaction.transforming import TransformContext, apply_in_order
-from lading.effects import Provide, RequestContext, ask_provider, resolve
+from lading.effects import ContextProvider, Provide, RequestContext, ask_provider, count_taken, resolve
 from lading.errors import InputError
-from lading.messages import Message
+from lading.messages import Message, MessageLike, user_text
 from lading.validation import check
+from lading.wire.coercion import as_messages
 
 
 class ContextTransform(Struct, frozen=True):
     """A transform with context providers. A session takes the providers: ``Session(providers=transform)``."""
 
-    providers: tuple[Provide, ...]
+    providers: tuple[ContextProvider | Provide, ...]
     base_transform: TransformContext | None = None
 
-    def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def __call__(self, messages: Sequence[MessageLike]) -> Sequence[Message]:
         """Return the rewritten messages behind those of the providers, as the document has it. Raises InputError
-        for an async provider and for what is no list of messages."""
+        for an async provider, and with WireError for what is no list of messages."""
+        messages = as_messages(messages)
         rewritten = resolve(self.base_transform(messages)) if self.base_transform else messages
-        answers = (provide(RequestContext(), messages) for provide in self.providers)
-        return [*(message for answer in answers for message in _list_messages(answer)), *rewritten]
+        asked = [one.provide if isinstance(one, ContextProvider) else one for one in self.providers]
+        answers = (ask_provider(provide, RequestContext(), messages=messages) for provide in asked)
+        return [*(message for answer in answers for message in _list_messages(answer)), *as_messages(rewritten)]
 
-    def __iter__(self) -> Iterator[Provide]:
+    def __iter__(self) -> Iterator[ContextProvider | Provide]:
         return iter(self.providers)
 
 
 def compose_transform_contexts(
     transforms: Iterable[TransformContext | None],
-) -> Callable[[Sequence[Message]], Any]:
+) -> Callable[[Sequence[MessageLike]], Any]:
     """Return one transform that applies these from left to right, leaving out None. With an async one among them,
     what it returns must be awaited."""
     chain = [transform for transform in transforms if transform is not None]
@@ -49,24 +53,26 @@ def compose_transform_contexts(
 
 
 def create_transform_context(
-    providers: Iterable[Provide],
+    providers: Iterable[ContextProvider | Provide],
     context: RequestContext | None = None,
     *,
     base_transform: TransformContext | None = None,
 ) -> ContextTransform:
     """Return a transform that applies ``base_transform``, then puts what each provider says about its result before
     it. ``context``: for the providers, in place of the session's."""
-    asked: tuple[Provide, ...] = ()
+    asked: tuple[ContextProvider | Provide, ...] = ()
     if isinstance(base_transform, ContextTransform):
         asked, base_transform = base_transform.providers, base_transform.base_transform
 
-    def bind(provide: Provide) -> Provide:
-        def ask(own: RequestContext, messages: Sequence[Message]) -> object:
-            rewritten = resolve(base_transform(messages)) if base_transform else messages
-            return ask_provider(provide, context or own, messages=rewritten)
+    def bind(given: ContextProvider | Provide) -> ContextProvider:
+        provider = given if isinstance(given, ContextProvider) else ContextProvider(given)
+        sees = base_transform if count_taken(provider.provide) > 1 else None
 
-        ask.__name__ = getattr(provide, "__name__", type(provide).__name__)
-        return ask
+        def ask(own: RequestContext, messages: Sequence[Message]) -> object:
+            rewritten = resolve(sees(messages)) if sees else messages
+            return ask_provider(provider.provide, context or own, messages=rewritten)
+
+        return replace(provider, provide=ask, name=provider.label)
 
     return ContextTransform((*asked, *map(bind, providers)), base_transform)
 
@@ -76,6 +82,11 @@ def _list_messages(answer: object) -> Iterator[Message]:
         if close := getattr(answer, "close", None):
             close()
         raise InputError("An async context provider is awaited by a session only: Session(providers=transform).")
-    for message in answer if isinstance(answer, Iterable) else ():
-        check(message, Message, advice="a context provider gives messages here")
-        yield message
+    given = [answer] if isinstance(answer, str | Mapping | Message) else answer
+    for message in given if isinstance(given, Iterable) else ():
+        if isinstance(message, Mapping):
+            yield from as_messages([message])
+        else:
+            said = user_text(message) if isinstance(message, str) else message
+            check(said, Message, advice="a context provider gives messages here")
+            yield said

@@ -3,7 +3,7 @@ follow, an enormous one immediately. Differences from the document: docs/referen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -17,12 +17,14 @@ from lading.effects import Steps
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import Item, View
-from lading.messages import File, Image, Message, Part, Text, ToolResult
+from lading.messages import File, Image, Message, MessageLike, Part, Text, ToolResult
 from lading.validation import check, check_fields
+from lading.wire.coercion import as_messages
 
 PREVIEW_CHARS = 200
 RECENT_FACTOR = 4
 LEAST_RECENT_TOKENS = 6_000
+_TITLE = "[Compacted result, ~"
 
 
 class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +80,46 @@ def draft_edits(view: View, pressure: Pressure, *, options: ToolResults) -> list
     return [draft for draft in drafts if draft is not None]
 
 
+def compact_tool_results(messages: Sequence[MessageLike], options: ToolResults = DEFAULTS) -> list[Message]:
+    """Return the messages with a preview in place of each large result, as a transform: for messages of no session,
+    or ``transforming``, which adds pointers. The newest ones may have more. Unchanged messages are the same
+    objects; tokens are by the document's estimate (``estimate_tokens``). Raises InputError and WireError for what
+    is no message."""
+    messages = as_messages(messages)
+    newest = [(at, result) for at, message in enumerate(messages) for result in message.results]
+    recent = {(at, id(result)) for at, result in newest[max(len(newest) - options.keep_recent_tool_results, 0) :]}
+
+    def shorten(at: int, part: Part) -> Part:
+        if not isinstance(part, ToolResult):
+            return part
+        most = options.most_recent_tokens if (at, id(part)) in recent else options.max_tokens_per_tool_result
+        tokens = estimate_tokens(part)
+        if tokens <= most or part.text.startswith(_TITLE):
+            return part
+        shown = replace(part, parts=(Text(_write_preview(part, f"{_TITLE}{tokens:,} tokens.]")),))
+        return shown if estimate_tokens(shown) < tokens else part
+
+    shown: list[Message] = []
+    for at, message in enumerate(messages):
+        parts = tuple(shorten(at, part) for part in message.parts)
+        changes = any(part is not old for part, old in zip(parts, message.parts, strict=True))
+        shown.append(message.with_parts(parts) if changes else message)
+    return shown
+
+
+def estimate_tokens(result: ToolResult) -> int:
+    """Estimate tokens as the document's source does: a character 1 where it is not ASCII, else a quarter, an image
+    1,500, another file a third of its bytes; a message 4."""
+    text = result.text
+    ascii_chars = len(text.encode("ascii", "ignore"))
+    media = sum(
+        1_500 if isinstance(part, Image) else len(part.data) * 3 // 4 // 3
+        for part in result.parts
+        if isinstance(part, Image | File)
+    )
+    return 4 + len(text) - ascii_chars - (-ascii_chars // 4) + media
+
+
 def _list_newest(view: View) -> Iterator[tuple[int, int]]:
     """Iterate over the places of the results after the opening messages, newest first: the position of the message
     and the number of the result in it."""
@@ -99,16 +141,17 @@ def _preview(item: Item, call_ids: set[str], pointer: str, pressure: Pressure) -
     parts: list[Part] = []
     for part in item.message.parts:
         if isinstance(part, ToolResult) and part.call_id in call_ids:
-            parts.append(replace(part, parts=(Text(_write_preview(part, pointer, pressure)),)))
+            title = f"{_TITLE}{_count_result(part, pressure):,} tokens. Original: {pointer}]"
+            parts.append(replace(part, parts=(Text(_write_preview(part, title)),)))
         else:
             parts.append(part)
     return item.message.with_parts(tuple(parts))
 
 
-def _write_preview(result: ToolResult, pointer: str, pressure: Pressure) -> str:
+def _write_preview(result: ToolResult, title: str) -> str:
     text = result.text
     media = sum(isinstance(part, Image | File) for part in result.parts)
-    lines = [f"[Compacted result, ~{_count_result(result, pressure):,} tokens. Original: {pointer}]"]
+    lines = [title]
     if media:
         lines.append(f"[{media} image(s) removed from context]")
     if "\n" not in text.strip() and len(text) > PREVIEW_CHARS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lading.budget import used_pct
 from lading.compaction import Pressure
 from lading.history.view import View
 
@@ -12,7 +13,7 @@ CONTEXT_WINDOW = 200_000
 def budget_used_pct(input_tokens: int, context_window: int = CONTEXT_WINDOW) -> int:
     """Return the document's ``budgetUsedPct`` of one request: its input, cached input included, as a percentage of
     the window, with halves rounded up."""
-    return int(100 * input_tokens / context_window + 0.5)
+    return used_pct(input_tokens, context_window)
 
 
 def compute_used_pct(view: View, pressure: Pressure) -> float:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias, Union
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from lading.errors import InputError
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.validation import check_options, snake_case
 
 COMPRESSED_CHARS = 500
 """Threshold of ``compress_tool_results=True``."""
-Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[Message] | Awaitable[Sequence[Message]]]
+Compress: TypeAlias = Callable[[Sequence[Message], int], Sequence[MessageLike] | Awaitable[Sequence[MessageLike]]]
 """A caller's function, sync or async: from the messages and their estimated tokens to the messages to show."""
 Chars: TypeAlias = Annotated[int, Meta(ge=0)]
 Cap: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -71,7 +72,8 @@ _NESTED: Mapping[str, tuple[type[Struct], ...]] = {
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The fields of an agent's configuration that concern its context."""
+    """The fields of an agent's configuration that concern its context. One that is an object may be given as a
+    mapping, in either spelling. Raises InputError for another."""
 
     name: str = ""
     """For ``lading.Session(config.model, name=config.name, ...)``; no effect on the strategy, like the next two."""
@@ -88,6 +90,11 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Not implemented: ``strategy_for`` rejects True."""
     compress_reasoning_text: bool | MinChars | None = None
     """Cut for reasoning shown as text; no effect without ``preserve_reasoning_as_text``."""
+
+    def __post_init__(self) -> None:
+        for name, kinds in _NESTED.items():
+            if isinstance(value := getattr(self, name), Mapping):
+                force_setattr(self, name, _read_nested(value, kinds, name=name))
 
     @property
     def compressed_chars(self) -> int | None:
@@ -106,13 +113,21 @@ def agent_config(options: Mapping[str, object]) -> AgentConfig:
     check_options(options, AgentConfig.__struct_fields__, of="open-multi-agent's context")
     read = snake_case(options)
     for name in _NESTED.keys() & read.keys():
-        value = read[name]
-        if isinstance(value, Mapping):
-            kinds = [kind for kind in _NESTED[name] if kind.__struct_config__.tag in (None, value.get("type"))]
-            if kinds:
-                check_options(value, ("type", *kinds[0].__struct_fields__), of=name)
-            read[name] = snake_case(value)
+        if isinstance(read[name], Mapping):
+            read[name] = _read_nested(read[name], _NESTED[name], name=name)
+    config: AgentConfig = _convert(read, AgentConfig)
+    return config
+
+
+def _read_nested(value: Mapping[str, object], kinds: tuple[type[Struct], ...], *, name: str) -> Any:
+    named = [kind for kind in kinds if kind.__struct_config__.tag in (None, value.get("type"))]
+    if named:
+        check_options(value, ("type", *named[0].__struct_fields__), of=name)
+    return _convert(snake_case(value), Union[kinds])  # noqa: UP007 - of a tuple
+
+
+def _convert(value: object, kind: Any) -> Any:
     try:
-        return msgspec.convert(read, AgentConfig)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"These options of open-multi-agent are invalid: {error}.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -13,7 +14,15 @@ from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
-from lading.presets.open_multi_agent.options import AgentConfig, Compact, Compress, Custom, SlidingWindow, Summarize
+from lading.presets.open_multi_agent.options import (
+    AgentConfig,
+    Compact,
+    Compress,
+    Custom,
+    SlidingWindow,
+    Summarize,
+    agent_config,
+)
 from lading.presets.open_multi_agent.rules import compact_by_rules
 from lading.presets.open_multi_agent.shortening import ShortenedMessage, draft_edits
 from lading.presets.open_multi_agent.sizes import estimate_tokens
@@ -22,11 +31,13 @@ from lading.presets.open_multi_agent.tool_output import cap_outputs, compress_re
 from lading.presets.open_multi_agent.turns import cut_to_window
 
 
-def strategy_for(config: AgentConfig) -> Strategy:
-    """Build the strategy of a configuration; its name lists the options.
+def strategy_for(config: AgentConfig | Mapping[str, object]) -> Strategy:
+    """Build the strategy of a configuration, or of options that ``agent_config`` reads; its name lists the options.
 
-    Raises InputError for ``preserve_reasoning_as_text``, which is not implemented.
+    Raises InputError as ``agent_config`` does, and for ``preserve_reasoning_as_text``, which is not implemented.
     """
+    if not isinstance(config, AgentConfig):
+        config = agent_config(config)
     if config.preserve_reasoning_as_text:
         raise InputError(
             "preserve_reasoning_as_text is not implemented yet: reasoning is sent back as issued, or not "

@@ -8,18 +8,17 @@ lists the differences from the documents, with reasons.
 
 from __future__ import annotations
 
+from lading.history.observations import (
+    ObservationResult,
+    categorize_tool_name,
+    derive_result_kind,
+    observation_result,
+)
 from lading.presets.reactive_agents.context import BuiltContext, ContextInput, build_context, context_input
 from lading.presets.reactive_agents.phases import classify_task_phase, steering
 from lading.presets.reactive_agents.scoring import MemoryItem, scores
 from lading.presets.reactive_agents.section_budget import allocate_budget, estimate_tokens, track_usage
-from lading.presets.reactive_agents.steps import (
-    ObservationResult,
-    Step,
-    categorize_tool_name,
-    derive_result_kind,
-    observation_result,
-    steps_of,
-)
+from lading.presets.reactive_agents.steps import Step, steps_of
 from lading.presets.reactive_agents.synthesis_options import SynthesisConfig, resolve_synthesis_config_for_strategy
 from lading.presets.reactive_agents.synthesis_signals import Signals, steering_message
 from lading.presets.reactive_agents.templates import TEMPLATES, PromptTemplate, template_for

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lading.errors import InputError
-from lading.messages import Tool
-from lading.models.profiles import Profile, find_profile
+from lading.messages import Message, MessageLike, Tool
+from lading.models.profiles import Profile, ProfileLike, find_profile
 from lading.presets.reactive_agents.levels import find_level_starts, format_line, format_whole
 from lading.presets.reactive_agents.phases import list_completed_tools
 from lading.presets.reactive_agents.scoring import MemoryItem, allocate_context_budget, select_relevant_memories
 from lading.presets.reactive_agents.section_budget import allocate_budget, track_usage, would_exceed_budget
-from lading.presets.reactive_agents.steps import STEPS, Step
+from lading.presets.reactive_agents.steps import STEPS, Step, steps_of
 from lading.presets.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
-from lading.validation import snake_case
+from lading.validation import check_options, snake_case
+from lading.wire import COMMON, find_wire
+from lading.wire.coercion import declare
 
 MOST_FULL_TOOLS = 20
 """With more tools than this, descriptions are left out."""
@@ -83,6 +85,9 @@ class BuiltContext(Struct, frozen=True):
         """The whole prompt."""
         return "\n\n".join(text for _, text in self.sections)
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def static_text(self) -> str:
         """The sections that are the same at every iteration, for a cached system prompt."""
@@ -94,25 +99,63 @@ class BuiltContext(Struct, frozen=True):
         return "\n\n".join(text for name, text in self.sections if name not in _STATIC)
 
 
+class ContextOptions(TypedDict, total=False):
+    """The input of a prompt as options, each as a caller has it."""
+
+    task: str
+    profile: ProfileLike
+    iteration: int
+    max_iterations: int
+    steps: Sequence[Step | MessageLike]
+    """Messages are read by ``steps.steps_of``."""
+    memory_items: Sequence[MemoryItem | Mapping[str, Any]]
+    tool_schemas: str | Sequence[Tool | Mapping[str, Any]]
+    """Declarations of any provider's format are read as tools."""
+    required_tools: Sequence[str]
+    examples: Sequence[str]
+    prior_context: str
+    total_tokens: int
+    templates: Sequence[PromptTemplate]
+
+
 def context_input(options: Mapping[str, Any]) -> ContextInput:
     """Read the input from options in snake_case or in the document's spelling (``maxIterations``). Raises
     InputError naming an option that is unknown, missing, given twice or of the wrong type."""
+    check_options(options, ContextInput.__struct_fields__, of="a context")
     given = snake_case(options)
-    unknown = sorted(set(given) - set(ContextInput.__struct_fields__))
-    if unknown:
-        known = ", ".join(ContextInput.__struct_fields__)
-        raise InputError(f"There is no option {unknown[0]!r}. Choose among: {known}.")
     if given.get("profile") is not None:
         given["profile"] = find_profile(given["profile"])
+    if isinstance(given.get("steps"), Iterable):
+        given["steps"] = _read_steps(given["steps"])
+    if isinstance(tools := given.get("tool_schemas", ""), Iterable) and not isinstance(tools, str):
+        given["tool_schemas"] = declare(tools, wire=find_wire(COMMON)).tools
     try:
         return msgspec.convert(given, ContextInput)
     except msgspec.ValidationError as error:
         raise InputError(f"The context cannot be built: {error}.") from error
 
 
-def build_context(given: ContextInput) -> BuiltContext:
-    """The prompt of one iteration. Raises InputError for an iteration below 0, and for templates of which none
-    fits or one needs a value that is not known here."""
+def _read_steps(given: Iterable[object]) -> tuple[Any, ...]:
+    items = [given] if isinstance(given, Mapping | Message | str) else [*given]
+    if any((isinstance(item, Mapping) and "role" not in item) or isinstance(item, Step) for item in items):
+        return tuple(snake_case(item) if isinstance(item, Mapping) else item for item in items)
+    return steps_of(cast(Any, items))
+
+
+def build_context(
+    given: ContextInput | Mapping[str, Any] | None = None, **options: Unpack[ContextOptions]
+) -> BuiltContext:
+    """The prompt of one iteration, of an input, a mapping of options in either spelling, or options by name, which
+    stand before those of ``given``.
+
+    Raises InputError as ``context_input`` does, for an iteration below 0, and for templates of which none fits or
+    one needs a value that is not known here.
+    """
+    fields = structs.asdict(given) if isinstance(given, ContextInput) else given or {}
+    return _build_sections(context_input({**snake_case(fields), **snake_case(options)}))
+
+
+def _build_sections(given: ContextInput) -> BuiltContext:
     profile = given.profile
     rules = write_rules(profile, given.required_tools)
     system = _fill_template(given, REACT_SYSTEM, {"rules": rules})
@@ -198,7 +241,7 @@ def _write_history(given: ContextInput) -> str:
 def _choose_steps(given: ContextInput, texts: Sequence[str]) -> list[int]:
     """Select steps within the history's budget: pinned ones first, then the newest, then by score."""
     limit, full = _max_iterations(given), given.profile.full_detail_steps
-    budget = allocate_budget(given.total_tokens, given.profile, iteration=given.iteration, max_iterations=limit)
+    budget = allocate_budget(given.total_tokens, given.profile, given.iteration, limit)
     split = allocate_context_budget(given.steps, task=given.task, iteration=given.iteration, full_detail_steps=full)
     chosen: list[int] = []
     for number in (*reversed(split.pinned), *reversed(split.recent), *split.scored):

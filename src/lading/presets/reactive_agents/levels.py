@@ -14,8 +14,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lading.history.observations import Category, categorize_tool_name, derive_result_kind
 from lading.models.profiles import Profile
-from lading.presets.reactive_agents.steps import Category, Step, categorize_tool_name, derive_result_kind
+from lading.presets.reactive_agents.steps import Step
 
 LINE_CHARS = 120
 """Limit of a step's line."""

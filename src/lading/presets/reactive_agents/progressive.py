@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.history.log import Draft
+from lading.history.observations import Category
 from lading.history.view import View
 from lading.messages import user_text
 from lading.models.profiles import CONTEXT_PROFILES, Profile, ProfileLike, find_profile
@@ -25,7 +26,7 @@ from lading.presets.reactive_agents.older_messages import (
     draft_replacement,
     find_older_ends,
 )
-from lading.presets.reactive_agents.steps import STEPS, Category, Step, StepReader, read_steps
+from lading.presets.reactive_agents.steps import STEPS, Step, StepReader, read_steps
 
 
 def progressive(

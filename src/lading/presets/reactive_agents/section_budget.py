@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 
 from lading.errors import InputError
 from lading.models.card import Tier
-from lading.models.profiles import Profile
+from lading.models.profiles import ProfileLike, find_profile
 
 Section: TypeAlias = Literal["system", "tool_schemas", "memory", "step_history", "rules"]
 MOST_BOOST = 5
@@ -75,13 +75,14 @@ def estimate_tokens(text: str) -> int:
 
 
 def allocate_budget(
-    total_tokens: int, profile: Profile, *, iteration: int, max_iterations: int, whole: bool = False
+    total_tokens: int, profile: ProfileLike, iteration: int, max_iterations: int, *, whole: bool = False
 ) -> SectionBudget:
     """Allocate the budget of an iteration (from 0) for a window of ``total_tokens``.
 
     ``whole``: the sections share all available tokens; the rounding remainder goes to the history. An iteration
-    beyond the last counts as the last. Raises InputError for negative numbers.
+    beyond the last counts as the last. Raises InputError for negative numbers, and as ``find_profile`` does.
     """
+    profile = find_profile(profile)
     if total_tokens < 0 or iteration < 0:
         raise InputError(f"A budget of {total_tokens} tokens at iteration {iteration}: give 0 or more of each.")
     usable = total_tokens * profile.context_budget_percent // 100

@@ -12,83 +12,17 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lading.compaction.identifiers import read_leaves
+from lading.history.observations import Category, categorize_tool_name, observation_result
 from lading.history.view import View
-from lading.messages import Message, ToolCall, ToolResult, is_own
+from lading.messages import Message, MessageLike, ToolCall, ToolResult, is_own
+from lading.wire.coercion import as_messages
 
-Category: TypeAlias = Literal[
-    "file-write",
-    "file-read",
-    "web-search",
-    "http-get",
-    "code-execute",
-    "agent-delegate",
-    "scratchpad",
-    "custom",
-    "error",
-]
-ResultKind: TypeAlias = Literal["data", "side-effect", "error"]
-
-_CATEGORIES: Mapping[str, Category] = {
-    "file-write": "file-write",
-    "file-read": "file-read",
-    "web-search": "web-search",
-    "http-get": "http-get",
-    "code-execute": "code-execute",
-    "agent-delegate": "agent-delegate",
-    "scratchpad": "scratchpad",
-    "recall": "scratchpad",
-    "spawn-agent": "agent-delegate",
-}
-_SIDE_EFFECTS: frozenset[Category] = frozenset({"file-write", "code-execute", "scratchpad"})
 StepKind: TypeAlias = Literal[
     "thought", "action", "observation", "user", "memory", "rules", "task", "tool-ref", "other"
 ]
 STEPS: frozenset[StepKind] = frozenset({"thought", "action", "observation"})
 """The kinds that count as steps."""
 _PATHS = ("path", "file_path", "filepath", "filename", "file")
-
-
-class ObservationResult(Struct, frozen=True):
-    """The typed result of a tool call."""
-
-    success: bool
-    tool_name: str
-    display_text: str
-    category: Category
-    """``error`` for a failure, as in the document; its code keeps the tool's own category."""
-    result_kind: ResultKind
-    preserve_on_compaction: bool
-    """Whether it keeps a line at every level of compaction."""
-    original_category: Category
-    """The tool's own category, also for a failure."""
-
-
-def categorize_tool_name(tool_name: str, own: Mapping[str, Category] | None = None) -> Category:
-    """Return the category of a tool, first by ``own``. ``file_write`` equals ``file-write``."""
-    if own and tool_name in own:
-        return own[tool_name]
-    name = tool_name.replace("_", "-")
-    return _CATEGORIES.get(name, "agent-delegate" if name.startswith("agent-") else "custom")
-
-
-def derive_result_kind(category: Category, success: bool) -> ResultKind:
-    """Return whether a result is an error, a side effect or data."""
-    if not success or category == "error":
-        return "error"
-    return "side-effect" if category in _SIDE_EFFECTS else "data"
-
-
-def observation_result(
-    tool_name: str, display_text: str, *, success: bool, own: Mapping[str, Category] | None = None
-) -> ObservationResult:
-    """Build the observation of a tool's answer. ``preserve_on_compaction`` is set for failures only: the first
-    write of a file is known from earlier steps (``steps``)."""
-    category = categorize_tool_name(tool_name, own)
-    kind = derive_result_kind(category, success)
-    failed = kind == "error"
-    return ObservationResult(
-        success, tool_name, display_text, "error" if failed else category, kind, failed, category
-    )
 
 
 class Step(Struct, frozen=True):
@@ -110,10 +44,11 @@ class Step(Struct, frozen=True):
     """Its log entry."""
 
 
-def steps_of(messages: Iterable[Message], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
-    """Return the steps of a history, and the user's messages between them; ``own`` adds categories of tools."""
+def steps_of(messages: Iterable[MessageLike], own: Mapping[str, Category] | None = None) -> tuple[Step, ...]:
+    """Return the steps of a history, and the user's messages between them; ``own`` adds categories of tools. Raises
+    InputError and WireError for what is no message."""
     reader = StepReader(own)
-    for entry, message in enumerate(messages):
+    for entry, message in enumerate(as_messages(messages)):
         reader.add(entry, message)
     return tuple(reader.steps)
 

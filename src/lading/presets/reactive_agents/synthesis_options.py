@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from lading.errors import InputError
 from lading.events import SynthesisSignals
-from lading.messages import Message
+from lading.messages import Message, MessageLike
 from lading.presets.reactive_agents.phases import Phase
 from lading.validation import snake_case
 
@@ -45,7 +45,7 @@ class SynthesisInput(Struct, frozen=True):
     synthesis_config: SynthesisConfig
 
 
-SynthesisStrategy: TypeAlias = Callable[[SynthesisInput], Sequence[Message]]
+SynthesisStrategy: TypeAlias = Callable[[SynthesisInput], Sequence[MessageLike]]
 """A caller's function that returns the messages to show."""
 
 

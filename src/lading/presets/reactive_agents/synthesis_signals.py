@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from lading.events import SynthesisSignals
-from lading.messages import Message, own_words
+from lading.messages import Message, MessageLike, own_words
 from lading.models.card import Tier
 from lading.models.profiles import CONTEXT_PROFILES, Profile, find_profile
 from lading.presets.reactive_agents import phases
 from lading.presets.reactive_agents.steps import Step, steps_of
 from lading.validation import check_fields
+from lading.wire.coercion import as_messages
 
 STEERING_PREFIX = "[Steering] "
 """Start of a steering message."""
@@ -114,13 +115,14 @@ def read_situation(steps: Sequence[Step], *, iteration: int, signals: SignalsSou
 
 
 def steering_message(
-    messages: Iterable[Message], signals: SignalsSource = NO_SIGNALS, *, tier: Tier = "mid"
+    messages: Iterable[MessageLike], signals: SignalsSource = NO_SIGNALS, *, tier: Tier = "mid"
 ) -> Message:
     """Write a steering message for the caller to add after these messages, with the role user. It is not the
-    user's request or rule, and is removed together with its neighbours."""
-    messages = tuple(messages)
-    replies = sum(message.role == "assistant" for message in messages)
-    now = read_situation(steps_of(messages), iteration=replies, signals=signals, profile=CONTEXT_PROFILES[tier])
+    user's request or rule, and is removed together with its neighbours. Raises InputError and WireError for what is
+    no message."""
+    known = as_messages(messages)
+    replies = sum(message.role == "assistant" for message in known)
+    now = read_situation(steps_of(known), iteration=replies, signals=signals, profile=CONTEXT_PROFILES[tier])
     return own_words(STEERING_PREFIX + now.steering)
 
 

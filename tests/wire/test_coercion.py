@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading import Session
-from lading.session import coercion
+from lading.wire import coercion
 from tests.replies import CHAT_TOOLS
 
 

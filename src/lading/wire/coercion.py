@@ -59,13 +59,13 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     A dict is read by the wire that claims it most surely, ``wire`` first. ``leads``: no message precedes them.
     Raises InputError, WireError; IllegalRequest for a number that is NaN or infinite.
     """
-    if isinstance(given, str):
-        given = user_text(given)
     messages: list[Message] = []
     if isinstance(given, Mapping) and (found := _find_body_wire(given, wire)):
         system = found.layout.system
         messages += found.read_system({system: plain(given.get(system))}, marked=False)
-        given = given[found.layout.items.field]
+        given = found.layout.items.read(given[found.layout.items.field])
+    if isinstance(given, str):
+        given = user_text(given)
     items = list(given) if isinstance(given, list | tuple) else [given]
     sources = [item if isinstance(item, Message) else _to_dict(item) for item in items]
     # A wire with a separate system field has no system items: leading ones are in the common format.
@@ -85,6 +85,19 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     path = wire.layout.items.field
     check_json(path, sources)
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
+
+
+def as_messages(given: object, *, wire: Wire | None = None) -> list[Message]:
+    """Return given messages, those that are no ``Message`` converted as by ``messages_from``, by the common wire
+    unless another is named. Raises its errors."""
+    items = [given] if isinstance(given, Message | Mapping | str) or not isinstance(given, Iterable) else [*given]
+    if {Message}.issuperset(map(type, items)):
+        return cast(list[Message], items)
+    chosen, found = wire or find_wire(COMMON), list[Message]()
+    for is_ours, run in groupby(items, key=lambda item: type(item) is Message):
+        some = [*run]
+        found += cast(Any, some) if is_ours else messages_from(some, wire=chosen, leads=not found)
+    return found
 
 
 def copy_list(given: object) -> list[Any]:
@@ -119,11 +132,9 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         if isinstance(item, Tool):
             found: tuple[Tool, ...] = (item,)
         else:
-            declaration, most_chars = _take_output_limit(_to_dict(item))
+            declaration = _to_dict(item)
             chosen = next((one for one in (wire, *list_wires()) if one.layout.claims_tool(declaration)), wire)
-            found = chosen.read_tools([declaration])
-            if most_chars is not None:
-                found = tuple(replace(tool, max_output_chars=most_chars) for tool in found)
+            found = read_tools([declaration], wire=chosen)
         tools += found
     foreign = next((tool for tool in tools if tool.schema is None and tool.origin not in ("", wire.name)), None)
     if foreign is not None:
@@ -133,6 +144,19 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
         )
     # What is nested deeper was refused above.
     return Declared(plain(given, levels=2 * DEEPEST_LEVELS) if isinstance(given, list) else None, tuple(tools))
+
+
+def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
+    """Read the declarations of a request's body. Raises WireError, and InputError for an invalid output limit."""
+    if not isinstance(given, list):
+        return wire.read_tools(given)
+    taken = [_take_output_limit(item) if isinstance(item, dict) else (item, None) for item in given]
+    if all(most_chars is None for _, most_chars in taken):
+        return wire.read_tools(given)
+    tools: list[Tool] = []
+    for declaration, most_chars in taken:
+        tools += (replace(tool, max_output_chars=most_chars) for tool in wire.read_tools([declaration]))
+    return tuple(tools)
 
 
 def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
@@ -219,5 +243,6 @@ def _choose_wire(source: Message | dict[str, Any], wire: Wire, *, leads: bool) -
 
 def _find_body_wire(body: Mapping[str, Any], wire: Wire) -> Wire | None:
     """Return the wire of a request body, by its items and preferably its system; None if it is no body."""
-    found = [one for one in (wire, *list_wires()) if isinstance(body.get(one.layout.items.field), list | tuple)]
+    items = ((one, one.layout.items) for one in (wire, *list_wires()) if "type" not in body)
+    found = [one for one, of in items if isinstance(of.read(body.get(of.field)), list | tuple)]
     return max(found, key=lambda one: body.get(one.layout.system) is not None, default=None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lading.presets.reactive_agents.steps import (
+from lading import AsyncSession, Message, Session, Text, ToolCall, ToolResult
+from lading.history.observations import (
     Category,
     categorize_tool_name,
     derive_result_kind,
@@ -55,3 +56,26 @@ def test_a_success_is_no_error() -> None:
         "file-write",
         False,
     )
+
+
+def test_the_results_of_a_log_are_named_by_their_calls() -> None:
+    def result(call_id: str, text: str, *, is_error: bool = False) -> ToolResult:
+        return ToolResult(call_id, (Text(text),), is_error=is_error)
+
+    calls = (ToolCall("a", "file-write", "{}"), ToolCall("b", "web_search", "{}"))
+    with Session("claude-sonnet-4-5") as session:
+        session.add("Write it.")
+        session.add(
+            [Message("assistant", calls), Message("tool", (result("a", "ok"), result("b", "no", is_error=True)))]
+        )
+        session.add(
+            [Message("assistant", (ToolCall("a", "recall", "{}"),)), Message("tool", (result("a", "plan"),))]
+        )
+        seen = session.observations
+        assert AsyncSession(session).observations == seen
+    assert [(one.tool_name, one.category, one.result_kind, one.entry, one.call_id) for one in seen] == [
+        ("file-write", "file-write", "side-effect", 2, "a"),
+        ("web_search", "error", "error", 2, "b"),
+        ("recall", "scratchpad", "side-effect", 4, "a"),
+    ]
+    assert [one.preserve_on_compaction for one in seen] == [False, True, False]

@@ -1,4 +1,4 @@
-"""What the five documents tell of history (``documents.toml``), and the pages and tests that answer it."""
+"""What the five documents tell of history (``rows.toml``), and the pages and tests that answer it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ROOT / "docs" / "reference" / "presets"
 CODE = re.compile(r"`([^`]+)`")
 TEST = re.compile(r"`([\w./]+\.py)::(\w+)`")
@@ -32,7 +32,7 @@ COMES_WITH = re.compile(r"With (?:the )?(task layer|memory|reasoning|runtime|ada
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
-    """An option, default or number as a document tells it; the fields are explained in ``documents.toml``."""
+    """An option, default or number as a document tells it; the fields are explained in ``rows.toml``."""
 
     name: str = ""
     words: str = ""

@@ -1,0 +1,117 @@
+"""Callers that send only what is new, with the id of the response before it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from lading.clients import wrap
+from lading.events import CompactionApplied, Event, Restored, Unpacked
+from lading.testing import FakeModel, NeedleTask, Say, StrictProvider
+from tests.clients.agents import MODELS, Entered, awaited, each, openai_client
+
+MODEL = MODELS["openai_responses"]
+
+
+def user(text: str) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+async def run(client: Any, task: NeedleTask, *, stream: bool) -> str:
+    """An agent that leaves its history to the provider."""
+    fields: dict[str, Any] = {"model": MODEL, "instructions": task.system, "reasoning": {"effort": "low"}}
+    fields["tools"] = task.tools("openai_responses")
+    new: Any = task.prompt
+    while True:
+        if stream:
+            async with Entered(client.responses.stream(input=new, **fields)) as events:
+                async for _ in each(events):
+                    pass
+                said = await awaited(events.get_final_response())
+        else:
+            said = await awaited(client.responses.create(input=new, **fields))
+        calls = [item for item in said.output if item.type == "function_call"]
+        if not calls:
+            return str(said.output_text)
+        fields["previous_response_id"] = said.id
+        new = [
+            {
+                "type": "function_call_output",
+                "call_id": call.call_id,
+                "output": task.run_tool(call.name, call.arguments),
+            }
+            for call in calls
+        ]
+
+
+@pytest.mark.parametrize(("kind", "stream"), [(OpenAI, False), (AsyncOpenAI, True)], ids=["whole", "streamed"])
+def test_a_loop_by_the_ids_of_responses_is_packed(kind: Any, stream: bool) -> None:
+    task = NeedleTask(rounds=30)
+    events: list[Event] = []
+    with StrictProvider(task.script, window_tokens=16_000) as provider:
+        client: Any = wrap(
+            openai_client(provider, kind), window=16_000, output_reserve=1_000, on_event=events.append
+        )
+        assert asyncio.run(run(client, task, stream=stream)).endswith(task.report())
+        assert provider.violations == []
+        assert not any("previous_response_id" in request.body for request in provider.requests)
+        assert any(isinstance(event, CompactionApplied) for event in events)
+        assert any(isinstance(event, Restored) for event in events)
+        assert not any(isinstance(event, Unpacked) for event in events)
+        (session,) = client.lading.sessions
+        assert sum(bool(entry.known_as) for entry in session.entries) > 60
+        client.lading.conversations.close()
+
+
+def test_a_response_in_the_middle_is_continued_as_another_conversation() -> None:
+    with StrictProvider(FakeModel([Say("one"), Say("two"), Say("other")])) as provider:
+        client: Any = wrap(openai_client(provider))
+        first = client.responses.create(model=MODEL, input="a")
+        client.responses.create(model=MODEL, input=user("b"), previous_response_id=first.id)
+        client.responses.create(model=MODEL, input="c", previous_response_id=first.id)
+        sent = [[item["content"] for item in request.body["input"]] for request in provider.requests]
+        assert [texts[-1] for texts in sent] == ["a", "b", "c"]
+        assert [len(texts) for texts in sent] == [1, 3, 3]
+        assert sent[1][:2] == sent[2][:2]
+        assert provider.violations == []
+        client.close()
+
+
+def test_instructions_are_those_of_the_request() -> None:
+    with StrictProvider(FakeModel([Say("one"), Say("two")])) as provider:
+        client: Any = wrap(openai_client(provider))
+        first = client.responses.create(model=MODEL, input="a", instructions="Be brief.")
+        client.responses.create(model=MODEL, input="b", instructions="Be long.", previous_response_id=first.id)
+        assert [request.body["instructions"] for request in provider.requests] == ["Be brief.", "Be long."]
+        assert len(provider.requests[1].body["input"]) == 3
+        assert len(client.lading.sessions) == 1
+        client.close()
+
+
+def test_a_response_that_no_log_has_is_left_to_the_provider() -> None:
+    events: list[Event] = []
+    with StrictProvider(FakeModel([Say("one"), Say("two")])) as provider:
+        plain: Any = openai_client(provider)
+        first = plain.responses.create(model=MODEL, input="a")
+        client: Any = wrap(plain, on_event=events.append)
+        said = client.responses.create(model=MODEL, input="b", previous_response_id=first.id)
+        assert said.output_text == "two"
+        assert provider.requests[1].body["previous_response_id"] == first.id
+        assert [event.what for event in events if isinstance(event, Unpacked)] == ["the field previous_response_id"]
+        assert client.lading.sessions == ()
+        client.close()
+
+
+@pytest.mark.parametrize("field", ["conversation", "prompt", "background"])
+def test_other_state_of_the_provider_is_left_to_it(field: str) -> None:
+    events: list[Event] = []
+    given: Any = {"conversation": "conv_1", "prompt": {"id": "pmpt_1"}, "background": True}[field]
+    with StrictProvider(FakeModel([Say("one")])) as provider:
+        client: Any = wrap(openai_client(provider), on_event=events.append)
+        client.responses.create(model=MODEL, input="a", **{field: given})
+        assert provider.requests[0].body[field] == given
+        assert [event.what for event in events if isinstance(event, Unpacked)] == [f"the field {field}"]
+        client.close()
