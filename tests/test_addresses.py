@@ -128,7 +128,8 @@ def test_a_tenant_called_tasks_keeps_its_addresses() -> None:
 
 BAD_ITEMS = [
     "42/../report.md", "42/step-3/..", "42/step-3/a/b", "42/step-3", "42//report.md", "42/step-3/report.md@0",
-    "42/step-3/report.md@", "42/step-3/a\\b", "42/step-3/a..b", "42/step-3/.env", "/etc/passwd/x", "42/blob/report.md",
+    "42/step-3/report.md@",
+    "42/step-3/a\\b", "42/step-3/a..b", "42/step-3/.env", "/etc/passwd/x", "42/blob/report.md",
     "42/step-3/report.md\n",
 ]  # fmt: skip
 

@@ -14,7 +14,8 @@ from tests.growth import assert_linear, ladder
 
 PATTERNS = [
     "", "a", "^b", "^b$", "b$", r"\d+\.\d+", "(a|b){2,3}c", "[^x]y", "a*b", "a+?b", "(ab)*c", "(a*)*b", "(|a)+b",
-    "a{2}", "a{0,2}b", ".", "^$", "[a-c]$", r"\w\s\W", r"[^\d\s]b", "(?:a|ab)(?:c|bc)$", "(a?){3}b", "A+", "(?P<n>a)b",
+    "a{2}", "a{0,2}b", ".", "^$", "[a-c]$", r"\w\s\W", r"[^\d\s]b", "(?:a|ab)(?:c|bc)$",
+    "(a?){3}b", "A+", "(?P<n>a)b",
 ]  # fmt: skip
 
 

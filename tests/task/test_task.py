@@ -39,7 +39,7 @@ def test_the_critic_is_the_reviewer() -> None:
 
 
 def test_steps_are_ordered_behind_those_they_depend_on() -> None:
-    steps = [{"id": "c", "depends_on": ["b"]}, {"id": "b", "depends_on": ["a"]}, {"id": "a"}]
+    steps: list[dict[str, Any]] = [{"id": "c", "depends_on": ["b"]}, {"id": "b", "depends_on": ["a"]}, {"id": "a"}]
     assert read_task(task(*steps)).plan.order() == ("a", "b", "c")
 
 

@@ -72,7 +72,7 @@ class Constraints(Struct, frozen=True, kw_only=True):
 
     budget_usd: float | None = None
     latency_s: float | None = None
-    budget_tokens: int | None = None
+    token_budget: int | None = None
     risk: Literal["", "low", "medium", "high"] = ""
 
     def __post_init__(self) -> None:
@@ -81,11 +81,11 @@ class Constraints(Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise InputError(f"{name} is {value!r}; give a finite number from 0 on.")
-        if self.budget_tokens is not None:
-            check_count(self.budget_tokens, name="budget_tokens")
+        if self.token_budget is not None:
+            check_count(self.token_budget, name="token_budget")
 
 
-class ToolUse(Struct, frozen=True):
+class StepTool(Struct, frozen=True):
     """A tool that a step may use, as its payload lists it."""
 
     name: str
@@ -95,20 +95,20 @@ class ToolUse(Struct, frozen=True):
     outputs: str = ""
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class TaskStep(Struct, frozen=True, kw_only=True):
     """A step of a plan. Raises AddressError for an id that addresses cannot hold, UnknownName for a role."""
 
     id: str
     text: tuple[str, ...] = ()
-    """What to do, one instruction each."""
+    """Instructions, one instruction each."""
     checklist: Checklist = Checklist()
     constraints: Constraints = Constraints()
     role: str = "operator"
-    tools: tuple[ToolUse, ...] = ()
+    tools: tuple[StepTool, ...] = ()
     depends_on: tuple[str, ...] = ()
     stop_conditions: tuple[str, ...] = ()
     next: str = ""
-    """What to do after the step."""
+    """The action after the step."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -119,10 +119,10 @@ class Step(Struct, frozen=True, kw_only=True):
         force_setattr(self, "role", ROLES[self.role.lower()])
 
 
-class Plan(Struct, frozen=True):
+class TaskPlan(Struct, frozen=True):
     """Steps with their dependencies. Raises PlanError for ids used twice or unknown, and for a cycle."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TaskStep, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -149,7 +149,7 @@ class Plan(Struct, frozen=True):
             way = " -> ".join(cycle[:6])
             raise PlanError(f"The plan is cyclic: {way}. Remove one dependency.", steps=cycle) from error
 
-    def find(self, step_id: str) -> Step:
+    def find(self, step_id: str) -> TaskStep:
         """Return the step of that id. Raises UnknownName."""
         for step in self.steps:
             if step.id == step_id:
@@ -163,7 +163,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
     id: str
     goal: str
-    plan: Plan = Plan()
+    plan: TaskPlan = TaskPlan()
     constraints: Constraints = Constraints()
     tools: tuple[str, ...] | None = field(default=None)
     """Names of the tools that steps may use; None: any."""
@@ -179,7 +179,7 @@ class Task(Struct, frozen=True, kw_only=True):
                     "or change the step.",
                     steps=(step.id,),
                 )
-            for name in ("budget_usd", "latency_s", "budget_tokens"):
+            for name in ("budget_usd", "latency_s", "token_budget"):
                 own, whole = getattr(step.constraints, name), getattr(self.constraints, name)
                 if own is not None and whole is not None and own > whole:
                     raise PlanError(
@@ -202,7 +202,7 @@ def read_task(given: Mapping[str, Any]) -> Task:
 
 
 def _read_step(given: object) -> Mapping[str, Any]:
-    options = _name_fields(given, Step, of="a step")
+    options = _name_fields(given, TaskStep, of="a step")
     text, tools, checklist = options.get("text", ()), options.get("tools", ()), options.get("checklist", ())
     items = checklist.get("items", ()) if isinstance(checklist, Mapping) else checklist
     read = [
