@@ -112,3 +112,30 @@ def test_a_name_can_be_made_from_any_text(text: str) -> None:
 )
 def test_the_made_name_stays_close_to_the_text(text: str, name: str) -> None:
     assert make_name(text) == name
+
+
+@pytest.mark.parametrize("item", ["42/step-3/report.md", "42/step-3/report.md@2", "tasks/a/b"])
+def test_artifacts_of_steps_have_addresses_with_and_without_their_session(item: str) -> None:
+    full = f"artifact://acme/s1/tasks/{item}"
+    assert str(parse(full)) == full
+    assert parse(f"artifact://tasks/{item}", within=("acme", "s1")) == parse(full)
+    assert parse(full).relative == f"artifact://tasks/{item}"
+
+
+def test_a_tenant_called_tasks_keeps_its_addresses() -> None:
+    assert parse("artifact://tasks/42/log/17", within=("acme", "s1")).tenant == "tasks"
+
+
+BAD_ITEMS = [
+    "42/../report.md", "42/step-3/..", "42/step-3/a/b", "42/step-3", "42//report.md", "42/step-3/report.md@0",
+    "42/step-3/report.md@",
+    "42/step-3/a\\b", "42/step-3/a..b", "42/step-3/.env", "/etc/passwd/x", "42/blob/report.md",
+    "42/step-3/report.md\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("item", BAD_ITEMS)
+@pytest.mark.parametrize("scope", ["artifact://", "artifact://acme/s1/"])
+def test_artifacts_of_steps_are_named_by_three_plain_pieces(item: str, scope: str) -> None:
+    with pytest.raises(AddressError):
+        parse(f"{scope}tasks/{item}", within=("acme", "s1"))

@@ -1,7 +1,8 @@
 """Addresses of content that was removed from requests: ``artifact://tenant/session/kind/item``.
 
-Two kinds: ``log`` names raw entries by index (``log/17`` one entry, ``log/17-42`` a span with both ends,
-``log/17.2`` one part of an entry), ``blob`` names content by its sha256. Addresses in requests are relative to the
+Three kinds: ``log`` names raw entries by index (``log/17`` one entry, ``log/17-42`` a span with both ends,
+``log/17.2`` one part of an entry), ``blob`` names content by its sha256, ``tasks`` names an artifact of a step
+(``tasks/42/step-3/report.md``; ``report.md@2`` is its second version). Addresses in requests are relative to the
 session: ``artifact://log/17``. So equal histories give equal requests.
 An address is a name, never a file path: its pieces are checked against a small alphabet and looked up as values.
 """
@@ -30,7 +31,10 @@ _FORK = "~"
 """Before the number of a fork. No caller can choose a name with it, so none is taken for a fork by its form."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:~[0-9]{1,9})*", re.ASCII)
 _LOG_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\.(\d{1,6}))?", re.ASCII)
-_ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}")}
+_PIECE = r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
+# A step named like another kind would read as that kind of a tenant called tasks.
+_TASK_ITEM = re.compile(rf"{_PIECE}/(?!(?:log|blob|tasks)/){_PIECE}/{_PIECE}(?:@[1-9][0-9]{{0,5}})?", re.ASCII)
+_ITEMS = {"log": _LOG_ITEM, "blob": re.compile(r"[0-9a-f]{64}"), "tasks": _TASK_ITEM}
 
 
 class Address(Struct, frozen=True):
@@ -71,7 +75,8 @@ def relative(item: str) -> str:
 def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
     """Parse an address. A relative one belongs to the tenant and session ``within``. Raises AddressError for a
     malformed address, and for a relative one without ``within``."""
-    pieces = text.removeprefix(SCHEME).split("/") if text.startswith(SCHEME) else []
+    path = text.removeprefix(SCHEME) if text.startswith(SCHEME) else ""
+    pieces = _split(path)
     is_relative = len(pieces) == 2 and pieces[0] in _ITEMS
     if is_relative and within is None:
         named = f"{SCHEME}TENANT/SESSION/{text.removeprefix(SCHEME)[:80]}"
@@ -83,8 +88,18 @@ def parse(text: str, *, within: tuple[str, str] | None = None) -> Address:
     check_name(tenant, what="tenant")
     check_name(session, what="session")
     if kind not in _ITEMS or not _ITEMS[kind].fullmatch(item):
-        raise AddressError(f"{text[:200]!r} is not an address: kind must be log or blob, with a fitting item.")
+        raise AddressError(
+            f"{text[:200]!r} is not an address: kind must be log, blob or tasks, with a fitting item."
+        )
     return Address(tenant, session, kind, item)
+
+
+def _split(path: str) -> list[str]:
+    """Split into kind and item, with tenant and session before them in a full address."""
+    pieces = path.split("/")
+    if pieces[0] == "tasks" and _TASK_ITEM.fullmatch("/".join(pieces[1:])):
+        return ["tasks", "/".join(pieces[1:])]
+    return [*pieces[:3], "/".join(pieces[3:])] if pieces[2:3] == ["tasks"] else pieces
 
 
 def check_name(name: object, *, what: str) -> str:

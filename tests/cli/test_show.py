@@ -43,7 +43,7 @@ BAD = {
     "odd name": ("artifact://default/a b/log/1", "cannot be the name of a session"),
     "markup": ("artifact://default/[red]x[/]/log/1", "is not an address"),
     "escape": ("artifact://default/\x1b[31m/log/1", "cannot be the name of a session"),
-    "unknown kind": ("artifact://default/s/file/1", "kind must be log or blob"),
+    "unknown kind": ("artifact://default/s/file/1", "kind must be log, blob or tasks"),
     "no number": ("artifact://default/s/log/x", "is not an address"),
     "negative": ("artifact://default/s/log/-1", "is not an address"),
     "backwards": ("artifact://default/s/log/3-1", "ends before it begins"),
