@@ -19,7 +19,8 @@ from lading.tokens import Counter
 
 _UNREAD = frozenset({
     "call_id", "data", "encrypted_content", "file_data", "fileUri", "id", "image_url", "is_error", "mimeType",
-    "role", "signature", "status", "thoughtSignature", "thought_signature", "tool_call_id", "tool_use_id", "type", "url",
+    "role", "signature", "status", "thoughtSignature", "thought_signature", "tool_call_id", "tool_use_id", "type",
+    "url",
 })  # fmt: skip
 _AS_JSON = frozenset({"input", "input_schema", "parameters", "args", "response", "parametersJsonSchema"})
 
