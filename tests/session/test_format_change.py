@@ -13,7 +13,12 @@ from lading.messages import Image, Message, Reasoning, Text, Tool, ToolCall, Too
 from lading.stores.memory import MemoryStore
 from lading.wire import WIRES, check, find_wire, group_messages
 
-MODELS = {"openai_chat": "gpt-4o", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-3-pro"}
+MODELS = {
+    "openai_chat": "gpt-4o",
+    "openai_responses": "gpt-5-mini",
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-3-pro",
+}
 PICTURE = Image(data="iVBORw0KGgo=", media_type="image/png")
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 

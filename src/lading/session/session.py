@@ -99,9 +99,8 @@ class Session:
             undo.callback(self._release)
             self._shared.add_user(self)
             self._hold()
-            self._engine = (reopen if self.store.exists(*self.settings.owner) else Engine)(
-                self.settings, self.store
-            )
+            start = reopen if self.store.exists(*self.settings.owner) else Engine
+            self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
             self.events = PublishedEvents([*self.events, *events], self._engine.subscribers.publish)
             self.settings = self._engine.settings
