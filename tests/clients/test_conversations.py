@@ -162,8 +162,8 @@ def test_a_past_that_is_edited_is_a_conversation_of_its_own() -> None:
         talk.messages = [*talk.messages[:3], {"role": "user", "content": "no, otherwise"}]
         for _ in range(4):
             talk.step()
-        assert [session.name for session in client.lading.sessions] == ["work", "work-2"]
-        assert [event for event in events if isinstance(event, Forked)] == [Forked("work", "work-2")]
+        assert [session.name for session in client.lading.sessions] == ["work", "work~2"]
+        assert [event for event in events if isinstance(event, Forked)] == [Forked("work", "work~2")]
         client.close()
 
 
@@ -255,7 +255,7 @@ def test_a_first_call_that_failed_takes_no_later_history(tmp_path: Path) -> None
             talk.step()
             assert shown(provider) == talk.said[:-2]
             (session,) = client.lading.sessions
-            assert (session.name[-2:], len(session.entries)) == ("-2", len(talk.said))
+            assert (session.name[-2:], len(session.entries)) == ("~2", len(talk.said))
         assert provider.violations == []
 
 

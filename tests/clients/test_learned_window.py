@@ -82,7 +82,7 @@ def test_a_session_and_its_forks_know_it_when_they_are_opened_anew() -> None:
         fork = line.fork("Something else.")
         fork.pack()
         fork.close()
-    for name in ("session", "session-2"):
+    for name in ("session", "session~2"):
         with Session("gpt-4o", store=store, name=name, wire="openai_chat") as again:
             assert window(again) == (8_000, True)
             assert again.pack().tokens <= 8_000

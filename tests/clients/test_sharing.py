@@ -202,9 +202,9 @@ def test_who_waited_in_vain_goes_on_beside(tmp_path: Path, monkeypatch: pytest.M
         talk.step()
         with open_store("sqlite", str(tmp_path)) as other, other.lease("default", "work"):
             talk.step()
-        assert [event for event in events if isinstance(event, Forked)] == [Forked("work", "work-2")]
+        assert [event for event in events if isinstance(event, Forked)] == [Forked("work", "work~2")]
         talk.step()
-        assert names(store) == {"work", "work-2"}
+        assert names(store) == {"work", "work~2"}
         assert provider.violations == []
         client.close()
 

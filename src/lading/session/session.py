@@ -234,8 +234,9 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            forked = start_beside(Session, self.settings, store=self.store, options=self.options)
-            undo.callback(forked.close)
+            forked = undo.enter_context(
+                start_beside(Session, self.settings, store=self.store, options=self.options)
+            )
             forked._shared = self._shared  # The last one closed closes the store.
             forked._shared.add_user(forked)
             forked.settings = replace(forked.settings, budget=self.settings.budget)
