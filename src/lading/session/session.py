@@ -234,20 +234,18 @@ class Session:
     def fork(self, messages: object) -> Session:
         """Start a session with these messages in the same store, with the same settings and another name."""
         with self._lock, ExitStack() as undo:
-            forked = undo.enter_context(
-                start_beside(Session, self.settings, store=self.store, options=self.options)
-            )
-            forked._shared = self._shared  # The last one closed closes the store.
-            forked._shared.add_user(forked)
-            forked.settings = replace(forked.settings, budget=self.settings.budget)
-            forked.model, forked._reserves = self.model, self._reserves
-            forked._engine.start_from(self._engine.calibration)
-            forked.offer(self._tools, self._fields, restore=self.offers_restore)
-            forked._engine.subscribers.join(self._engine.subscribers)
-            forked.add(messages)
-            forked.events.append(Forked(self.name, forked.name))
+            fork = undo.enter_context(start_beside(Session, self.settings, store=self.store, options=self.options))
+            fork._shared = self._shared  # The last one closed closes the store.
+            fork._shared.add_user(fork)
+            fork.settings = replace(fork.settings, budget=self.settings.budget)
+            fork.model, fork._reserves = self.model, self._reserves
+            fork._engine.start_from(self._engine.calibration)
+            fork.offer(self._tools, self._fields, restore=self.offers_restore)
+            fork._engine.subscribers.join(self._engine.subscribers)
+            fork.add(messages)
+            fork.events.append(Forked(self.name, fork.name))
             undo.pop_all()
-        return forked
+        return fork
 
     def pack(
         self,
