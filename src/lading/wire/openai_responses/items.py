@@ -79,11 +79,17 @@ def unites(before: Any, item: Any) -> bool:
     return read_role(before) == read_role(item) == "assistant"
 
 
+_ALSO_IN_CHAT = frozenset({"refusal", "input_audio"})
+"""Types of blocks that Chat Completions has, too."""
+
+
 def claim(item: layout.Object) -> int:
     """Return how certain it is that an object is an item of this format."""
     kind = read_type(item)
     if kind == "message":
-        return layout.MAY if _BLOCKS.isdisjoint(layout.list_block_types(item)) else layout.CERTAINLY
+        blocks = _BLOCKS.intersection(layout.list_block_types(item))
+        is_own = "type" in item or not blocks <= _ALSO_IN_CHAT
+        return (layout.CERTAINLY if is_own else layout.LIKELY) if blocks else layout.MAY
     if "role" in item and kind not in _OF_CALLER:
         return 0
     known = kind in HOSTED or kind in HOSTED_OUTPUTS or kind in SUMMARIES or kind in OUTPUT_OF
