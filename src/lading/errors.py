@@ -9,16 +9,14 @@
     │   ├── PastChanged         a history differs from the session's; says where
     │   ├── UnknownName         no such strategy, wire, source, counter
     │   ├── UnknownCandidate    an id that no candidate of a selection has
-    │   ├── PlanError           a plan is cyclic or contradicts itself; carries its steps
-    │   └── TemplateError       a template of a payload is unknown, loops, or has an unknown placeholder
+    │   └── PlanError           a plan is cyclic or contradicts itself; carries its steps
     ├── PackError               the request cannot be built
     │   ├── WindowExceeded      the request does not fit; names the layer that cannot shrink
     │   ├── ContextOverflow     the provider rejected it as too long, and a smaller one too
     │   ├── IllegalRequest      it breaks a provider rule; carries the violations
     │   ├── LoopStopped         the model repeats itself, and loop_detection stops it
     │   ├── FloorsExceedWindow  the fixed layers of a step need more than the window
-    │   ├── RequiredTooLarge    the required candidates need more than their budget
-    │   └── PayloadInvalid      a payload lacks its step or acceptance, or is too large; names the item
+    │   └── RequiredTooLarge    the required candidates need more than their budget
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
     └── StoreError              the store cannot be used
         ├── SessionBusy         another writer holds the session's lease
@@ -111,10 +109,6 @@ class PlanError(InputError):
         """Ids of the steps concerned."""
 
 
-class TemplateError(InputError):
-    """The template of a payload cannot be used."""
-
-
 class PackError(LadingError):
     """The request cannot be built."""
 
@@ -200,15 +194,6 @@ class RequiredTooLarge(PackError):
         """Their ids, with those of what they need."""
         self.excess_tokens = tokens - budget_tokens
         """Tokens by which they exceed the budget."""
-
-
-class PayloadInvalid(PackError):
-    """The payload lacks a required item, or one is too large."""
-
-    def __init__(self, text: str = "", *, item: str) -> None:
-        super().__init__(text)
-        self.item = item
-        """The item concerned: acceptance, step or user_request."""
 
 
 class SummaryFailed(LadingError):
