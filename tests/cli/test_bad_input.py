@@ -110,8 +110,11 @@ ARGUMENTS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "strategy that is none": (["--strategy", "os:getcwd"], ("os:getcwd", "append-only, basic")),
     "strategy of no module": (["--strategy", "no.such:THING"], ("no.such", "Check the module")),
     "empty strategy": (["--strategy", ""], ("append-only, basic",)),
-    "unknown wire": (["--wire", "smoke"], ("'smoke'", "anthropic, openai_chat")),
-    "wire that is none": (["--wire", "json:dumps"], ("json:dumps", "anthropic, openai_chat")),
+    "unknown wire": (["--wire", "smoke"], ("'smoke'", "anthropic, gemini, openai_chat, openai_responses")),
+    "wire that is none": (
+        ["--wire", "json:dumps"],
+        ("json:dumps", "anthropic, gemini, openai_chat, openai_responses"),
+    ),
     "unknown counter": (["--counter", "abacus"], ("'abacus'", "cl100k, estimate, o200k")),
     "counter that is none": (["--counter", "os:path"], ("os:path", "cl100k, estimate, o200k")),
     "when in other words": (
