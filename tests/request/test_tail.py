@@ -27,13 +27,12 @@ from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from lading.testing.anthropic import split_pieces
 from lading.testing.prompt_cache import PLAIN, PieceCounter, PromptCache
-from lading.wire import check, find_wire
+from lading.wire import WIRES, check, find_wire
 from lading.wire.checking import find_added
 from tests.engines import TOOLS, Quarter, settings, template
 from tests.examples import share_of_examples
 from tests.histories import WORDS, histories, said, tool_loop
 
-WIRES = ("anthropic", "openai_chat")
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 MARK = {"cache_control": {"type": "ephemeral"}}
 TAILS = st.one_of(st.just(""), WORDS, st.integers(1, 40).map(lambda times: "It is noon.\n" * times))
@@ -44,15 +43,20 @@ def fields(wire: str, *, marked: bool = True) -> dict[str, Any]:
     return template(wire) | (MARK if marked and wire == "anthropic" else {})
 
 
-def pieces(items: list[Mapping[str, Any]]) -> Iterator[Piece]:
+def items_of(wire: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = body[find_wire(wire).layout.items.field]
+    return items
+
+
+def pieces(wire: str, body: Mapping[str, Any]) -> Iterator[Piece]:
     """What a provider reads, block by block, without cache marks."""
-    for item in items:
-        content = item.get("content")
+    for item in items_of(wire, body):
+        content = item.get("parts", item.get("content"))
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or [None]
-        rest = {key: value for key, value in item.items() if key not in ("role", "content")}
+        rest = {key: value for key, value in item.items() if key not in ("role", "content", "parts")}
         for block in blocks:
             bare = {key: value for key, value in block.items() if key not in MARK} if block else block
-            yield item["role"], (bare, rest)
+            yield find_wire(wire).layout.items.role(item), (bare, rest)
 
 
 def plain_body(engine: Engine, fields: dict[str, Any], pack: Pack) -> dict[str, Any]:
@@ -67,8 +71,8 @@ def plain_body(engine: Engine, fields: dict[str, Any], pack: Pack) -> dict[str, 
 
 def assert_tailed(pack: Pack, engine: Engine, fields: dict[str, Any], tail: str) -> None:
     """The tail is one more text, after the newest message of the user or result; all else is as it was."""
-    wire, tailed, plain = find_wire(engine.settings.wire), pack.request, plain_body(engine, fields, pack)
-    with_tail, without = [*pieces(tailed["messages"])], [*pieces(plain["messages"])]
+    name, tailed, plain = engine.settings.wire, pack.request, plain_body(engine, fields, pack)
+    with_tail, without = [*pieces(name, tailed)], [*pieces(name, plain)]
     last = max(at for at, (role, _) in enumerate(without) if role in ("user", "tool"))
     if len(with_tail) == len(without):
         # A chat template: one string.
@@ -80,8 +84,9 @@ def assert_tailed(pack: Pack, engine: Engine, fields: dict[str, Any], tail: str)
         del with_tail[last], without[last]
     else:
         role, (block, _) = with_tail.pop(last + 1)
-        assert (role, block) == ("user", {"type": "text", "text": tail})
+        assert (role, block | {"type": "text"}) == ("user", {"type": "text", "text": tail})
     assert with_tail == without
+    wire = find_wire(name)
     chosen = engine.settings.card
     assert not find_added(
         check(tailed, wire, card=chosen, strict=True), check(plain, wire, card=chosen, strict=True)
@@ -162,14 +167,14 @@ def test_on_anthropic_it_is_a_block_after_the_results_behind_the_mark() -> None:
     assert "It is noon." not in str(after)
 
 
-def test_on_chat_it_is_a_message_of_the_user_and_a_prefill_stays_last() -> None:
+def test_it_is_the_user_s_and_a_prefill_stays_last() -> None:
     for wire in WIRES:
         engine = Engine(settings(wire=wire, conduct=Conduct(prefill=True)))
         engine.append([user_text("Go."), said("I will")])
-        *_, asked, prefill = engine.pack(template=fields(wire), tail="It is noon.").request["messages"]
-        assert prefill["role"] == "assistant"
+        *_, asked, prefill = items_of(wire, engine.pack(template=fields(wire), tail="It is noon.").request)
+        assert prefill["role"] in ("assistant", "model")
         assert asked["role"] == "user"
-        assert "It is noon." in str(asked["content"])
+        assert "It is noon." in str(asked)
 
 
 def test_a_provider_with_marks_reads_the_same_from_its_cache_as_without_a_tail() -> None:
@@ -233,8 +238,8 @@ def test_show_and_why_know_it_by_its_layer(wire: str) -> None:
     assert (tail.message.text, tail.entry, tail.edit) == ("It is one.", -1, -1)
     assert tail.tokens == shown.manifest.counts["tail"]
     assert "It is one." in str(shown.messages[tail.start])
-    assert tail.path == f"messages.{tail.start}"
-    assert jsonbytes.load(shown.body)["messages"] == list(shown.messages)
+    assert tail.path == f"{find_wire(wire).layout.items.field}.{tail.start}"
+    assert items_of(wire, jsonbytes.load(shown.body)) == list(shown.messages)
 
     def asked(text: str, call: int) -> Any:
         return why(store, text, tenant="default", session="session", call=call)
@@ -298,8 +303,7 @@ def test_in_front_it_stands_between_the_system_prompt_and_the_history_and_its_pr
         pack = engine.pack(tools=TOOLS, template=fields(wire), front=f"It is {number} o'clock.", tail="Last.")
         (event,) = [event for event in pack.events if isinstance(event, ContextInFront)]
         assert event.price == pack.manifest.prefix.price
-        first = next(item for item in pack.request["messages"] if item["role"] == "user")
-        text = first["content"] if isinstance(first["content"], str) else first["content"][0]["text"]
+        text = next(block["text"] for role, (block, _) in pieces(wire, pack.request) if role == "user")
         assert text == f"It is {number} o'clock."
         if number > 2:
             assert event.price > 0
