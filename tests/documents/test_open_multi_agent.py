@@ -11,6 +11,7 @@ import pytest
 
 from lading import InputError, Message, Session, SessionOptions, Summarizer, SummaryRequest, tool_result
 from lading.presets import AgentConfig, Compact, MinChars, SlidingWindow, agent_config, strategy_for
+from lading.wire import WIRES, find_wire
 from tests.documents.blocks import Block, check_absent, check_blocks, check_tests, text_of, to_come
 
 AGENT = "const agent: AgentConfig = {"
@@ -185,18 +186,26 @@ def test_an_output_is_cut_to_its_head_and_tail_as_it_arrives() -> None:
     assert "\n\n[...truncated " in cut
 
 
-def test_the_limit_of_a_tool_comes_first() -> None:
+DECLARED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "openai_chat": lambda tool: {"type": "function", "function": tool | {"parameters": {"type": "object"}}},
+    "openai_responses": lambda tool: {"type": "function", **tool, "parameters": {"type": "object"}},
+    "anthropic": lambda tool: tool | {"input_schema": {"type": "object"}},
+    "gemini": lambda tool: {"functionDeclarations": [tool, {"name": "list"}]},
+}
+
+
+@pytest.mark.parametrize("name", ["maxOutputChars", "max_output_chars"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_limit_of_a_tool_comes_first(wire: str, name: str) -> None:
     """ "maxToolOutputChars caps the raw output length", block 1."""
     agent = agent_config({**NAMED, "maxToolOutputChars": 10_000})
-    tools = [
-        {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}, "maxOutputChars": 500}
-    ]
-    with Session("gpt-4o", strategy=strategy_for(agent)) as session:
+    tools = [DECLARED[wire]({"name": "read", name: 500})]
+    results = [tool_result(f"c0-{tool}", tool[0] * 20_000) for tool in ("read", "list")]
+    with Session("gpt-4o", strategy=strategy_for(agent), wire=wire) as session:
         session.add("The task.").pack(tools)
-        session.add(
-            [calls(0, "read", "list"), *(tool_result(f"c0-{name}", "x" * 20_000) for name in ("read", "list"))]
-        )
+        session.add([calls(0, "read", "list"), *results])
         pack = session.pack(tools)
-    sizes = [len(text.rpartition("\n")[0]) for text in results_of(pack.request["messages"])]
-    assert sizes == [500, 10_000]
-    assert "maxOutputChars" not in str(pack.request)
+    shown = find_wire(wire).decode(pack.request).messages
+    texts = [result.text for message in shown for result in message.results]
+    assert [len(text.rpartition("\n")[0]) for text in texts] == [500, 10_000]
+    assert name not in str(pack.request)

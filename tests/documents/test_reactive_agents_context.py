@@ -23,9 +23,10 @@ from lading.presets import (
 )
 from tests.documents.blocks import Block, check_absent, check_blocks, check_tests, text_of, to_come
 
+BUILDER = ("ReactiveAgents", "with_context_profile", "with_reasoning", "with_tools")
 BLOCKS = (
-    Block("Using Context Profiles", 1, "// Use the tier auto-detection", ".build();"),
-    Block("Using Context Profiles", 2, "// Override specific thresholds", ".build();"),
+    Block("Using Context Profiles", 1, "// Use the tier auto-detection", ".build();", "runtime", BUILDER),
+    Block("Using Context Profiles", 2, "// Override specific thresholds", ".build();", "runtime", BUILDER),
     Block("Using the ContextEngine Directly", 1, "import { buildContext }", "});"),
     Block("Context Budget", 1, "import { allocateBudget, estimateTokens }", "tokens still available"),
     Block("Working Memory (recall)", 1, "// Write: model emits tool_use", 'write report" }', "memory", ("recall",)),
@@ -166,7 +167,7 @@ def test_a_budget_is_allocated_by_section() -> None:
 def test_categories_come_from_names() -> None:
     """ "Structured Tool Observations", block 1."""
     kinds = {
-        name: (categorize_tool_name(name), derive_result_kind(categorize_tool_name(name), True))
+        name: (categorize_tool_name(name), derive_result_kind(categorize_tool_name(name)))
         for name in ("file-write", "web-search", "file-read")
     }
     assert kinds == {

@@ -34,7 +34,7 @@ from lading.history.observations import (
 )
 def test_categories_and_kinds_by_name(name: str, category: Category, kind: str) -> None:
     assert categorize_tool_name(name) == category
-    assert derive_result_kind(category, True) == kind
+    assert derive_result_kind(category) == derive_result_kind(category, True) == kind
 
 
 def test_own_tools_have_the_category_they_are_given() -> None:

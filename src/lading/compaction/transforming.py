@@ -5,7 +5,7 @@ A change becomes an edit with a pointer, and the log keeps the original.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -27,25 +27,36 @@ TransformContext: TypeAlias = Callable[
 """A function, sync or async, that returns the messages to send for the given ones, which it must not modify."""
 
 
-def apply_in_order(
-    transforms: Sequence[TransformContext], messages: Sequence[MessageLike]
-) -> Sequence[Message] | Awaitable[Sequence[Message]]:
+def apply_in_order(transforms: Sequence[TransformContext], messages: Sequence[MessageLike]) -> Any:
     """Apply transforms one after the other. From an async one on, the result must be awaited. Raises InputError and
     WireError for what is no message."""
-    messages = as_messages(messages)
-    for at, transform in enumerate(transforms):
-        answer = transform(messages)
-        if isinstance(answer, Awaitable):
-            return _apply_rest(answer, transforms[at + 1 :])
-        messages = as_messages(answer)
-    return messages
+
+    def apply() -> Generator[object, Any, Sequence[Message]]:
+        shown = as_messages(messages)
+        for transform in transforms:
+            shown = as_messages((yield transform(shown)))
+        return shown
+
+    return run_awaiting(apply())
 
 
-async def _apply_rest(
-    awaited: Awaitable[Sequence[MessageLike]], transforms: Sequence[TransformContext]
-) -> Sequence[Message]:
-    answer = apply_in_order(transforms, await awaited)
-    return await answer if isinstance(answer, Awaitable) else answer
+def run_awaiting(steps: Generator[object, Any, Any]) -> Any:
+    """Send each answer back until the end; from the first on that must be awaited, the result must be awaited."""
+    answer: object = None
+    try:
+        while not isinstance(answer := steps.send(answer), Awaitable):
+            pass
+    except StopIteration as end:
+        return end.value
+    return _run_rest(steps, answer)
+
+
+async def _run_rest(steps: Generator[object, Any, Any], answer: object) -> Any:
+    try:
+        while True:
+            answer = steps.send(await answer if isinstance(answer, Awaitable) else answer)
+    except StopIteration as end:
+        return end.value
 
 
 def transforming(transform: TransformContext, *, name: str = "transform") -> Strategy:

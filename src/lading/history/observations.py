@@ -62,7 +62,7 @@ def categorize_tool_name(tool_name: str, own: Mapping[str, Category] | None = No
     return _CATEGORIES.get(name, "agent-delegate" if name.startswith("agent-") else "custom")
 
 
-def derive_result_kind(category: Category, success: bool) -> ResultKind:
+def derive_result_kind(category: Category, success: bool = True) -> ResultKind:
     """Return whether a result is an error, a side effect or data."""
     if not success or category == "error":
         return "error"

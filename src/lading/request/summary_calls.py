@@ -32,7 +32,7 @@ from lading.messages import Conversation, Message, user_text
 from lading.models.card import Card
 from lading.models.catalog import find_card
 from lading.request.builder import EncodedRun, RequestBuilder
-from lading.wire import Body, Wire, check, encode, find_default_wire, find_wire
+from lading.wire import COMMON, Body, Wire, check, encode, find_default_wire, find_wire
 
 Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 """Calls the summarizer."""
@@ -53,7 +53,8 @@ class LastRequest(Struct, frozen=True):
     history: History
 
     def write_messages(self, asked: SummaryRequest, pressure: Pressure) -> Any:
-        """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt.
+        """Write the messages that a summary replaces as dicts with a role and content: of the session's format if
+        an item of it is a message, else of OpenAI's chat. Without any, the prompt.
 
         Earlier records are among them as they stand, other messages in full, or as they were sent where all of them
         together are more than a request may have.
@@ -62,8 +63,10 @@ class LastRequest(Struct, frozen=True):
         messages = [message for place in places for message in self._read_whole(place)]
         if sum(map(pressure.count, messages)) > pressure.room_tokens:
             messages = [self.history.view.items[place].message for place in places]
-        conversation = Conversation(tuple(messages) or (user_text(asked.prompt),), (), self.request.wire.name)
-        return encode(conversation, self.request.wire, card=self.request.card)[self.request.wire.layout.items.field]
+        own = self.request.wire
+        wire = own if own.layout.items.unites is None else find_wire(COMMON)
+        conversation = Conversation(tuple(messages) or (user_text(asked.prompt),), (), own.name)
+        return encode(conversation, wire, card=self.request.card)[wire.layout.items.field]
 
     def _read_whole(self, place: int) -> Iterable[Message]:
         """Return the raw messages of an item, once for each entry; of a record what it says."""

@@ -30,6 +30,8 @@ from lading.wire.replies import Reply, SseEvent, make_event
 
 _DEEPEST = 32
 _OUTPUT_LIMIT = ("maxOutputChars", "max_output_chars")
+_FUNCTIONS = ("function", "functionDeclarations", "function_declarations")
+"""Fields of a declaration that hold others."""
 _LEAVES = (str, int, float, bool, type(None))
 _DECODER = msgspec.json.Decoder(list[Message])
 
@@ -148,27 +150,27 @@ def declare(given: Iterable[object], *, wire: Wire) -> Declared:
 
 def read_tools(given: Any, *, wire: Wire) -> tuple[Tool, ...]:
     """Read the declarations of a request's body. Raises WireError, and InputError for an invalid output limit."""
-    if not isinstance(given, list):
-        return wire.read_tools(given)
-    taken = [_take_output_limit(item) if isinstance(item, dict) else (item, None) for item in given]
-    if all(most_chars is None for _, most_chars in taken):
-        return wire.read_tools(given)
-    tools: list[Tool] = []
-    for declaration, most_chars in taken:
-        tools += (replace(tool, max_output_chars=most_chars) for tool in wire.read_tools([declaration]))
-    return tuple(tools)
+    limits: dict[str, int] = {}
+    taken = _take_output_limits(given, limits)
+    tools = wire.read_tools(taken if limits else given)
+    return tuple(replace(tool, max_output_chars=limits.get(tool.name)) for tool in tools) if limits else tools
 
 
-def _take_output_limit(declaration: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
-    """Take open-multi-agent's ``maxOutputChars`` out of a declaration, which providers would refuse with it."""
+def _take_output_limits(value: Any, limits: dict[str, int]) -> Any:
+    """Take open-multi-agent's ``maxOutputChars`` out of declarations, which providers would refuse with it;
+    ``limits`` gets it by the name of the function."""
+    if isinstance(value, list):
+        return [_take_output_limits(item, limits) for item in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _take_output_limits(value[key], limits) for key in _FUNCTIONS if key in value}
+    function = value.get("function")
+    named = function if isinstance(function, dict) and "name" not in value else value
     for name in _OUTPUT_LIMIT:
-        if name in declaration:
-            check_count(declaration[name], name=name, least=1)
-            return {key: value for key, value in declaration.items() if key != name}, declaration[name]
-    if isinstance(inner := declaration.get("function"), dict):
-        shorter, most_chars = _take_output_limit(inner)
-        return {**declaration, "function": shorter}, most_chars
-    return declaration, None
+        if name in value:
+            check_count(value[name], name=name, least=1)
+            limits[str(named.get("name"))] = value[name]
+    return {key: inner.get(key, item) for key, item in value.items() if key not in _OUTPUT_LIMIT}
 
 
 def reply_from(response: object, *, wire: Wire) -> Reply:

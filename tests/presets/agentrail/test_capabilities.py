@@ -143,6 +143,19 @@ def test_in_a_session_what_stays_is_said_once_and_the_rest_is_the_tail(data: Pat
     assert not [event for event in (*first.events, *second.events) if isinstance(event, ContextLeftOut)]
 
 
+def test_as_the_document_has_it_all_of_it_can_be_before_the_history(data: Path) -> None:
+    with lading.Session(
+        "gpt-4o", name="s1", providers=memory_context({"dataDir": data, "place": "front"}), options=OPTIONS
+    ) as session:
+        session.add("What is open?")
+        first, second = session.pack().request["messages"]
+        assert (second["content"], len(session.entries)) == ("What is open?", 1)
+    places = [first["content"].index(f"[{title}]") for title in TITLES]
+    assert places == sorted(places)
+    with pytest.raises(InputError, match='"tail" or "front"'):
+        memory_context({"dataDir": data, "place": "behind"})
+
+
 @pytest.mark.parametrize(
     "spelling",
     [

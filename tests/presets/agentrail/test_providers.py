@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -50,15 +52,40 @@ def test_providers_see_the_rewritten_history_and_transforms_run_from_left_to_rig
     assert [message.text for message in told] == ["1 messages so far", "c, 1 left"]
 
 
-def test_with_nothing_to_say_a_transform_changes_nothing_and_an_async_provider_is_for_sessions() -> None:
+def test_from_an_async_function_on_what_a_transform_returns_is_awaited_in_order() -> None:
+    asked: list[str] = []
+
+    def first() -> str:
+        asked.append("first")
+        return "first"
+
+    async def later(_context: RequestContext, messages: Sequence[Message]) -> list[Message]:
+        asked.append("later")
+        return [user_text(f"{len(messages)} later")]
+
+    def last(_context: RequestContext, messages: Sequence[Message]) -> str:
+        asked.append("last")
+        return f"{len(messages)} last"
+
+    async def dropping_later(messages: Sequence[Message]) -> Sequence[Message]:
+        return messages[1:]
+
+    async def shown(transform: Any) -> list[str]:
+        return [message.text for message in await transform([said("old"), user_text("go")])]
+
+    one = create_transform_context([first, later, last], base_transform=dropping)
+    assert asyncio.run(shown(one)) == ["first", "1 later", "1 last", "go"]
+    assert asked == ["first", "later", "last"]
+    both = create_transform_context([last], base_transform=dropping_later)
+    assert asyncio.run(shown(both)) == ["1 last", "go"]
+    with Session("gpt-4o", providers=both) as session:
+        session.add([said("old"), user_text("go")])
+        assert "1 last" in session.pack().body.decode()
+
+
+def test_with_nothing_to_say_a_transform_changes_nothing() -> None:
     history = [user_text("go")]
-
-    async def later(_context: RequestContext) -> list[Message]:
-        return [user_text("later")]
-
     assert create_transform_context([])(history) == history
-    with pytest.raises(InputError, match=r"Session\(providers=transform\)"):
-        create_transform_context([later])(history)
     with pytest.raises(InputError, match="gives messages here"):
         create_transform_context([lambda: [3]])(history)
 

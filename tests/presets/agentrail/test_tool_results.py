@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,7 +11,13 @@ from lading.compaction import Compaction, find_strategy
 from lading.errors import InputError
 from lading.history.log import Draft
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
-from lading.presets.agentrail.tool_results import DEFAULTS, ToolResults, compact, draft_edits
+from lading.presets.agentrail.tool_results import (
+    DEFAULTS,
+    ToolResults,
+    compact,
+    compact_tool_results,
+    draft_edits,
+)
 from tests.histories import answered, called, said
 from tests.views import address, admitted, pressure
 
@@ -116,3 +124,15 @@ def test_where_previews_do_not_suffice_what_is_old_is_folded() -> None:
 def test_negative_options_are_refused(most: int, kept: int) -> None:
     with pytest.raises(InputError):
         ToolResults(most, kept)
+
+
+def test_for_messages_of_no_session_options_are_taken_in_either_spelling() -> None:
+    given = [user_text("go"), called("c0"), answered("c0", "line\n" * 400), called("c1"), answered("c1", "short")]
+    own: dict[str, Any] = {"maxTokensPerToolResult": 40, "keepRecentToolResults": 1}
+    shown = compact_tool_results(given, own)
+    assert shown == compact_tool_results(given, ToolResults(40, 1))
+    assert shown[2].results[0].text.startswith("[Compacted result, ~")
+    with pytest.raises(InputError, match="Did you mean 'maxTokensPerToolResult'"):
+        compact_tool_results(given, {"maxTokensPerToolResults": 40})
+    with pytest.raises(InputError, match=r"ToolResults\(\.\.\.\)"):
+        compact_tool_results(given, 40)  # type: ignore[arg-type]

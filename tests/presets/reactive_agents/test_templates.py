@@ -55,6 +55,18 @@ def test_a_variant_of_ones_own_is_found_before_a_later_text_for_all() -> None:
     assert template_for(REACT_SYSTEM, tier="local", templates=templates).id == f"{REACT_SYSTEM}:local"
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("reasoning.react-system:local", "reasoning.react-system:local"),
+        ("reasoning.react-system:mid", "reasoning.react-system"),
+        ("reasoning.react-thought", "reasoning.react-thought"),
+    ],
+)
+def test_the_document_s_name_of_a_variant_falls_back_to_the_general_one(wanted: str, found: str) -> None:
+    assert template_for(wanted).id == found
+
+
 def test_an_unknown_id_is_refused_and_those_there_are_named() -> None:
     with pytest.raises(InputError, match=r"no template 'reasoning\.react' for the tier mid\. There are: reasoning"):
         template_for("reasoning.react", tier="mid")

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -54,6 +54,9 @@ class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
     """Gives the time in seconds since 1970, when a provider is asked."""
     tool_results: ToolResults = tool_results.DEFAULTS
     """The limits of the transform."""
+    place: Literal["tail", "front"] = "tail"
+    """front: all of it before the history of each request, as the document has it; what changes there makes the
+    history new to the prompt cache."""
 
     def __post_init__(self) -> None:
         check(self.data_dir, (str, os.PathLike), advice="data_dir is the path of a folder")
@@ -79,7 +82,7 @@ def create_default_capability_context_providers(options: Options) -> list[Contex
     def below(index: Callable[..., str], name: str) -> Callable[[], str]:
         return lambda: index(data.enter(*name.strip("/").split("/")))
 
-    return [
+    stack = [
         ContextProvider(describe_user, "stable", name="identity"),
         ContextProvider(lambda: describe_date(clock()), name="date"),
         ContextProvider(memory, name="memory"),
@@ -87,6 +90,9 @@ def create_default_capability_context_providers(options: Options) -> list[Contex
         ContextProvider(below(index_skills, chosen.skills_dir), "stable", name="skills"),
         ContextProvider(below(list_workspace, chosen.workspace_dir), name="workspace"),
     ]
+    if chosen.place == "tail":
+        return stack
+    return [ContextProvider(one.provide, place=chosen.place, name=one.name) for one in stack]
 
 
 def create_default_capability_transform_context(
@@ -163,7 +169,6 @@ def _read_options(options: Options) -> Capabilities:
     given = snake_case(options)
     if "data_dir" not in given:
         raise InputError("The default capabilities need a data_dir, the folder of notes, documents and skills.")
-    if isinstance(limits := given.get("tool_results"), Mapping):
-        check_options(limits, ToolResults.__struct_fields__, of="tool_results")
-        given["tool_results"] = ToolResults(**snake_case(limits))
+    if "tool_results" in given:
+        given["tool_results"] = tool_results.read_options(given["tool_results"])
     return Capabilities(**given)

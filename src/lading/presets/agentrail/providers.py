@@ -6,16 +6,15 @@ no session.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.compaction.transforming import TransformContext, apply_in_order
-from lading.effects import ContextProvider, Provide, RequestContext, ask_provider, count_taken, resolve
-from lading.errors import InputError
+from lading.compaction.transforming import TransformContext, apply_in_order, run_awaiting
+from lading.effects import ContextProvider, Provide, RequestContext, ask_provider, count_taken
 from lading.messages import Message, MessageLike, user_text
 from lading.validation import check
 from lading.wire.coercion import as_messages
@@ -27,14 +26,20 @@ class ContextTransform(Struct, frozen=True):
     providers: tuple[ContextProvider | Provide, ...]
     base_transform: TransformContext | None = None
 
-    def __call__(self, messages: Sequence[MessageLike]) -> Sequence[Message]:
-        """Return the rewritten messages behind those of the providers, as the document has it. Raises InputError
-        for an async provider, and with WireError for what is no list of messages."""
-        messages = as_messages(messages)
-        rewritten = resolve(self.base_transform(messages)) if self.base_transform else messages
-        asked = [one.provide if isinstance(one, ContextProvider) else one for one in self.providers]
-        answers = (ask_provider(provide, RequestContext(), messages=messages) for provide in asked)
-        return [*(message for answer in answers for message in _list_messages(answer)), *as_messages(rewritten)]
+    def __call__(self, messages: Sequence[MessageLike]) -> Any:
+        """Return the rewritten messages behind those of the providers, as the document has it. With an async
+        function among them, what it returns must be awaited. Raises InputError and WireError for what is no list of
+        messages."""
+        return run_awaiting(self._ask(as_messages(messages)))
+
+    def _ask(self, messages: Sequence[Message]) -> Generator[object, Any, list[Message]]:
+        """Yield each answer, which may have to be awaited, and is sent back."""
+        rewritten = (yield self.base_transform(messages)) if self.base_transform else messages
+        shown: list[Message] = []
+        for one in self.providers:
+            provide = one.provide if isinstance(one, ContextProvider) else one
+            shown += _list_messages((yield ask_provider(provide, RequestContext(), messages=messages)))
+        return [*shown, *as_messages(rewritten)]
 
     def __iter__(self) -> Iterator[ContextProvider | Provide]:
         return iter(self.providers)
@@ -68,20 +73,16 @@ def create_transform_context(
         provider = given if isinstance(given, ContextProvider) else ContextProvider(given)
         sees = base_transform if count_taken(provider.provide) > 1 else None
 
-        def ask(own: RequestContext, messages: Sequence[Message]) -> object:
-            rewritten = resolve(sees(messages)) if sees else messages
-            return ask_provider(provider.provide, context or own, messages=rewritten)
+        def ask(own: RequestContext, messages: Sequence[Message]) -> Generator[object, Any, object]:
+            rewritten = (yield sees(messages)) if sees else messages
+            return (yield ask_provider(provider.provide, context or own, messages=as_messages(rewritten)))
 
-        return replace(provider, provide=ask, name=provider.label)
+        return replace(provider, provide=lambda *given: run_awaiting(ask(*given)), name=provider.label)
 
     return ContextTransform((*asked, *map(bind, providers)), base_transform)
 
 
 def _list_messages(answer: object) -> Iterator[Message]:
-    if isinstance(answer, Awaitable):
-        if close := getattr(answer, "close", None):
-            close()
-        raise InputError("An async context provider is awaited by a session only: Session(providers=transform).")
     given = [answer] if isinstance(answer, str | Mapping | Message) else answer
     for message in given if isinstance(given, Iterable) else ():
         if isinstance(message, Mapping):

@@ -3,9 +3,10 @@ follow, an enormous one immediately. Differences from the document: docs/referen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import Item, View
 from lading.messages import File, Image, Message, MessageLike, Part, Text, ToolResult
-from lading.validation import check, check_fields
+from lading.validation import check, check_fields, check_options, snake_case
 from lading.wire.coercion import as_messages
 
 PREVIEW_CHARS = 200
@@ -49,6 +50,17 @@ class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 DEFAULTS = ToolResults()
+ToolResultsLike: TypeAlias = ToolResults | Mapping[str, Any]
+"""The options, or a mapping of them in either spelling."""
+
+
+def read_options(given: ToolResultsLike) -> ToolResults:
+    """Return the options. Raises InputError for an unknown or invalid one."""
+    if isinstance(given, Mapping):
+        check_options(given, ToolResults.__struct_fields__, of="compact_tool_results")
+        return ToolResults(**snake_case(given))
+    check(given, ToolResults, advice="options are ToolResults(...), or a mapping of its fields")
+    return given
 
 
 def compact(view: View, pressure: Pressure, *, options: ToolResults = DEFAULTS) -> Compaction | Steps[Compaction]:
@@ -80,12 +92,12 @@ def draft_edits(view: View, pressure: Pressure, *, options: ToolResults) -> list
     return [draft for draft in drafts if draft is not None]
 
 
-def compact_tool_results(messages: Sequence[MessageLike], options: ToolResults = DEFAULTS) -> list[Message]:
+def compact_tool_results(messages: Sequence[MessageLike], options: ToolResultsLike = DEFAULTS) -> list[Message]:
     """Return the messages with a preview in place of each large result, as a transform: for messages of no session,
     or ``transforming``, which adds pointers. The newest ones may have more. Unchanged messages are the same
     objects; tokens are by the document's estimate (``estimate_tokens``). Raises InputError and WireError for what
-    is no message."""
-    messages = as_messages(messages)
+    is no message, and InputError for options that there are not."""
+    messages, options = as_messages(messages), read_options(options)
     newest = [(at, result) for at, message in enumerate(messages) for result in message.results]
     recent = {(at, id(result)) for at, result in newest[max(len(newest) - options.keep_recent_tool_results, 0) :]}
 
@@ -167,10 +179,9 @@ def _count_result(result: ToolResult, pressure: Pressure) -> int:
     return pressure.count(Message("tool", (result,)))
 
 
-def strategy(options: ToolResults) -> Strategy:
-    """Build the strategy with these options. Raises InputError if they are not a ``ToolResults``."""
-    check(options, ToolResults, advice="options are ToolResults(...)")
-    return Strategy("agentrail/tool_results", partial(compact, options=options), admit=admit)
+def strategy(options: ToolResultsLike) -> Strategy:
+    """Build the strategy with these options. Raises InputError for ones that there are not."""
+    return Strategy("agentrail/tool_results", partial(compact, options=read_options(options)), admit=admit)
 
 
 STRATEGY = strategy(DEFAULTS)

@@ -23,7 +23,7 @@ from lading.presets.reactive_agents.scoring import MemoryItem, allocate_context_
 from lading.presets.reactive_agents.section_budget import allocate_budget, track_usage, would_exceed_budget
 from lading.presets.reactive_agents.steps import STEPS, Step, steps_of
 from lading.presets.reactive_agents.templates import REACT_SYSTEM, REACT_THOUGHT, PromptTemplate, template_for
-from lading.validation import check_options, snake_case
+from lading.validation import check, check_options, snake_case
 from lading.wire import COMMON, find_wire
 from lading.wire.coercion import declare
 
@@ -151,6 +151,7 @@ def build_context(
     Raises InputError as ``context_input`` does, for an iteration below 0, and for templates of which none fits or
     one needs a value that is not known here.
     """
+    check(given or {}, (ContextInput, Mapping), advice="give build_context(task=..., ...), or one mapping of it")
     fields = structs.asdict(given) if isinstance(given, ContextInput) else given or {}
     return _build_sections(context_input({**snake_case(fields), **snake_case(options)}))
 

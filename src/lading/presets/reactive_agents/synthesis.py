@@ -49,6 +49,7 @@ from lading.presets.reactive_agents.synthesis_signals import (
     choose_path,
     read_situation,
 )
+from lading.validation import check
 
 MESSAGE_TOKENS = 4
 """Added for each message in the event's ``estimated_tokens``."""
@@ -75,7 +76,9 @@ def synthesis(
     name: str = "",
 ) -> Strategy:
     """Build the strategy of a configuration; ``window``: numbers in place of the tier's; ``profile``: its limit of
-    results and of iterations, and its tier, in place of the model's. Raises InputError as ``find_profile`` does."""
+    results and of iterations, and its tier, in place of the model's. Raises InputError as ``find_profile`` does,
+    and for options, which ``resolve_synthesis_config_for_strategy`` reads."""
+    check(config, SynthesisConfig, advice="give resolve_synthesis_config_for_strategy(options, strategy)")
     name = name or f"reactive_agents/synthesis{'' if config.mode == 'auto' else f'_{config.mode}'}"
     find_profile(profile)
 

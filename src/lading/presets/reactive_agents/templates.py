@@ -106,12 +106,16 @@ TEMPLATES = (
 ``iteration`` (from 1), ``max_iterations`` and ``tools``."""
 
 
-def template_for(wanted: str, *, tier: Tier, templates: Sequence[PromptTemplate] = TEMPLATES) -> PromptTemplate:
+def template_for(
+    wanted: str, tier: Tier | None = None, *, templates: Sequence[PromptTemplate] = TEMPLATES
+) -> PromptTemplate:
     """Return the template of that id for a tier: its variant if there is one, else the general one; the latest
-    version, the last of equal versions. Raises InputError for an unknown id."""
-    for name in (f"{wanted}:{tier}", wanted):
+    version, the last of equal versions. Without a tier, the one that the id ends with (``id:local``). Raises
+    InputError for an unknown id."""
+    for name in (f"{wanted}:{tier}", wanted) if tier else (wanted, wanted.rpartition(":")[0]):
         found = [template for template in templates if template.id == name]
         if found:
             return max(reversed(found), key=lambda template: template.version)
     there = ", ".join(dict.fromkeys(template.id for template in templates)) or "none"
-    raise InputError(f"There is no template {wanted!r} for the tier {tier}. There are: {there}.")
+    of = f" for the tier {tier}" if tier else ""
+    raise InputError(f"There is no template {wanted!r}{of}. There are: {there}.")
