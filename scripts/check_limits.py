@@ -46,7 +46,7 @@ LINE_CALLS = {"session": 520, "client": 910}
 LINE_STATE = 12
 LINE_LINES = {"session": 9_360, "client": 11_750}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 35_990
+LOWER_FLOORS_LINES = 36_000
 SOURCE_LINES = 53_370
 
 LONG_FILES: dict[str, str] = {}
