@@ -43,6 +43,7 @@ from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
+from lading.wire.reasoning import find_adapter
 
 
 class Engine:
@@ -55,8 +56,11 @@ class Engine:
         self._wire = find_wire(settings.wire)
         self.count = counter_for(self._wire, card=settings.card, meter=settings.meter)
         """Counts the tokens of a message as its wire will write it."""
-        self.history = History(find_needs(self._wire, settings.card), self.count, session=settings.owner)
         self._strategy = find_strategy(settings.strategy)
+        policy = self._strategy.reasoning or settings.reasoning
+        needs = find_needs(self._wire, settings.card, policy)
+        self.history = History(needs, self.count, session=settings.owner)
+        self._adapter = find_adapter(settings.wire, settings.card)
         self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
         self.subscribers = to = Subscribers()
         """They are given the events of each pack, and those that happen while it is made."""
@@ -123,6 +127,9 @@ class Engine:
         last = self._recorder.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
+        frame = self.frame
+        if frame and (frame.wire, find_adapter(frame.wire, frame.card)) != (self.settings.wire, self._adapter):
+            self.pending += self.history.refit(call=self.call)
 
     def append(
         self,
@@ -137,9 +144,12 @@ class Engine:
         ``usage``: of the last call, if the messages are its reply; it calibrates the counts. ``known_as``: for each
         the digest by which the caller knows it. Raises IllegalRequest for a NaN or infinite number.
         """
+        edits = len(self.history.edits)
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
+        if changed := [edit.first for edit in self.history.edits[edits:] if edit.first < self.shown]:
+            self._request.forget(self.history.view.span(min(changed), min(changed))[0])
         known = self._known
         self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:

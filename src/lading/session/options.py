@@ -32,6 +32,7 @@ from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
 from lading.wire.coercion import plain
 from lading.wire.layout import read_ttl
+from lading.wire.reasoning import ReasoningPolicy
 
 _log = logging.getLogger("lading")
 
@@ -57,6 +58,8 @@ class SessionOptions(Struct, frozen=True):
     tier. None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
+    force_reasoning_text: bool = False
+    """Show reasoning that the model does not take back as text between tags, in place of leaving it out."""
     providers: tuple[ContextProvider | Provide, ...] = ()
     """The argument ``providers``, for those who keep their options together."""
     user: str = ""
@@ -68,6 +71,7 @@ class SessionOptions(Struct, frozen=True):
         check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
+        check(self.force_reasoning_text, bool, advice="force_reasoning_text is True or False")
         for value, kind, advice in (
             (self.wait_s, (int, float), "wait_s is seconds, or None to wait as long as it takes"),
             (self.counter, (str,), "counter is the name of a token counter, or None"),
@@ -166,6 +170,7 @@ def make_settings(
         cache_ttl_s=float(card.cache.ttl_s),
         strict=options.strict,
         summarizer=options.summarizer,
+        reasoning=ReasoningPolicy(as_text=options.force_reasoning_text),
     )
     if options.profile is None:
         return settings
