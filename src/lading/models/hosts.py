@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.models.card import Card, Prices
+from lading.models.card import Card, Conduct, Prices
 
 
 class Host(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,11 +48,8 @@ def apply_host(card: Card, model: str) -> Card:
     host = find_host(model)
     if host is None:
         return card
-    conduct = msgspec.convert(
-        msgspec.structs.asdict(card.conduct) | {"host": host.name} | host.conduct, type(card.conduct)
-    )
-    if conduct.host == card.provider:
-        # The provider itself: only what the table says differs.
-        conduct = replace(conduct, host="")
-    served = replace(card, conduct=conduct)
+    fields = msgspec.to_builtins(card.conduct) | host.conduct
+    # The provider's own name is no host.
+    named = {} if host.name == card.provider else {"host": host.name}
+    served = replace(card, conduct=msgspec.convert(fields | named, Conduct))
     return replace(served, tier="local", prices=Prices(0.0)) if host.is_local else served

@@ -25,7 +25,7 @@ def needs(card: Card) -> Needs:
         repair_steps=(_fix_empty_fields,),
         continues=partial(_is_continued, card),
         may_stay_open=_is_old_style,
-        call_id=rf"[A-Za-z0-9]{{{chars}}}" if (chars := card.conduct.call_id_chars) else r"(?s:.){1,40}",
+        call_id=rf"[A-Za-z0-9]{{{chars}}}" if (chars := card.conduct.call_id_chars or 0) else r"(?s:.){1,40}",
         call_id_chars=chars,
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
