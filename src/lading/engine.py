@@ -43,7 +43,6 @@ from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
-from lading.wire.reasoning import find_adapter
 
 
 class Engine:
@@ -57,10 +56,8 @@ class Engine:
         self.count = counter_for(self._wire, card=settings.card, meter=settings.meter)
         """Counts the tokens of a message as its wire will write it."""
         self._strategy = find_strategy(settings.strategy)
-        policy = self._strategy.reasoning or settings.reasoning
-        needs = find_needs(self._wire, settings.card, policy)
+        needs = find_needs(self._wire, settings.card, policy=self._strategy.reasoning)
         self.history = History(needs, self.count, session=settings.owner)
-        self._adapter = find_adapter(settings.wire, settings.card)
         self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
         self.subscribers = to = Subscribers()
         """They are given the events of each pack, and those that happen while it is made."""
@@ -127,9 +124,6 @@ class Engine:
         last = self._recorder.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
-        frame = self.frame
-        if frame and (frame.wire, find_adapter(frame.wire, frame.card)) != (self.settings.wire, self._adapter):
-            self.pending += self.history.refit(call=self.call)
 
     def append(
         self,

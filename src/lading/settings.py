@@ -15,7 +15,6 @@ from lading.models.profiles import DETAILS, Detail, Profile
 from lading.tokens import counter as counter_named
 from lading.tokens.meter import Meter, meter
 from lading.wire import COMMON
-from lading.wire.reasoning import DROPPED, ReasoningPolicy
 
 
 class Settings(Struct, frozen=True):
@@ -36,8 +35,6 @@ class Settings(Struct, frozen=True):
     """Raise when a strategy's edits break a rule instead of overruling it, and apply unverified rules."""
     summarizer: Summarizer | None = None
     """The summarization callback of strategies; None: none."""
-    reasoning: ReasoningPolicy = DROPPED
-    """What becomes of reasoning that the model does not take back, unless the strategy says."""
     tool_detail: Detail = "full"
     """The maximum detail of tool schemas in a request."""
 

@@ -52,7 +52,7 @@ def items(adapter: str, messages: list[Message], *, policy: ReasoningPolicy = AS
     """What the model is sent of the messages' answers."""
     wire, card = find_wire(WIRE_OF.get(adapter, "openai_chat")), card_of(adapter)
     assert find_adapter(wire.name, card) == adapter
-    border = Sanitizer(find_needs(wire, card, policy))
+    border = Sanitizer(find_needs(wire, card, policy=policy))
     shown = [one for at, message in enumerate(messages) for one in border.admit(message, entry=at).messages]
     return [item for one in shown if one.role == "assistant" for item in wire.write([one], card)]
 

@@ -184,7 +184,7 @@ class Strategy(Struct, frozen=True):
     show: Callable[[Message], Message] | None = None
     """How it shows a message that another part of a composition writes; None: unchanged."""
     reasoning: ReasoningPolicy | None = None
-    """What becomes of reasoning that the model does not take back; None: the session's choice."""
+    """The treatment of reasoning that the model does not take back; None: it is left out."""
     parts: tuple[Strategy, ...] = ()
     """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 

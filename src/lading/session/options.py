@@ -170,11 +170,13 @@ def make_settings(
         cache_ttl_s=float(card.cache.ttl_s),
         strict=options.strict,
         summarizer=options.summarizer,
-        reasoning=ReasoningPolicy(as_text=options.force_reasoning_text),
     )
-    if options.profile is None:
+    if options.profile is not None:
+        settings = apply_profile(settings, find_profile(options.profile, tier=card.tier))
+    chosen = named(settings.strategy)
+    if not options.force_reasoning_text or chosen.reasoning:
         return settings
-    return apply_profile(settings, find_profile(options.profile, tier=card.tier))
+    return replace(settings, strategy=replace(chosen, reasoning=ReasoningPolicy(as_text=True)))
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | None) -> Template:
@@ -244,6 +246,7 @@ def load_offer(
         return tools, fields, ()
     of_model = find_wire(settings.wire).layout.model_fields
     kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in of_model}
+    engine.pending += engine.history.refit(call=engine.call)
     events: list[Event] = []
     if not is_same:
         events.append(ModelChanged(settings.session, frame.card.name, settings.card.name))

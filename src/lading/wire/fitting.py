@@ -21,7 +21,6 @@ from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, To
 from lading.models.card import Card
 from lading.wire import WIRES, Wire, find_wire
 from lading.wire.reasoning import (
-    DROPPED,
     ECHOES,
     ReasoningPolicy,
     Treatment,
@@ -34,7 +33,7 @@ from lading.wire.reasoning import (
 from lading.wire.translation import PartTypes, left_out_note, type_of
 
 
-class Target(Struct, frozen=True):
+class FitTarget(Struct, frozen=True):
     """The format and the model that messages are fitted to."""
 
     wire: str
@@ -48,20 +47,20 @@ class Target(Struct, frozen=True):
         return find_adapter(self.wire, self.card)
 
 
-def find_needs(wire: Wire, card: Card, policy: ReasoningPolicy = DROPPED) -> Needs:
+def find_needs(wire: Wire, card: Card, *, policy: ReasoningPolicy | None = None) -> Needs:
     """Return the repairs that messages need in this format, including those of their parts. ``policy``: what
-    becomes of reasoning that the model does not take back."""
+    becomes of reasoning that the model does not take back; None: it is left out."""
     needs = wire.needs(card)
     if wire.parts is None:
         return needs
-    target = Target(wire.name, wire.parts, card, policy)
-    looks_at_calls = policy.by_table and ECHOES.get(target.adapter) == "tool-use-only"
+    target = FitTarget(wire.name, wire.parts, card, policy or ReasoningPolicy())
+    looks_at_calls = target.policy.by_table and ECHOES.get(target.adapter) == "tool-use-only"
     steps = (*needs.repair_steps, partial(_fit_message, target))
     naming = partial(name_issuer, wire=wire.name, adapter=target.adapter)
     return replace(needs, repair_steps=steps, looks_at_calls=looks_at_calls, name_issuer=naming)
 
 
-def _fit_message(target: Target, message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+def _fit_message(target: FitTarget, message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
     name, types = target.wire, target.types
     if message.origin == name and _is_simple(message.parts, message.role, types):
         return message, ()
@@ -92,7 +91,7 @@ def _is_simple(parts: Sequence[Part], place: str, types: PartTypes) -> bool:
 class _PartFitter:
     """Fits the parts of one message and collects the repairs."""
 
-    def __init__(self, target: Target, origin: str, placement: Placement) -> None:
+    def __init__(self, target: FitTarget, origin: str, placement: Placement) -> None:
         self._target, self._origin, self._uses_tools = target, origin, placement.uses_tools
         self._types, self._card, self._native = target.types, target.card, origin == target.wire
         self._pointer = "" if placement.entry is None else relative(str(placement.entry))

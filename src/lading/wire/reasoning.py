@@ -21,11 +21,12 @@ from lading.models.card import Card
 Echo: TypeAlias = Literal["own-issued", "tool-use-only", "never"]
 Treatment: TypeAlias = Literal["echoed", "left_out", "fallback"]
 
-ECHOES: Mapping[str, Echo] = MappingProxyType(
-    dict.fromkeys(("anthropic", "gemini", "bedrock", "openai_responses"), "own-issued")
-    | dict.fromkeys(("deepseek", "hunyuan", "mimo"), "tool-use-only")
-    | dict.fromkeys(("openai", "azure", "copilot", "ai-sdk"), "never")
-)
+_ADAPTERS: dict[Echo, tuple[str, ...]] = {
+    "own-issued": ("anthropic", "gemini", "bedrock", "openai_responses"),
+    "tool-use-only": ("deepseek", "hunyuan", "mimo"),
+    "never": ("openai", "azure", "copilot", "ai-sdk"),
+}
+ECHOES: Mapping[str, Echo] = MappingProxyType({name: echo for echo, names in _ADAPTERS.items() for name in names})
 """Which of its own reasoning each adapter takes back: what it signed, that of histories with calls, or none."""
 SHOWN_CHARS = 1_200
 """Most characters of reasoning that is shown as text, tags aside."""
@@ -39,7 +40,7 @@ _SIGNS = ("thoughtSignature", "thought_signature", "id")
 
 
 class ReasoningPolicy(Struct, frozen=True):
-    """What becomes of reasoning that the model does not take back."""
+    """The treatment of reasoning that the model does not take back; by default it is left out."""
 
     as_text: bool = False
     """Show it as text, in place of leaving it out."""
@@ -47,10 +48,6 @@ class ReasoningPolicy(Struct, frozen=True):
     """Most characters of each, from its start and end; None: no limit."""
     by_table: bool = False
     """Decide by ``ECHOES`` alone, as open-multi-agent does; else a format takes back what came in it."""
-
-
-DROPPED = ReasoningPolicy()
-"""The default: what a model does not take back is left out."""
 
 
 def find_issuer(wire: str) -> str:

@@ -107,7 +107,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def reasoning(self) -> ReasoningPolicy:
-        """What becomes of reasoning, by the table of the document."""
+        """The treatment of reasoning, by the table of the document."""
         chosen = self.compress_reasoning_text
         most = SHOWN_CHARS if chosen is None or chosen is True else None
         if isinstance(chosen, MinChars):
