@@ -56,6 +56,7 @@ class History:
         self.has_reasoning = False
         """Whether any entry has reasoning: a provider may drop it, and then reports fewer tokens."""
         self._round = self._turn = 0
+        self._refitted: int | None = None
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
         """The stored entries and edits, counted anew by this counter; empty where their counts apply."""
 
@@ -116,7 +117,8 @@ class History:
                 f"A {type(given).__name__} was given as a message. Decode a provider's body first: "
                 "lading.wire.find_wire(name).decode(body).messages."
             )
-        message = self._needs.name_issuer(message)
+        if name := self._needs.name_issuer:
+            message = name(message)
         index = len(self.entries)
         data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
@@ -220,10 +222,16 @@ class History:
             end = self.view.span(entry := self.view.items[position].entry, entry)[1]
             draft, repairs = self._draft_refit(position, end)
             if draft is not None:
-                self.apply(draft, call=call)
+                changed = self.apply(draft, call=call)
+                self._refitted = changed if self._refitted is None else min(self._refitted, changed)
                 events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
             position = end
         return events
+
+    def take_refitted(self) -> int:
+        """Return the first position that ``refit`` changed since this was asked last; else the view's length."""
+        position, self._refitted = self._refitted, None
+        return len(self.view) if position is None else position
 
     def _draft_refit(self, start: int, end: int) -> tuple[Draft | None, Sequence[Repair]]:
         """Return the draft for the items of one entry or edit, and its repairs; None where nothing changes."""

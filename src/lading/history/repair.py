@@ -83,8 +83,8 @@ class Needs(Struct, frozen=True):
 
     repair_steps: tuple[RepairStep, ...] = ()
     """The wire's own repairs, in order."""
-    name_issuer: Callable[[Message], Message] = lambda message: message
-    """Return the message with the issuer of its reasoning."""
+    name_issuer: Callable[[Message], Message] | None = None
+    """Return the message with the issuer of its reasoning; None: the format's own."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False

@@ -25,6 +25,7 @@ from lading.wire.reasoning import (
     ReasoningPolicy,
     Treatment,
     find_adapter,
+    find_issuer,
     find_provenance,
     name_issuer,
     show,
@@ -57,7 +58,8 @@ def find_needs(wire: Wire, card: Card, *, policy: ReasoningPolicy | None = None)
     looks_at_calls = target.policy.by_table and ECHOES.get(target.adapter) == "tool-use-only"
     steps = (*needs.repair_steps, partial(_fit_message, target))
     naming = partial(name_issuer, wire=wire.name, adapter=target.adapter)
-    return replace(needs, repair_steps=steps, looks_at_calls=looks_at_calls, name_issuer=naming)
+    found = replace(needs, repair_steps=steps, looks_at_calls=looks_at_calls)
+    return found if target.adapter == find_issuer(wire.name) else replace(found, name_issuer=naming)
 
 
 def _fit_message(target: FitTarget, message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:

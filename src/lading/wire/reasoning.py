@@ -66,7 +66,7 @@ def find_adapter(wire: str, card: Card) -> str:
 def name_issuer(message: Message, wire: str, *, adapter: str) -> Message:
     """Return a message of this format with the adapter as the issuer of reasoning for which it only has the
     format's. The same object where there is none."""
-    issuer = find_issuer(wire)
+    issuer = _ISSUERS.get(wire, wire)
     if adapter == issuer or message.origin != wire or message.role != "assistant":
         return message
     parts = tuple(
@@ -120,7 +120,8 @@ def _cut(text: str, max_chars: int | None) -> str:
 def write_shown(message: Message, wire: str) -> Message:
     """Return the message with shown reasoning as text: in front of the next text, or a text of its own where that
     is a block of this format. The same object where there is none."""
-    if message.role != "assistant" or not any(_is_shown(part) for part in message.parts):
+    shown = [part for part in message.parts if isinstance(part, Reasoning) and part.is_shown]
+    if message.role != "assistant" or not shown:
         return message
     parts: list[Part] = []
     waiting = ""
@@ -135,7 +136,3 @@ def write_shown(message: Message, wire: str) -> Message:
             waiting = ""
         parts.append(part)
     return message.with_parts((*parts, Text(waiting)) if waiting else tuple(parts))
-
-
-def _is_shown(part: Part) -> bool:
-    return isinstance(part, Reasoning) and part.is_shown
