@@ -124,10 +124,9 @@ class History:
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
-        tokens = self._count(message)
+        tokens, used_tools = self._count(message), self._sanitizer.uses_tools
         self._add_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         append_message(self.view, message, entry=index, tokens=tokens)
-        used_tools = self._sanitizer.uses_tools
         admitted = self._sanitizer.admit(message, entry=index)
         if admitted.messages != (message,):
             self.apply(_draft_repair(admitted, admitted.messages, "", entry=index), call=call)
