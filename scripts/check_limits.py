@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 49, "client": 64}
-LINE_FUNCTIONS = {"session": 232, "client": 359}
-LINE_CALLS = {"session": 520, "client": 910}
+LINE_FILES = {"session": 50, "client": 65}
+LINE_FUNCTIONS = {"session": 233, "client": 362}
+LINE_CALLS = {"session": 522, "client": 917}
 LINE_STATE = 12
-LINE_LINES = {"session": 9_360, "client": 11_750}
+LINE_LINES = {"session": 9_640, "client": 12_030}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 36_000
-SOURCE_LINES = 53_370
+LOWER_FLOORS_LINES = 36_300
+SOURCE_LINES = 53_680
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -51,13 +51,13 @@ class Engine:
     def __init__(self, settings: Settings, store: SessionStore | None = None) -> None:
         """``store`` None: nothing is stored. Raises StoreError when the store holds the session: use ``reopen``."""
         check_unused(store, settings.tenant, session=settings.session)
-        self.settings = settings
-        self._wire = find_wire(settings.wire)
-        self.count = counter_for(self._wire, card=settings.card, meter=settings.meter)
+        self.settings, card = settings, settings.card
+        self._wire = wire = find_wire(settings.wire)
+        self.count = counter_for(wire, card=card, meter=settings.meter)
         """Counts the tokens of a message as its wire will write it."""
-        self.history = History(find_needs(self._wire, settings.card), self.count, session=settings.owner)
-        self._strategy = find_strategy(settings.strategy)
-        self._request = RequestBuilder(self._wire, settings.card, strict=settings.strict)
+        self._strategy = chosen = find_strategy(settings.strategy)
+        self.history = History(find_needs(wire, card, policy=chosen.reasoning), self.count, session=settings.owner)
+        self._request = RequestBuilder(wire, card, strict=settings.strict)
         self.subscribers = to = Subscribers()
         """They are given the events of each pack, and those that happen while it is made."""
         self.asking = make_runner(settings.summarizer, self._request, history=self.history, publish=to.publish)
@@ -132,14 +132,14 @@ class Engine:
         usage: Reported | None = None,
         known_as: Sequence[str] = (),
     ) -> None:
-        """Append messages to the log, in order. They are stored with the next ``pack``, or at once by ``save``.
-
-        ``usage``: of the last call, if the messages are its reply; it calibrates the counts. ``known_as``: for each
-        the digest by which the caller knows it. Raises IllegalRequest for a NaN or infinite number.
+        """Append messages to the log, in order; they are stored with the next ``pack``, or at once by ``save``.
+        ``usage``: of the last call, if the messages are its reply. ``known_as``: for each the digest by which the
+        caller knows it. Raises IllegalRequest for a NaN or infinite number.
         """
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
+        self._request.forget(self.history.take_refitted())
         known = self._known
         self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:

@@ -94,6 +94,11 @@ class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"
     data: str | None = None
     """Encrypted reasoning (Anthropic ``redacted_thinking``), unreadable and never altered."""
     template: Template | None = None
+    provenance: str = ""
+    """Who issued it: an adapter of ``lading.wire.reasoning``. Set only where a provider's own field is read, never
+    for text; empty: not known."""
+    is_shown: bool = False
+    """Whether ``text`` is sent as text of the message, because the model does not take the reasoning back."""
 
     def __post_init__(self) -> None:
         _freeze_template(self)

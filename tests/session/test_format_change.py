@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from lading import Session, verify
+from lading.events import Repaired
 from lading.messages import Image, Message, Reasoning, Text, Tool, ToolCall, ToolResult, user_text
 from lading.stores.memory import MemoryStore
 from lading.wire import WIRES, check, find_wire, group_messages
@@ -57,3 +59,77 @@ def test_a_session_goes_on_in_another_format(home: str, other: str, ids: bool, w
                 pack, opening = session.pack([LOOK]), []
                 assert check(pack.request, find_wire(wire), card=session.settings.card, strict=True) == []
     assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}
+
+
+THOUGHTS: dict[str, list[Any]] = {
+    "anthropic": [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "plan", "signature": "c2ln"},
+                {"type": "redacted_thinking", "data": "b3BhcXVl"},
+                {"type": "text", "text": "Hi."},
+            ],
+        }
+    ],
+    "gemini": [
+        {"role": "model", "parts": [{"text": "plan", "thought": True, "thoughtSignature": "c2ln"}, {"text": "Hi."}]}
+    ],
+    "openai_chat": [{"role": "assistant", "content": "Hi.", "reasoning_content": "plan"}],
+    "openai_responses": [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Hi."}],
+        },
+    ],
+}
+HIDDEN = (b"c2ln", b"b3BhcXVl", b"gAAA", b"plan", b"rs_1", b"msg_1")
+
+
+@pytest.mark.parametrize(("home", "other"), [*permutations(WIRES, 2)])
+def test_reasoning_stays_with_its_issuer_and_comes_back_to_it(home: str, other: str) -> None:
+    store, found = MemoryStore(), dict[int, Any]()
+    for number, wire in enumerate((home, other, home)):
+        with Session(MODELS[wire], store=store, wire=wire) as session:
+            if number == 0:
+                session.add("Hello").add(THOUGHTS[home])
+            session.add(f"And {number}?")
+            found[number] = pack = session.pack()
+            assert check(pack.request, find_wire(wire), card=session.settings.card, strict=True) == []
+            session.add(said(wire, [Message("assistant", (Text("Well."),))], ids=True))
+    field = find_wire(home).layout.items.field
+    start = 1 + len(THOUGHTS[home])
+    assert found[0].request[field][1:start] == THOUGHTS[home]
+    assert found[2].request[field][1:start] == THOUGHTS[home]
+    assert not any(secret in found[1].body for secret in HIDDEN)
+    rules = [[event.rule for event in pack.events if isinstance(event, Repaired)] for pack in found.values()]
+    assert rules[0] == []
+    assert rules[1] == ["reasoning_left_out"] * (2 if home == "anthropic" else 1)
+    assert {outcome.problem for outcome in verify(store, tenant="default", session="session")} == {""}
+
+
+def test_parts_that_another_format_does_not_have_are_told_when_the_session_goes_on() -> None:
+    store = MemoryStore()
+    with Session(MODELS["anthropic"], store=store) as session:
+        session.add([{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}])
+        session.pack()
+    with Session(MODELS["openai_chat"], store=store) as session:
+        pack = session.add("Go on.").pack()
+        assert b"[container_upload left out. Original: artifact://log/0]" in pack.body
+        assert [event.rule for event in pack.events if isinstance(event, Repaired)] == ["part_left_out"]
+
+
+def test_ids_are_as_the_host_wants_them() -> None:
+    with Session("mistral-large") as session:
+        session.add("Look.")
+        for number in range(3):
+            session.add(Message("assistant", (ToolCall(f"toolu_{number % 2}", "look", "{}"),)))
+            session.add(Message("tool", (ToolResult(f"toolu_{number % 2}", (Text("ok"),)),)))
+        messages = session.pack([LOOK]).request["messages"]
+    asked = [one["tool_calls"][0]["id"] for one in messages if one["role"] == "assistant"]
+    assert asked == [one["tool_call_id"] for one in messages if one["role"] == "tool"]
+    assert len(set(asked)) == 3
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", one) for one in asked)

@@ -88,7 +88,7 @@ def test_a_log(tmp_path: Path) -> None:
     assert recording.messages[3] == Message(
         "assistant",
         (
-            Reasoning("Hm.", data="gAAA"),
+            Reasoning("Hm.", data="gAAA", provenance="openai_responses"),
             Text("Looking."),
             ToolCall("c1", "exec_command", '{"cmd":"ls"}'),
             ToolCall("c2", "exec_command", '{"cmd":"ls"}'),
@@ -150,7 +150,7 @@ def test_a_compaction_brings_its_summary(tmp_path: Path) -> None:
     recording = read_one(write(tmp_path, [*log, compacted, said("assistant", "On.")]))
     texts = [message.text for message in recording.messages]
     assert texts == ["Go.", "Gone.", "Summary: it went well.", "", "On."]
-    assert recording.messages[3].parts == (Reasoning(data="gBBB"),)
+    assert recording.messages[3].parts == (Reasoning(data="gBBB", provenance="openai_responses"),)
     assert recording.raw_indices == (0, 1, 2, 2, 3)
     bare = read_one(write(tmp_path, [*log, line("compacted", {"message": "Summary"})]))
     assert bare.messages[-1] == Message("user", (Text("Summary"),))

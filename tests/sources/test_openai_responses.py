@@ -34,7 +34,9 @@ def test_items_of_one_answer_are_one_message(tmp_path: Path) -> None:
     assert (recording.origin, recording.model) == ("openai_responses", "gpt-5")
     assert [message.role for message in recording.messages] == ["system", "user", "assistant", "tool"]
     assert recording.messages[2].parts[0] == Reasoning(
-        data="gAAA", template={"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "str"}
+        data="gAAA",
+        template={"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "str"},
+        provenance="openai_responses",
     )
     assert recording.raw_indices == (-1, 0, 1, 2)
     assert [tool.name for tool in recording.tools] == ["read"]

@@ -53,8 +53,8 @@ def test_a_system_message_in_the_list_stays_there() -> None:
 def test_an_assistant_message_reads_as_its_blocks() -> None:
     assistant = WIRE.decode(CLAUDE_CODE_NEW).messages[3]
     thinking, redacted, search, found, text, made = assistant.parts
-    assert thinking == Reasoning("", signature="Sig+/==")
-    assert redacted == Reasoning(data="b64+/==")
+    assert thinking == Reasoning("", signature="Sig+/==", provenance="anthropic")
+    assert redacted == Reasoning(data="b64+/==", provenance="anthropic")
     assert isinstance(search, Opaque)
     assert isinstance(found, Opaque)
     assert isinstance(text, Text)

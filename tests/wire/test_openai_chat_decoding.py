@@ -33,7 +33,7 @@ def test_roles_read_as_ours() -> None:
 
 def test_an_assistant_message_reads_as_reasoning_words_and_calls() -> None:
     item = message(role="assistant", content="hm", reasoning_content="why", tool_calls=[call("{broken")])
-    assert item.parts == (Reasoning("why"), Text("hm"), ToolCall("c", "f", "{broken"))
+    assert item.parts == (Reasoning("why", provenance="openai"), Text("hm"), ToolCall("c", "f", "{broken"))
 
 
 def test_an_old_style_call_and_its_answer_share_an_id() -> None:

@@ -59,7 +59,7 @@ def test_a_dump_of_the_sdk_reads_as_the_body_does(body: Body) -> None:
 
 def test_reasoning_goes_back_to_the_server_that_sent_it() -> None:
     body = chat_body("why", "so", calls=[])
-    assert REPLIES.read(body).message.parts == (Reasoning("why"), Text("so"))
+    assert REPLIES.read(body).message.parts == (Reasoning("why", provenance="openai"), Text("so"))
     assert sent_back(REPLIES.read(body).message)["reasoning_content"] == "why"
     body["choices"][0]["message"] |= {"reasoning": "why", "reasoning_details": [{"type": "reasoning.text"}]}
     back = sent_back(REPLIES.read(body).message)

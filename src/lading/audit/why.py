@@ -140,7 +140,7 @@ class _Search:
         wire = find_wire(name)
         if wire.layout.leading([message]):
             return self._search_json(wire.envelope(Conversation((message,), origin=name)), "field")
-        return self._search_json(wire.encode_group([message], self._snapshot.frame.card), "field")
+        return self._search_json(wire.write([message], self._snapshot.frame.card), "field")
 
     def _search_json(self, value: Any, part: str) -> _Hit | None:
         found = ((string, span) for string in text_search.iter_strings(value) if (span := self._find(string)))

@@ -29,6 +29,7 @@ from lading.models.card import Tier
 from lading.models.profiles import Profile
 from lading.registry import lookup
 from lading.validation import check
+from lading.wire.reasoning import ReasoningPolicy
 
 STRATEGIES: dict[str, str] = {
     "append-only": "lading.compaction.append_only:STRATEGY",
@@ -182,6 +183,8 @@ class Strategy(Struct, frozen=True):
     """A text for the end of the next request alone, for the view before any decision; None: there is none."""
     show: Callable[[Message], Message] | None = None
     """How it shows a message that another part of a composition writes; None: unchanged."""
+    reasoning: ReasoningPolicy | None = None
+    """The treatment of reasoning that the model does not take back; None: it is left out."""
     parts: tuple[Strategy, ...] = ()
     """Strategies that run in order in place of this one's own functions (``composing.compose``)."""
 

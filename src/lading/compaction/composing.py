@@ -36,6 +36,7 @@ def compose(parts: Iterable[str | Strategy | TransformContext], *, name: str = "
         with_profile=partial(_apply_profile, acting, name) if any(part.with_profile for part in acting) else None,
         with_options=partial(_apply_options, acting, name) if any(part.with_options for part in acting) else None,
         write_tail=partial(_write_tails, writing) if writing else None,
+        reasoning=next((part.reasoning for part in inner if part.reasoning), None),
         parts=acting,
     )
 

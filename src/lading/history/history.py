@@ -20,12 +20,14 @@ from lading.errors import InputError
 from lading.events import Event, Repaired
 from lading.history.log import NO_COMPACTIONS, Draft, Edit, Entry, Log, Reported, log_chain
 from lading.history.plan import UNLIMITED, Plan
-from lading.history.repair import LEFT_OUT, UNNAMED_CALL, Admitted, Needs, Placement, Sanitizer, trim_end
+from lading.history.repair import LEFT_OUT, UNNAMED_CALL, Admitted, Needs, Placement, Repair, Sanitizer, trim_end
 from lading.history.view import View, append_message, apply_edit, rebuild
 from lading.messages import File, Image, Message, Reasoning, Template, ToolResult, is_spoken
 
 CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
+REFITTED = "for another model: "
+"""Starts the reason of an edit that shows what was shown before in another provider format."""
 _STAYING = frozenset({None, *NO_COMPACTIONS})
 """Kinds of edits after which an entry is shown in full."""
 
@@ -54,6 +56,7 @@ class History:
         self.has_reasoning = False
         """Whether any entry has reasoning: a provider may drop it, and then reports fewer tokens."""
         self._round = self._turn = 0
+        self._refitted: int | None = None
         self._recounted: tuple[Sequence[Entry], Sequence[Edit]] = (), ()
         """The stored entries and edits, counted anew by this counter; empty where their counts apply."""
 
@@ -114,18 +117,25 @@ class History:
                 f"A {type(given).__name__} was given as a message. Decode a provider's body first: "
                 "lading.wire.find_wire(name).decode(body).messages."
             )
+        if name := self._needs.name_issuer:
+            message = name(message)
         index = len(self.entries)
         data = jsonbytes.dump_at(f"messages.{index}", msgspec.to_builtins(message))
         digest = jsonbytes.digest(data)
         self._round += message.role == "assistant"
         self._turn += is_spoken(message)
-        tokens = self._count(message)
+        tokens, used_tools = self._count(message), self._sanitizer.uses_tools
         self._add_entry(Entry(index, message, digest, tokens, self._round, self._turn, at_s, usage, known_as))
         append_message(self.view, message, entry=index, tokens=tokens)
         admitted = self._sanitizer.admit(message, entry=index)
         if admitted.messages != (message,):
             self.apply(_draft_repair(admitted, admitted.messages, "", entry=index), call=call)
-        return [Repaired(item.rule, index, item.detail) for item in admitted.repairs if item.rule != UNNAMED_CALL]
+        earlier = []
+        if self._needs.looks_at_calls and used_tools != self._sanitizer.uses_tools:
+            earlier = self.refit(call=call)
+        return earlier + [
+            Repaired(item.rule, index, item.detail) for item in admitted.repairs if item.rule != UNNAMED_CALL
+        ]
 
     def plan(self, *, call: int, fields: Template | None = None) -> Plan:
         """Start the edits of one call. The plan repairs the end of the history for a request with these body
@@ -200,6 +210,50 @@ class History:
         if items and items[0].kind == "pinned":
             self.pin(entry, call=call)
         return start
+
+    def refit(self, *, call: int) -> list[Event]:
+        """Repair all that is shown once more, from ``call`` on: for another provider format or model, or because
+        calls changed what is taken back. Entries without an edit of a strategy are repaired from their raw form.
+        Returns the events of repairs that change anything."""
+        events: list[Event] = []
+        position = 0
+        while position < len(self.view):
+            end = self.view.span(entry := self.view.items[position].entry, entry)[1]
+            draft, repairs = self._draft_refit(position, end)
+            if draft is not None:
+                changed = self.apply(draft, call=call)
+                self._refitted = changed if self._refitted is None else min(self._refitted, changed)
+                events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
+            position = end
+        return events
+
+    def take_refitted(self) -> int:
+        """Return the first position that ``refit`` changed since this was asked last; else the view's length."""
+        position, self._refitted = self._refitted, None
+        return len(self.view) if position is None else position
+
+    def _draft_refit(self, start: int, end: int) -> tuple[Draft | None, Sequence[Repair]]:
+        """Return the draft for the items of one entry or edit, and its repairs; None where nothing changes."""
+        first, shown = self.view.items[start], tuple(item.message for item in self.view.items[start:end])
+        is_raw = len(shown) == 1 and first.kind in (None, "repaired")
+        before = self.view.items[start - 1].message if start else None
+        repairs: list[Repair] = []
+        found: list[Message] = []
+        for now in shown:
+            form = self.find_form(self.entries[first.entry]) if is_raw else now
+            placement = Placement(before, first.entry, self._sanitizer.uses_tools)
+            admitted = self._sanitizer.readmit(form, [now], placement=placement) or Admitted((now,))
+            repairs += admitted.repairs
+            found += admitted.messages
+            before = found[-1]
+        if tuple(found) == shown:
+            return None, ()
+        if first.edit < 0 or first.kind == "repaired":
+            return _draft_repair(Admitted((), tuple(repairs)), tuple(found), REFITTED, entry=first.entry), repairs
+        edit = self.edits[first.edit]
+        reason = edit.reason if edit.reason.startswith(REFITTED) else REFITTED + edit.reason
+        replaced = tuple(found)
+        return Draft(edit.kind, edit.first, edit.last, replaced, reason, edit.pointers, edit.summary), repairs
 
     def pin(self, entry: int, *, call: int) -> None:
         """Keep an entry verbatim from ``call`` on, also where its neighbours are compacted."""
@@ -283,7 +337,7 @@ class History:
 
 def _draft_repair(admitted: Admitted, shown: tuple[Message, ...], when: str, *, entry: int) -> Draft:
     # Without a rule, the message shows an orphan result that waited for the results around it.
-    rules = dict.fromkeys(item.rule for item in admitted.repairs) or ["orphan_result"]
+    rules = dict.fromkeys(item.rule for item in admitted.repairs) or ([] if when == REFITTED else ["orphan_result"])
     pointers = (relative(str(entry)),) if LEFT_OUT in rules else ()
     return Draft("repaired", entry, entry, shown, when + ", ".join(rules), pointers)
 

@@ -49,6 +49,7 @@ RULES: dict[str, str] = {
     LEFT_OUT: "a part that the provider format does not allow there is replaced by a note with a pointer to it",
     "unsigned_call": "a call that came without a signature gets one that the provider takes for any call",
     "reasoning_left_out": "reasoning that the provider does not accept back is left out",
+    "reasoning_as_text": "reasoning that the provider does not accept back is shown as text between tags",
     "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
     "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
 }
@@ -69,6 +70,8 @@ class Placement(Struct, frozen=True):
     """The message shown before it; None for the first."""
     entry: int | None = None
     """Index of the raw message in the log; None where it is in none."""
+    uses_tools: bool = False
+    """Whether any message so far, this one included, calls a tool."""
 
 
 RepairStep: TypeAlias = Callable[[Message, Placement], tuple[Message, Sequence[Repair]]]
@@ -80,18 +83,24 @@ class Needs(Struct, frozen=True):
 
     repair_steps: tuple[RepairStep, ...] = ()
     """The wire's own repairs, in order."""
+    name_issuer: Callable[[Message], Message] | None = None
+    """Return the message with the issuer of its reasoning; None: the format's own."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
     """A final assistant message must not end in whitespace."""
+    looks_at_calls: bool = False
+    """Whether a repair depends on ``Placement.uses_tools``: earlier messages change with the first call."""
     alternation: bool = False
     """The wire joins neighbouring messages of one role; the sanitizer only reports them."""
     no_empty_texts: bool = False
     """An empty text is illegal even beside other parts."""
     call_id: str = ""
     """Pattern of legal tool-call ids; empty: any."""
+    call_id_chars: int = 0
+    """Letters and digits of an id made here; 0: about thirty."""
     tool_name: str = ""
     """Pattern of legal tool names; empty: any."""
 
@@ -117,6 +126,8 @@ class Sanitizer:
         """Ids, as shown, of calls that need no result."""
         self._numbers: dict[str, int] = {}
         """The last number appended to each duplicate id."""
+        self.uses_tools = False
+        """Whether a message had a call."""
         self._origin = ""
         self._late: list[Message] = []
         self.last: Message | None = None
@@ -126,7 +137,8 @@ class Sanitizer:
         """Return how the next message is shown. ``entry``: its index in the log, for pointers to removed parts."""
         repairs: list[Repair] = []
         # A message that is no result is shown after the synthetic results of open calls.
-        placement = Placement(Message("tool") if self._open else self.last, entry)
+        self.uses_tools = self.uses_tools or bool(message.calls)
+        placement = Placement(Message("tool") if self._open else self.last, entry, self.uses_tools)
         for repair in self._needs.repair_steps:
             message, found = repair(message, placement)
             repairs += found
@@ -251,14 +263,18 @@ class Sanitizer:
 
     def _fresh_id(self, call_id: str) -> str:
         fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
-        wanted = call_id if fits else _hash_id(call_id)
+        wanted = call_id if fits else self._hash_id(call_id)
         shown = wanted
         while shown in self._seen or not shown:
             number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
             shown = f"{wanted or 'call'}_{number}"
-            if len(shown) > _LONGEST_ID:
-                shown = _hash_id(shown)
+            if len(shown) > _LONGEST_ID or self._needs.call_id_chars:
+                shown = self._hash_id(shown)
         return shown
+
+    def _hash_id(self, call_id: str) -> str:
+        found = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        return found[:chars] if (chars := self._needs.call_id_chars) else f"call_{found[:24]}"
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
@@ -324,10 +340,6 @@ def trim_end(message: Message) -> Message:
     if not isinstance(last, Text) or last.text == last.text.rstrip():
         return message
     return message.with_parts((*message.parts[:-1], replace(last, text=last.text.rstrip())))
-
-
-def _hash_id(call_id: str) -> str:
-    return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _has_more_than_results(message: Message) -> bool:

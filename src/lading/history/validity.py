@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from lading.messages import Message, Reasoning
+from lading.messages import Message, Part, Reasoning
 
 
 class Invariant(Protocol):
@@ -54,7 +54,7 @@ class OpenLoopWhole(Struct, frozen=True):
     def forbidden(self, messages: Sequence[Message]) -> Iterator[int]:
         """Yield each position inside the open loop, after its first assistant message."""
         start = open_loop(messages)
-        if any(isinstance(part, Reasoning) for message in messages[start:] for part in message.parts):
+        if any(_is_signed(part) for message in messages[start:] for part in message.parts):
             yield from range(start + 1, len(messages) + 1)
 
 
@@ -105,6 +105,10 @@ def open_loop(messages: Sequence[Message]) -> int:
     while position and not _is_user_turn(messages[position - 1]):
         position -= 1
     return position
+
+
+def _is_signed(part: Part) -> bool:
+    return isinstance(part, Reasoning) and bool(part.signature or part.data)
 
 
 def _answers(message: Message, waiting: set[str]) -> bool:

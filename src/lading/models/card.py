@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 Tier: TypeAlias = Literal["local", "mid", "large", "frontier"]
 
@@ -67,6 +67,10 @@ class Conduct(Struct, frozen=True):
     """Request features that the model's endpoint accepts (rule ids of docs/reference/wire-rules.md)."""
 
     dialect: Dialect = "first_party"
+    host: str | UnsetType = UNSET
+    """The host that serves it (``lading.models.hosts``); unset: the provider itself."""
+    call_id_chars: int | UnsetType = UNSET
+    """Letters and digits that the id of a call must have; unset: as the format says."""
     mid_system: bool = False
     """A4: role system inside the messages of Anthropic's format."""
     prefill: bool = True

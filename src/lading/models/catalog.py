@@ -12,22 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from lading import jsonbytes
 from lading.errors import ModelError
 from lading.events import Event, UnknownModel
 from lading.models.card import Card, Limits, Prices, Tier, TokenFacts
+from lading.models.hosts import apply_host
 from lading.models.rows import ProviderCards, read_cards
 from lading.validation import check
 
-_VENDORS = "anthropic|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai"
-_BEDROCK = re.compile(rf"(?:^|[/:.])bedrock(?![a-z])|(?:^|[/.])(?:{_VENDORS})\.[a-z]")
-_SERVED_LOCALLY = re.compile(
-    r"(?:^|[/:])(?:ollama|ollama_chat|vllm|hosted_vllm|lm_studio|lmstudio|llamafile)[/:]"
-    # A tag of Ollama: cogito:14b, gemma3:270m, mistral:latest.
-    r"|:(?:latest|\d+(?:\.\d+)?[bm])(?![a-z0-9])"
-)
 _TIERS: Mapping[Tier, str] = {
     "local": "ollama|llama|phi|qwen",
     "mid": "haiku|mini|flash",
@@ -45,8 +37,8 @@ def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Even
 
     Returns the card and the events about the match. Raises InputError for what is no text. ``own`` cards are used
     unchanged and take precedence unless a shipped pattern is longer. An unknown name gives a conservative card,
-    of the tier that words in the name tell, and an UnknownModel event. A Bedrock route sets the Bedrock
-    dialect; a local server's route, or a tag of Ollama, removes the prices and makes the tier local.
+    of the tier that words in the name tell, and an UnknownModel event. A route, or a tag of Ollama, tells the
+    host (``hosts.py``): its dialect is the card's.
     """
     check(model, str, advice="give the name of a model")
     segment = _extract_last_segment(model)
@@ -54,10 +46,10 @@ def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Even
     card = _find_longest_match(segment, (*own, *(shelf.cards if shelf is not None else ())))
     if card is None:
         card = build_unknown_card(model)
-        return _apply_route(card, model), (UnknownModel(card.name, card.limits.window_tokens),)
+        return apply_host(card, model), (UnknownModel(card.name, card.limits.window_tokens),)
     if any(card is mine for mine in own):
         return card, ()
-    return _apply_route(card, model), ()
+    return apply_host(card, model), ()
 
 
 def list_cards() -> tuple[Card, ...]:
@@ -149,13 +141,3 @@ def _extract_last_segment(model: str) -> str:
     last = model.strip().rstrip("/").rpartition("/")[2]
     plain = _normalize(last)
     return re.sub(r"^(?:(?:us|eu|au|jp|apac|global|openai|azure|ft)-)+", "", plain)
-
-
-def _apply_route(card: Card, model: str) -> Card:
-    name = model.lower()
-    if _SERVED_LOCALLY.search(name):
-        conduct = replace(card.conduct, dialect="chat_template")
-        return replace(card, tier="local", conduct=conduct, prices=Prices(0.0))
-    if _BEDROCK.search(name):
-        return replace(card, conduct=replace(card.conduct, dialect="bedrock"))
-    return card

@@ -135,7 +135,7 @@ class RequestBuilder:
         self.ends.append(self.ends[-1] + tokens)
 
     def _encode(self, run: list[Message], position: int) -> EncodedRun:
-        wire_messages = self.wire.encode_group(run, self.card)
+        wire_messages = self.wire.write(run, self.card)
         data = b",".join(
             jsonbytes.dump_at(f"{self.wire.layout.items.field}.{position}", item) for item in wire_messages
         )

@@ -25,7 +25,7 @@ def counter_for(wire: Wire, *, card: Card, meter: Meter) -> Callable[[Message], 
     def count(message: Message) -> int:
         if writes_as_it_came and (message.origin == wire.name or _is_a_users_text(message)):
             return meter.count_message(message)
-        written = wire.read_items(wire.encode_group([message], card))
+        written = wire.read_items(wire.write([message], card))
         # Most texts are equal in both.
         once = replace(meter, counter=_CachedCounter(meter.counter))
         return max(once.count_message(message), sum(map(once.count_message, written)))

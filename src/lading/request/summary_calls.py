@@ -109,7 +109,7 @@ class LastRequest(Struct, frozen=True):
         """Write the runs of a request and a question after them."""
         last, wire, card = runs[-1], self.request.wire, self.request.card
         if wire.joins(last.messages, question, card=card):
-            items = wire.encode_group([*last.messages, question], card)
+            items = wire.write([*last.messages, question], card)
         else:
             items = [*last.wire_messages, *wire.encode_group([question], card)]
         return [*(item for run in runs[:-1] for item in run.wire_messages), *items]

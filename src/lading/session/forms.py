@@ -22,6 +22,7 @@ from lading.models.card import Card
 from lading.session.matching import normalize_arguments
 from lading.settings import Settings
 from lading.wire import Wire, encode, find_wire
+from lading.wire.reasoning import find_adapter, name_issuer
 from lading.wire.translation import strip_content
 
 
@@ -34,7 +35,9 @@ def find_reformed(
     if not {Message}.issuperset(map(type, given)):
         raise InputError("Give values of lading.Message here; Session.add takes any other form.")
     wire, card = find_wire(settings.wire), settings.card
-    for at, (message, entry) in enumerate(zip(given, known, strict=False)):
+    adapter = find_adapter(settings.wire, card)
+    for at, (given_one, entry) in enumerate(zip(given, known, strict=False)):
+        message = name_issuer(given_one, settings.wire, adapter=adapter)
         asked, shown = entry.message.calls, {call.id: call for call in message.calls}
         form, message = history.find_form(entry), _drop_earlier_reasoning(message, entry.message)
         if len(shown) < len(asked):

@@ -32,6 +32,7 @@ from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
 from lading.wire.coercion import plain
 from lading.wire.layout import read_ttl
+from lading.wire.reasoning import ReasoningPolicy
 
 _log = logging.getLogger("lading")
 
@@ -57,6 +58,8 @@ class SessionOptions(Struct, frozen=True):
     tier. None: the card alone."""
     loop_detection: LoopDetection | None = None
     """When to warn or stop a model that repeats itself; None: no detection."""
+    force_reasoning_text: bool = False
+    """Show reasoning that the model does not take back as text between tags, in place of leaving it out."""
     providers: tuple[ContextProvider | Provide, ...] = ()
     """The argument ``providers``, for those who keep their options together."""
     user: str = ""
@@ -68,6 +71,7 @@ class SessionOptions(Struct, frozen=True):
         check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
+        check(self.force_reasoning_text, bool, advice="force_reasoning_text is True or False")
         for value, kind, advice in (
             (self.wait_s, (int, float), "wait_s is seconds, or None to wait as long as it takes"),
             (self.counter, (str,), "counter is the name of a token counter, or None"),
@@ -167,9 +171,12 @@ def make_settings(
         strict=options.strict,
         summarizer=options.summarizer,
     )
-    if options.profile is None:
+    if options.profile is not None:
+        settings = apply_profile(settings, find_profile(options.profile, tier=card.tier))
+    chosen = named(settings.strategy)
+    if not options.force_reasoning_text or chosen.reasoning:
         return settings
-    return apply_profile(settings, find_profile(options.profile, tier=card.tier))
+    return replace(settings, strategy=replace(chosen, reasoning=ReasoningPolicy(as_text=True)))
 
 
 def body_fields(model: str, *, settings: Settings, fields: Mapping[str, Any] | None) -> Template:
@@ -239,6 +246,7 @@ def load_offer(
         return tools, fields, ()
     of_model = find_wire(settings.wire).layout.model_fields
     kept = {key: value for key, value in (fields or {}).items() if same_wire and key not in of_model}
+    engine.pending += engine.history.refit(call=engine.call)
     events: list[Event] = []
     if not is_same:
         events.append(ModelChanged(settings.session, frame.card.name, settings.card.name))

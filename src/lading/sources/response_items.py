@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from lading.messages import Image, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from lading.wire.openai_responses.items import NAME
 from lading.wire.templates import as_list, as_object, copy_json, role_at, shape_error, text_at
 from lading.wire.translation import split_data_url
 
@@ -66,13 +67,16 @@ def _decode_reasoning(item: Mapping[str, Any]) -> DecodedItem:
     words = "\n".join(part.text for part in shown if isinstance(part, Text))
     others = [part for part in shown if not isinstance(part, Text)]
     encrypted = item.get("encrypted_content")
-    return "assistant", (Reasoning(words, data=encrypted if isinstance(encrypted, str) else None), *others)
+    return "assistant", (
+        Reasoning(words, data=encrypted if isinstance(encrypted, str) else None, provenance=NAME),
+        *others,
+    )
 
 
 def _decode_encrypted(item: Mapping[str, Any]) -> DecodedItem:
     """Decode a summary that only the provider can read."""
     encrypted = item.get("encrypted_content")
-    return "assistant", (Reasoning(data=encrypted),) if isinstance(encrypted, str) else ()
+    return "assistant", (Reasoning(data=encrypted, provenance=NAME),) if isinstance(encrypted, str) else ()
 
 
 def _decode_call(item: Mapping[str, Any], *, field: str, name: str = "") -> DecodedItem:

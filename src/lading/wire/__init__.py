@@ -22,6 +22,7 @@ from lading.models.card import Card
 from lading.registry import entry_names, lookup
 from lading.wire.checking import Checker, CheckState, Rule
 from lading.wire.layout import Layout
+from lading.wire.reasoning import write_shown
 from lading.wire.replies import Replies
 from lading.wire.translation import PartTypes
 
@@ -75,6 +76,10 @@ class Wire(Struct, frozen=True):
     """The repairs that messages need in this format, in addition to the general ones."""
     parts: PartTypes | None = None
     """The types of parts that messages may contain; None: no restriction."""
+
+    def write(self, run: Sequence[Message], card: Card) -> list[Body]:
+        """Encode a run of joined messages to items of the body, shown reasoning as text."""
+        return self.encode_group([write_shown(message, self.name) for message in run], card)
 
     @property
     def allows_media_in_results(self) -> bool:
@@ -139,7 +144,7 @@ def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
     """Encode a conversation as a body; one decoded from a legal body of this format gives the same body."""
     body = wire.envelope(conversation)
     rest = conversation.messages[wire.layout.leading(conversation.messages) :]
-    items = [item for run in group_messages(rest, wire, card=card) for item in wire.encode_group(run, card)]
+    items = [item for run in group_messages(rest, wire, card=card) for item in wire.write(run, card)]
     body[wire.layout.items.field] = wire.layout.items.join(items, conversation.template)
     return body
 

@@ -11,6 +11,7 @@ from functools import cache, partial
 from operator import is_
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.addresses import relative
@@ -19,30 +20,59 @@ from lading.history.repair import LEFT_OUT, Needs, Placement, Repair
 from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from lading.models.card import Card
 from lading.wire import WIRES, Wire, find_wire
+from lading.wire.reasoning import (
+    ECHOES,
+    ReasoningPolicy,
+    Treatment,
+    find_adapter,
+    find_issuer,
+    find_provenance,
+    name_issuer,
+    show,
+    treat,
+)
 from lading.wire.translation import PartTypes, left_out_note, type_of
 
 
-def find_needs(wire: Wire, card: Card) -> Needs:
-    """Return the repairs that messages need in this format, including those of their parts."""
+class FitTarget(Struct, frozen=True):
+    """The format and the model that messages are fitted to."""
+
+    wire: str
+    types: PartTypes
+    card: Card
+    policy: ReasoningPolicy
+
+    @property
+    def adapter(self) -> str:
+        """Who gets their reasoning."""
+        return find_adapter(self.wire, self.card)
+
+
+def find_needs(wire: Wire, card: Card, *, policy: ReasoningPolicy | None = None) -> Needs:
+    """Return the repairs that messages need in this format, including those of their parts. ``policy``: what
+    becomes of reasoning that the model does not take back; None: it is left out."""
     needs = wire.needs(card)
     if wire.parts is None:
         return needs
-    return replace(needs, repair_steps=(*needs.repair_steps, partial(_fit_message, wire.parts, wire.name, card)))
+    target = FitTarget(wire.name, wire.parts, card, policy or ReasoningPolicy())
+    looks_at_calls = target.policy.by_table and ECHOES.get(target.adapter) == "tool-use-only"
+    steps = (*needs.repair_steps, partial(_fit_message, target))
+    naming = partial(name_issuer, wire=wire.name, adapter=target.adapter)
+    found = replace(needs, repair_steps=steps, looks_at_calls=looks_at_calls)
+    return found if target.adapter == find_issuer(wire.name) else replace(found, name_issuer=naming)
 
 
-def _fit_message(
-    types: PartTypes, name: str, card: Card, message: Message, placement: Placement
-) -> tuple[Message, Sequence[Repair]]:
+def _fit_message(target: FitTarget, message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    name, types = target.wire, target.types
     if message.origin == name and _is_simple(message.parts, message.role, types):
         return message, ()
-    pointer = "" if placement.entry is None else relative(str(placement.entry))
-    fitter = _PartFitter(types, card, native=message.origin == name, pointer=pointer)
+    fitter = _PartFitter(target, message.origin, placement)
     shown = fitter.fit(message)
     inner = (part for result in shown.results for part in result.parts)
     if shown.origin != name or not any(types.word(part) in types.moves for part in inner):
         return shown, fitter.repairs
     # Without its origin, the encoder writes the message in its general form, which moves these parts.
-    fitter = _PartFitter(types, card, native=False, pointer=pointer)
+    fitter = _PartFitter(target, "", placement)
     shown = fitter.fit(replace(message, origin="", template=None))
     return shown, [Repair("part_moved", "shown in a user message after the tool result"), *fitter.repairs]
 
@@ -63,8 +93,10 @@ def _is_simple(parts: Sequence[Part], place: str, types: PartTypes) -> bool:
 class _PartFitter:
     """Fits the parts of one message and collects the repairs."""
 
-    def __init__(self, types: PartTypes, card: Card, *, native: bool, pointer: str) -> None:
-        self._types, self._card, self._native, self._pointer = types, card, native, pointer
+    def __init__(self, target: FitTarget, origin: str, placement: Placement) -> None:
+        self._target, self._origin, self._uses_tools = target, origin, placement.uses_tools
+        self._types, self._card, self._native = target.types, target.card, origin == target.wire
+        self._pointer = "" if placement.entry is None else relative(str(placement.entry))
         self.repairs: list[Repair] = []
 
     def fit(self, message: Message) -> Message:
@@ -93,12 +125,11 @@ class _PartFitter:
             # The text of a refusal is in a part of another type.
             kind = (part.template or {}).get("type", "text")
             return part if not native or kind in self._types.takes[place] else replace(part, template=None)
+        if isinstance(part, Reasoning):
+            return self._fit_reasoning(part, place)
         kind = self._types.word(part)
         fits = kind in self._types.takes[place] or (place == "result" and kind in self._types.moves)
         carried = fits and not isinstance(part, Opaque) and self._types.carries(part, self._card, native=native)
-        if isinstance(part, Reasoning) and not carried:
-            self.repairs.append(Repair("reasoning_left_out", f"{kind} is not accepted back"))
-            return part if fits and not native else None
         if not carried:
             self.repairs.append(Repair(LEFT_OUT, f"{kind} in a message of role {place} is left out"))
             return Text(left_out_note(kind, self._pointer))
@@ -106,6 +137,24 @@ class _PartFitter:
             inner = self._fit_parts(part.parts, "result")
             return part if inner is part.parts else replace(part, parts=inner)
         return part
+
+    def _fit_reasoning(self, part: Reasoning, place: str) -> Reasoning | None:
+        """Return reasoning as the model takes it back, or as it is shown; None if it is left out."""
+        if part.is_shown:
+            return part
+        policy, kind = self._target.policy, self._types.word(part)
+        provenance = find_provenance(part, self._origin)
+        known = part if part.provenance == provenance else replace(part, provenance=provenance)
+        treatment: Treatment = "echoed" if kind in self._types.takes[place] else "fallback"
+        if policy.by_table and treatment == "echoed":
+            treatment = treat(part, provenance, adapter=self._target.adapter, uses_tools=self._uses_tools)
+        if treatment == "echoed" and self._types.carries(known, self._card, native=self._native):
+            return part
+        shows = policy.as_text and treatment != "left_out"
+        shown = show(part, provenance, max_chars=policy.max_chars) if shows else None
+        rule, what = ("reasoning_as_text", "is shown as text") if shown else ("reasoning_left_out", "is left out")
+        self.repairs.append(Repair(rule, f"{kind} is not accepted back and {what}"))
+        return shown
 
 
 @cache

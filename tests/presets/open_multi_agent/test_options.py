@@ -22,6 +22,7 @@ from lading.presets.open_multi_agent import (
     strategy_for,
 )
 from lading.presets.open_multi_agent.presets import PRESETS
+from lading.wire.reasoning import ReasoningPolicy
 
 
 def same(messages: Sequence[Message], _estimated_tokens: int) -> Sequence[Message]:
@@ -87,10 +88,20 @@ def test_what_is_no_option_is_refused(options: dict[str, object], fault: str) ->
         agent_config(options)
 
 
-def test_reasoning_as_text_is_refused_until_it_is_built() -> None:
-    with pytest.raises(InputError, match="preserve_reasoning_as_text is not implemented yet"):
-        strategy_for(AgentConfig(preserve_reasoning_as_text=True))
-    strategy_for(AgentConfig(compress_reasoning_text=False))
+@pytest.mark.parametrize(
+    ("options", "as_text", "max_chars"),
+    [
+        ({}, False, 1_200),
+        ({"preserveReasoningAsText": True}, True, 1_200),
+        ({"preserveReasoningAsText": True, "compressReasoningText": True}, True, 1_200),
+        ({"preserveReasoningAsText": True, "compressReasoningText": False}, True, None),
+        ({"preserveReasoningAsText": True, "compressReasoningText": {"minChars": 4_000}}, True, 4_000),
+    ],
+)
+def test_reasoning_is_left_out_unless_asked_for_and_cut_unless_told(
+    options: dict[str, object], as_text: bool, max_chars: int | None
+) -> None:
+    assert strategy_for(options).reasoning == ReasoningPolicy(as_text, max_chars, by_table=True)
 
 
 @pytest.mark.parametrize(

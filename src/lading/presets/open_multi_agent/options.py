@@ -12,6 +12,7 @@ from msgspec.structs import force_setattr
 from lading.errors import InputError
 from lading.messages import Message, MessageLike
 from lading.validation import check_options, snake_case
+from lading.wire.reasoning import SHOWN_CHARS, ReasoningPolicy
 
 COMPRESSED_CHARS = 500
 """Threshold of ``compress_tool_results=True``."""
@@ -87,9 +88,9 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     max_output_chars: dict[str, Cap] = {}
     """The same by tool name, taking precedence; a tool's own ``max_output_chars`` takes precedence over both."""
     preserve_reasoning_as_text: bool = False
-    """Not implemented: ``strategy_for`` rejects True."""
+    """Show reasoning that the model does not take back as text between tags."""
     compress_reasoning_text: bool | MinChars | None = None
-    """Cut for reasoning shown as text; no effect without ``preserve_reasoning_as_text``."""
+    """Limit of that text: True or None 1,200 characters, False none, ``min_chars`` as many."""
 
     def __post_init__(self) -> None:
         for name, kinds in _NESTED.items():
@@ -103,6 +104,15 @@ class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if isinstance(chosen, MinChars):
             return chosen.min_chars
         return COMPRESSED_CHARS if chosen else None
+
+    @property
+    def reasoning(self) -> ReasoningPolicy:
+        """The treatment of reasoning, by the table of the document."""
+        chosen = self.compress_reasoning_text
+        most = SHOWN_CHARS if chosen is None or chosen is True else None
+        if isinstance(chosen, MinChars):
+            most = chosen.min_chars
+        return ReasoningPolicy(self.preserve_reasoning_as_text, most, by_table=True)
 
 
 def agent_config(options: Mapping[str, object]) -> AgentConfig:

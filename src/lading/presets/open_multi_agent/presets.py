@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from lading.compaction import Compaction, Pressure, Strategy
 from lading.compaction.rewriting import draft_rewrite
 from lading.effects import Steps, resolve
-from lading.errors import InputError
 from lading.history.log import Draft
 from lading.history.view import View
 from lading.messages import Message
@@ -34,17 +33,13 @@ from lading.presets.open_multi_agent.turns import cut_to_window
 def strategy_for(config: AgentConfig | Mapping[str, object]) -> Strategy:
     """Build the strategy of a configuration, or of options that ``agent_config`` reads; its name lists the options.
 
-    Raises InputError as ``agent_config`` does, and for ``preserve_reasoning_as_text``, which is not implemented.
+    Raises InputError as ``agent_config`` does.
     """
     if not isinstance(config, AgentConfig):
         config = agent_config(config)
-    if config.preserve_reasoning_as_text:
-        raise InputError(
-            "preserve_reasoning_as_text is not implemented yet: reasoning is sent back as issued, or not "
-            "at all. Leave the option out."
-        )
     admit = partial(cap_outputs, max_chars=config.max_tool_output_chars, by_tool=config.max_output_chars)
-    return Strategy(_build_name(config), partial(_compact, config=config), admit=admit)
+    decide = partial(_compact, config=config)
+    return Strategy(_build_name(config), decide, admit=admit, reasoning=config.reasoning)
 
 
 def _compact(view: View, pressure: Pressure, *, config: AgentConfig) -> Steps[Compaction]:
@@ -102,6 +97,8 @@ def _build_name(config: AgentConfig) -> str:
         pieces.append(f"compress_tool_results(min_chars={config.compressed_chars})")
     if config.max_tool_output_chars is not None or config.max_output_chars:
         pieces.append(f"max_tool_output_chars({config.max_tool_output_chars or 'by tool'})")
+    if config.preserve_reasoning_as_text:
+        pieces.append(f"preserve_reasoning_as_text({config.reasoning.max_chars or 'whole'})")
     return f"open_multi_agent/{'+'.join(pieces) or 'unchanged'}"
 
 

@@ -88,7 +88,7 @@ def read_part(value: Any, path: str) -> Part:
         case "redacted_thinking":
             natural = list(source) == ["type", "data"]
             template = None if natural else make_template(source, {"data": "str"}, path=path)
-            return Reasoning(data=text_at(source, "data", path=path), template=template)
+            return Reasoning(data=text_at(source, "data", path=path), template=template, provenance=NAME)
         case "compaction":
             # Without content it is a compaction that failed.
             return Opaque(copy_json(source, path), is_summary=isinstance(source.get("content"), str))
@@ -147,6 +147,7 @@ def _read_thinking(source: dict[str, Any], path: str) -> Reasoning:
         text_at(source, "thinking", path=path),
         signature=source.get("signature"),
         template=None if natural else make_template(source, codes, path=path),
+        provenance=NAME,
     )
 
 

@@ -89,6 +89,8 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SHOWN = ("text", "image", "document", "search_result")
 _SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution")
 _SERVER_RESULTS = (f"{tool}_tool_result" for tool in (*_SERVER_TOOLS, "tool_search", "advisor", "mcp"))
+_ISSUERS = ("", NAME, "bedrock")
+"""Whose reasoning goes back, if it is signed: nobody else's signatures can be verified."""
 _SAID = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use")
 
 
@@ -97,7 +99,7 @@ def carries(part: Part, card: Card, *, native: bool) -> bool:
     del card
     match part:
         case Reasoning():
-            return bool(part.signature or part.data)
+            return bool(part.signature or part.data) and part.provenance in _ISSUERS
         case Image() if not native:
             return bool(part.data or part.url)
         case File() if not native:
@@ -173,7 +175,7 @@ def write_foreign(part: Part, *, media: bool) -> Piece | None:
     match part:
         case Text() if not part.text.strip():
             return None
-        case Reasoning() if part.signature is None and part.data is None:
+        case Reasoning() if not (part.signature or part.data) or part.provenance not in _ISSUERS:
             return None
     piece = write_part(part, native=False)
     if isinstance(part, Image | File) and not media and not isinstance(piece, str):
@@ -311,7 +313,9 @@ def _write_pieces(message: Message, role: str) -> Iterator[Piece]:
             kept = drop_blank_texts(part)
             piece = None if kept is None else write_part(kept, native=True)
         else:
-            piece = write_foreign(part, media=message.role not in ("assistant", "system"))
+            # Before provenances were stored, what came in another format says so alone.
+            is_foreign = isinstance(part, Reasoning) and bool(message.origin)
+            piece = None if is_foreign else write_foreign(part, media=message.role not in ("assistant", "system"))
         if message.role == "system" and role == "user":
             piece = _mark_piece_as_system(piece)
         if piece is not None:

@@ -165,7 +165,7 @@ def _read_text(source: Mapping[str, Any], key: str, path: str) -> Part | None:
     if not isinstance(text := source[key], str):
         return None
     if source.get("thought") is True:
-        return Reasoning(text, template=make_template(source, {key: "str"}, path=path))
+        return Reasoning(text, template=make_template(source, {key: "str"}, path=path), provenance=NAME)
     return Text(text, None if len(source) == 1 else make_template(source, {key: "str"}, path=path))
 
 

@@ -19,13 +19,14 @@ from lading.wire.openai_chat.rules import RULES, ChatState
 
 def needs(card: Card) -> Needs:
     """Return the repairs of this format: alternation if the dialect demands it, no empty fields (C5, C6), ids of at
-    most 40 characters (C7), plain tool names (C8)."""
+    most 40 characters (C7) or as many as the host wants, plain tool names (C8)."""
     return replace(
         alternation(card),
         repair_steps=(_fix_empty_fields,),
         continues=partial(_is_continued, card),
         may_stay_open=_is_old_style,
-        call_id=r"(?s:.){1,40}",
+        call_id=rf"[A-Za-z0-9]{{{chars}}}" if (chars := card.conduct.call_id_chars or 0) else r"(?s:.){1,40}",
+        call_id_chars=chars,
         tool_name=r"[A-Za-z0-9_-]{1,64}",
     )
 

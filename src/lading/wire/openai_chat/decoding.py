@@ -28,6 +28,7 @@ from lading.messages import (
 )
 from lading.models.card import Card
 from lading.wire.openai_chat.media import read_file, read_image
+from lading.wire.reasoning import find_issuer
 from lading.wire.templates import (
     as_list,
     as_object,
@@ -110,7 +111,7 @@ def _read_reasoning(source: dict[str, Any], path: str, codes: dict[str, Any]) ->
         return ()
     value = source["reasoning_content"]
     codes["reasoning_content"] = find_code(value, f"{path}.reasoning_content")
-    return () if value is None else (Reasoning(value),)
+    return () if value is None else (Reasoning(value, provenance=find_issuer(NAME)),)
 
 
 def _read_fields_beside(source: dict[str, Any], codes: dict[str, Any], path: str) -> Iterator[Part]:

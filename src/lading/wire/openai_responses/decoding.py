@@ -172,7 +172,8 @@ def _read_reasoning(source: dict[str, Any], path: str) -> Reasoning:
     data = source.get("encrypted_content")
     encrypted = data if isinstance(data, str) else None
     codes = {} if encrypted is None else {"encrypted_content": "str"}
-    return Reasoning(text, data=encrypted, template=make_template(source, codes, path=path))
+    template = make_template(source, codes, path=path)
+    return Reasoning(text, data=encrypted, template=template, provenance=NAME)
 
 
 def _list_objects(value: Any) -> list[dict[str, Any]]:
