@@ -34,6 +34,7 @@ from lading.cli.options import (
 )
 from lading.cli.output_file import Write, open_output
 from lading.cli.recordings import ReplayWarnings, plan_all, read_all, read_report_data, replay_all
+from lading.cli.summaries import SummaryOptions, open_summaries, summary_options
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.compaction import DEFAULT, Strategy, When, apply_options, find_strategy, name_of
 from lading.economics import OwnCalls, Rates
@@ -87,6 +88,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @wire_option
 @counter_option
 @prices_option
+@summary_options
 @click.option("--ttl", type=FiniteRange(0), metavar="S", help="The prompt cache expires after S idle seconds.")
 @click.option(
     "--restore", is_flag=True, help="Declare the tool restore to the model, as a session does, and report its cost."
@@ -114,6 +116,7 @@ def command(
     prices: Rates | None,
     ttl: float | None,
     restore: bool,
+    summarizing: SummaryOptions,
     folder: str | None,
     emit_path: str | None,
     report_path: str | None,
@@ -132,18 +135,26 @@ def command(
       lading replay session.jsonl --window 32000
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy priced --strategy basic --store ./store
+      lading replay session.jsonl --summaries answers.jsonl --summarizer openai:gpt-5-nano
     """
     options = PlanOptions(
         model, window, output_reserve, wire=wire, counter=counter, rates=prices, ttl_s=ttl, restore=restore
     )
     with terminal.report_errors(), ExitStack() as stack:
         chosen = _choose_strategies(strategies, when, verbatim, is_one=emit_path is not None)
+        summaries = stack.enter_context(open_summaries(summarizing, used=files))
+        options = replace(options, summarizer=summaries.summarizer)
         emit, write_page = _open_outputs(stack, emit_path, report_path, files=files, folder=folder)
         recordings, problems = read_all(files)
         notes = ReplayWarnings("Give --model, --window, --counter and --prices for better figures.")
         plans = [plan_all(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
         stores = _open_stores(stack, _choose_folders(folder, tuple(chosen), plans), kept=write_page is not None)
-        walks = dict(zip(chosen, replay_all(plans, stores, emit=partial(_write_line, emit)), strict=True))
+
+        def write_call(call: ReplayedCall, plan: ReplayPlan) -> None:
+            summaries.check()
+            _write_line(emit, call, plan)
+
+        walks = dict(zip(chosen, replay_all(plans, stores, emit=write_call), strict=True))
         tallies = [
             tally_strategy(name, {session: (item.plan, item.calls) for session, item in walk.items()})
             for name, walk in walks.items()
