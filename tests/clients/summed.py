@@ -83,9 +83,13 @@ def fields_of(wire: str, *, stream: bool) -> dict[str, Any]:
         }
     function = {"name": "read", "description": "Read a part.", "parameters": schema}
     if wire == "openai_responses":
-        kept = {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}}
-        tool = {"type": "function", "strict": False, **function}
-        return {"model": MODELS[wire], "instructions": SYSTEM * 100, "tools": [tool], **kept, **streamed}
+        kept: dict[str, Any] = {
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "reasoning": {"effort": "low"},
+        }
+        own = {"type": "function", "strict": False, **function}
+        return {"model": MODELS[wire], "instructions": SYSTEM * 100, "tools": [own], **kept, **streamed}
     usage = {"stream_options": {"include_usage": True}} if stream else {}
     return {"model": MODELS[wire], "tools": [{"type": "function", "function": function}], **streamed, **usage}
 

@@ -122,9 +122,8 @@ def command(
       lading compare session.jsonl --strategies priced --summaries answers.jsonl --summarizer openai:gpt-5-nano
     """
     with terminal.report_errors(), ExitStack() as stack:
-        contestants = _find_contestants(strategies, whens, verbatims)
         summaries = stack.enter_context(open_summaries(summarizing, used=files))
-        contestants += _add_summarizer(contestants, summaries.summarizer)
+        contestants = _add_summarizer(_find_contestants(strategies, whens, verbatims), summaries.summarizer)
         write_page = None
         if report_path is not None:
             page_file = open_output(report_path, used=files, option="--report", example="compare.html")
@@ -137,13 +136,8 @@ def command(
             probes, unknown = select_probes(sessions, probes_path, probes=list(read_probes(probes_path)))
         grid = Grid(contestants, windows, prices)
         calls = sum(len(session.calls) for session in sessions)
-        with terminal.show_progress("comparing", calls * grid.runs) as show:
-
-            def advance(steps: int) -> None:
-                summaries.check()
-                show(steps)
-
-            scores = compare(sessions, grid, advance=advance, probes=probes)
+        with terminal.show_progress("comparing", calls * grid.runs) as advance:
+            scores = compare(sessions, grid, advance=summaries.guard(advance), probes=probes)
         facts = collect_settings(sessions)
         if write_page:
             write_page(render_comparison(scores, format_settings(facts)))
@@ -170,10 +164,11 @@ def _find_contestants(
     return tuple({item.name: item for item in found}.values())
 
 
-def _add_summarizer(contestants: Sequence[Contestant], summarizer: Summarizer | None) -> tuple[Contestant, ...]:
-    """Return the strategies among the contestants again, with a summarizer."""
+def _add_summarizer(contestants: tuple[Contestant, ...], summarizer: Summarizer | None) -> tuple[Contestant, ...]:
+    """Return the contestants, and the strategies among them again, with a summarizer."""
     strategies = [item for item in contestants if summarizer and item.arm is None]
-    return tuple(replace(item, name=f"{item.name}+summaries", summarizer=summarizer) for item in strategies)
+    named = (replace(item, name=f"{item.name}+summaries", summarizer=summarizer) for item in strategies)
+    return (*contestants, *named)
 
 
 def collect_settings(sessions: Iterable[RecordedSession]) -> dict[str, str]:

@@ -82,6 +82,15 @@ class OpenSummaries(Struct, frozen=True):
         if self.asked:
             self.asked.check()
 
+    def guard(self, advance: terminal.Advance) -> terminal.Advance:
+        """Return ``advance`` after that check."""
+
+        def step(done: int) -> None:
+            self.check()
+            advance(done)
+
+        return step
+
 
 @contextmanager
 def open_summaries(options: SummaryOptions, *, used: Sequence[str]) -> Iterator[OpenSummaries]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from lading.effects import SummaryRequest
 from lading.errors import LadingError, SummaryFailed
 from lading.evaluate.asking import AskedModel, ModelRequest, Send, bound_tokens, price_reply
@@ -47,9 +49,11 @@ class SummaryModel:
         if not reply.message.text.strip():
             self.failures.append("the answer has no text")
             raise SummaryFailed("the answer has no text")
-        used = reply.usage
-        counts = (used.input_tokens, used.output_tokens, used.read_tokens, used.written_tokens) if used else ()
-        answer = RecordedAnswer(digest, reply.message.text, *counts, model=self._model.name)
+        answer = RecordedAnswer(digest, reply.message.text, model=self._model.name)
+        if used := reply.usage:
+            counts = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+            cached = {"read_tokens": used.read_tokens, "written_tokens": used.written_tokens}
+            answer = replace(answer, **counts, **cached)
         self._keep(answer)
         return answer
 

@@ -38,8 +38,8 @@ Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 """Calls the summarizer."""
 CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
-_ENDPOINTS = {"openai_chat": "/chat/completions", "openai_responses": "/responses", "anthropic": "/v1/messages"}
-"""Paths below the base URL of an SDK's client, by provider format."""
+_ENDPOINTS = ("/chat/completions", "/responses", "/v1/messages")
+"""Paths below the base URL of an SDK's client; the layout of a provider format knows its own."""
 THINKING_TOKENS = 4_096
 """Room for thinking in the answer of a model whose thinking has no larger budget."""
 _OTHERS = 'a function, or lading.Summarizer("openai:gpt-5-nano", client=OpenAI())'
@@ -184,9 +184,10 @@ def _prepare_post(summarizer: Summarizer, asked: SummaryRequest, *, last: LastRe
     else:
         model = str(summarizer.summarize).partition(":")[2]
         wire, card = find_wire(find_default_wire(find_sdk(summarizer.client))), find_card(model)[0]
-    if caller is None and wire.name not in _ENDPOINTS:
+    path = next((path for path in _ENDPOINTS if wire.layout.named(path) is not None), "")
+    if not caller and not path:
         raise InputError(f"No SDK's client asks a model in the provider format {wire.name}. Give {_OTHERS}.")
-    url, headers = caller or (_ENDPOINTS[wire.name], {})
+    url, headers = caller or (path, {})
     body, tokens = extended or (_write_prompt(asked, model, wire=wire, card=card), None)
     options = {
         "headers": {key: value for key, value in headers.items() if not key.lower().startswith(_NOT_SENT_AGAIN)},
