@@ -101,7 +101,10 @@ def test_who_is_not_asked_for_so_little_or_by_the_strategy_is_told_so() -> None:
     assert waits(compacted(opened(good), 0)) == []
 
 
-@pytest.mark.parametrize("strategy", quick_first([*STRATEGIES], 3))
+_FIRST = ("priced", "reactive_agents/synthesis_fast")
+
+
+@pytest.mark.parametrize("strategy", quick_first(sorted(STRATEGIES, key=_FIRST.__contains__, reverse=True), 2))
 def test_whatever_leaves_without_a_question_is_told(strategy: str) -> None:
     asked: list[SummaryRequest] = []
 
