@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
-from lading.compaction import Strategy
+from lading.compaction import STRATEGIES, Strategy
 from lading.compaction.summary_prompt import PROMPT_VERSION
 from lading.effects import Summarize, Summarizer, SummaryRequest
 from lading.engine import Engine, reopen
+from lading.errors import WindowExceeded
 from lading.events import SummaryAmended, SummaryNotAsked, SummaryRejected
 from lading.messages import user_text
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, settings, template
+from tests.examples import quick_first
 from tests.test_summarizer import PRICED, WINDOW, good, work
 
 EPOCHS = 32
@@ -30,8 +33,10 @@ class Model:
         return good(request) if self.is_well else ""
 
 
-def opened(summarize: Summarize, *, strategy: str | Strategy = PRICED, window: int = WINDOW) -> Engine:
-    chosen = settings(window, strategy=strategy, strict=True)
+def opened(
+    summarize: Summarize, *, strategy: str | Strategy = PRICED, window: int = WINDOW, strict: bool = True
+) -> Engine:
+    chosen = settings(window, strategy=strategy, strict=strict)
     engine = Engine(replace(chosen, summarizer=Summarizer(summarize)), MemoryStore())
     engine.append([user_text("Repair the dates in src/dates.py.")])
     return engine
@@ -94,3 +99,32 @@ def test_who_is_not_asked_for_so_little_or_by_the_strategy_is_told_so() -> None:
     assert [reason.partition(" tokens would")[1] for reason in reasons] == [" tokens would"]
     assert waits(compacted(opened(good, strategy="basic"), 0)) == ["the strategy basic asks for none here"]
     assert waits(compacted(opened(good), 0)) == []
+
+
+_FIRST = ("priced", "reactive_agents/synthesis_fast")
+
+
+@pytest.mark.parametrize("strategy", quick_first(sorted(STRATEGIES, key=_FIRST.__contains__, reverse=True), 2))
+def test_whatever_leaves_without_a_question_is_told(strategy: str) -> None:
+    asked: list[SummaryRequest] = []
+
+    def summarize(request: SummaryRequest) -> str:
+        asked.append(request)
+        return good(request)
+
+    engine, removals = opened(summarize, strategy=strategy, strict=False), 0
+    for number in range(40):
+        engine.append(
+            work(1, start=number) + ([user_text(f"Go on with part {number}.")] if number % 9 == 8 else [])
+        )
+        before, edits = len(asked), len(engine.history.edits)
+        try:
+            pack = engine.pack(tools=TOOLS, template=template("openai_chat"))
+        except WindowExceeded:
+            assert strategy == "append-only"
+            return
+        removes = any(edit.kind in ("summarised", "dropped") for edit in engine.history.edits[edits:])
+        is_told = any(isinstance(event, SummaryNotAsked | SummaryRejected) for event in pack.events)
+        assert not removes or is_told or len(asked) > before
+        removals += removes
+    assert removals or strategy in ("open_multi_agent/compact", "aether_frame/conversation_tail")

@@ -111,7 +111,7 @@ class SummaryRejected(Struct, frozen=True, tag_field="event", tag=True):
 
 
 class SummaryNotAsked(Struct, frozen=True, tag_field="event", tag=True):
-    """A record was written without asking the summarizer."""
+    """Messages were removed without asking the summarizer."""
 
     call: int
     reason: str

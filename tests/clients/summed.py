@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from lading.jsonbytes import load
@@ -51,10 +52,16 @@ class Exchanged(NamedTuple):
     agents: list[tuple[Request, Answer]]
 
 
+def items_of(body: Any) -> list[Any]:
+    """The list of a body that has the messages, in any provider format."""
+    found = next(body[field] for field in ("messages", "input", "contents") if field in body)
+    return found if isinstance(found, list) else [found]
+
+
 def split(provider: StrictProvider) -> Exchanged:
     """Tell the requests for summaries from the agent's, by the text at their end."""
     pairs = list(zip(provider.requests, provider.answers, strict=True))
-    is_own = [re.search("summari[sz]e", str(request.body["messages"][-1]), re.IGNORECASE) for request, _ in pairs]
+    is_own = [re.search("summari[sz]e", str(items_of(request.body)[-1]), re.IGNORECASE) for request, _ in pairs]
     own = [pair for pair, one in zip(pairs, is_own, strict=True) if one]
     return Exchanged(own, [pair for pair in pairs if pair not in own])
 
@@ -75,6 +82,14 @@ def fields_of(wire: str, *, stream: bool) -> dict[str, Any]:
             **streamed,
         }
     function = {"name": "read", "description": "Read a part.", "parameters": schema}
+    if wire == "openai_responses":
+        kept: dict[str, Any] = {
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "reasoning": {"effort": "low"},
+        }
+        own = {"type": "function", "strict": False, **function}
+        return {"model": MODELS[wire], "instructions": SYSTEM * 100, "tools": [own], **kept, **streamed}
     usage = {"stream_options": {"include_usage": True}} if stream else {}
     return {"model": MODELS[wire], "tools": [{"type": "function", "function": function}], **streamed, **usage}
 
@@ -89,8 +104,9 @@ async def work(
         messages.insert(0, {"role": "system", "content": SYSTEM * 100})
     for number in range(200):
         used = later[1] if number >= later[0] else client
-        create = used.messages if wire == "anthropic" else used.chat.completions
-        asked = create.with_streaming_response.create(messages=messages, **fields_of(wire, stream=stream))
+        create = {"anthropic": "messages", "openai_responses": "responses", "openai_chat": "chat.completions"}[wire]
+        given = {form.layout.items.field: messages, **fields_of(wire, stream=stream)}
+        asked = attrgetter(create)(used).with_streaming_response.create(**given)
         async with Entered(asked) as response:
             received.append(await awaited(response.read()))
         reply = _read(wire, received[-1], stream=stream)
@@ -98,7 +114,10 @@ async def work(
         if not reply.message.calls:
             return received
         results = [(call.id, f"{call.arguments}: {LOG * 25}") for call in reply.message.calls]
-        if wire == "anthropic":
+        if wire == "openai_responses":
+            outputs = [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in results]
+            messages += outputs
+        elif wire == "anthropic":
             blocks = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in results]
             messages.append({"role": "user", "content": blocks})
         else:

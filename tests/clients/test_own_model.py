@@ -17,8 +17,8 @@ from lading.events import SummaryRejected
 from lading.request.manifest import unseal
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, StrictProvider, Use
-from tests.clients.agents import CLIENTS
-from tests.clients.summed import WINDOW, Worker, find_instruction, split, work
+from tests.clients.agents import CLIENTS, RESPONSES
+from tests.clients.summed import WINDOW, Worker, find_instruction, items_of, split, work
 from tests.examples import quick_first
 from tests.waiting import happened
 
@@ -67,7 +67,7 @@ def timeout(request: httpx2.Request) -> httpx2.Response:
 
 
 def asks_summary(request: httpx2.Request) -> bool:
-    last = str(jsonbytes.load(request.content)["messages"][-1])
+    last = str(items_of(jsonbytes.load(request.content))[-1])
     return re.search("summari[sz]e", last, re.IGNORECASE) is not None
 
 
@@ -100,6 +100,16 @@ def faulty(client: Any, make: Callable[[httpx2.Request], httpx2.Response]) -> An
     return client.copy(http_client=httpx2.Client(transport=Faulty(make)))
 
 
+EVERY = {"Responses": RESPONSES["Responses"], **CLIENTS, "AsyncResponses": RESPONSES["AsyncResponses"]}
+
+
+FAULTY = [
+    ("Responses", "rate_limit"),
+    *((kind, what) for what in FAULTS for kind in CLIENTS),
+    ("AsyncResponses", "disconnection"),
+]
+
+
 def own_calls(store: MemoryStore) -> list[Any]:
     ((tenant, name),) = store.sessions()
     found = [unseal(data).sent.own for data in store.manifests(tenant, name)]
@@ -107,9 +117,9 @@ def own_calls(store: MemoryStore) -> list[Any]:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("kind", quick_first([*CLIENTS], 2))
+@pytest.mark.parametrize("kind", quick_first([*EVERY], 2))
 def test_it_reads_the_cached_prompt_and_reaches_nothing_of_the_callers(kind: str, stream: bool) -> None:
-    make, wire = CLIENTS[kind]
+    make, wire = EVERY[kind]
     events: list[Any] = []
     store = MemoryStore()
     with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
@@ -137,10 +147,9 @@ def test_it_reads_the_cached_prompt_and_reaches_nothing_of_the_callers(kind: str
     assert not any(outcome.problem for outcome in verify(store, tenant=tenant, session=name))
 
 
-@pytest.mark.parametrize("what", quick_first([*FAULTS], 2))
-@pytest.mark.parametrize("kind", quick_first([*CLIENTS], 2))
+@pytest.mark.parametrize(("kind", "what"), quick_first(FAULTY, 4))
 def test_a_fault_at_each_call_leaves_the_rules_record(kind: str, what: str) -> None:
-    make, wire = CLIENTS[kind]
+    make, wire = EVERY[kind]
     events: list[Any] = []
     with StrictProvider(Worker(), window_tokens=WINDOW) as provider:
         client = faulty(make(provider), FAULTS[what])

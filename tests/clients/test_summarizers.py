@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
+from google import genai
 from openai import AsyncOpenAI, OpenAI
 
 from lading import InputError, Session, SessionOptions, Summarizer, wrap
@@ -16,6 +17,7 @@ from lading.request.summary_calls import CALLER
 from lading.testing import StrictProvider
 from tests.clients.agents import CLIENTS, anthropic_client, openai_client
 from tests.clients.summed import WINDOW, Worker, split, work
+from tests.histories import tool_loop
 
 
 def local(kind: type[Any]) -> Any:
@@ -34,6 +36,9 @@ def local(kind: type[Any]) -> Any:
         (Summarizer("openai:gpt-5-nano", client=local(AsyncAnthropic)), None),
         (Summarizer("openai:gpt-5-nano", client=wrap(local(OpenAI))), None),
         (Summarizer("openai:gpt-5-nano", client=object()), None),
+        ("self", genai.Client),
+        ("gemini:gemini-3-flash", genai.Client),
+        (Summarizer("self", client=genai.Client(api_key="none")), None),
         ("gpt-5-nano", OpenAI),
         ("openai:", OpenAI),
         (17, OpenAI),
@@ -118,3 +123,17 @@ def test_two_wrapped_clients_ask_each_at_its_own_provider() -> None:
         own, _ = split(provider)
         assert {request.path for request, _ in own} == {path}
         assert all(answer.status == 200 for answer in provider.answers)
+
+
+@pytest.mark.parametrize(("wire", "path"), [("openai_responses", "/v1/responses"), ("gemini", None)])
+def test_without_a_wrapped_client_the_format_of_the_session_says_where_to_ask(wire: str, path: str | None) -> None:
+    events: list[Any] = []
+    with StrictProvider(Worker()) as provider:
+        whom = Summarizer("self", client=openai_client(provider))
+        with Session("gpt-5", window=6_000, output_reserve=500, wire=wire, when="full", summarizer=whom) as session:
+            session.add("Which test is slow?").add(tool_loop(90, result_words=90)[1:])
+            events += session.pack().events
+    assert {request.path for request in provider.requests} == ({path} if path else set())
+    reasons = [event.reason for event in events if isinstance(event, SummaryRejected)]
+    assert bool(reasons) != bool(path)
+    assert all("No SDK's client asks a model in the provider format gemini" in reason for reason in reasons)

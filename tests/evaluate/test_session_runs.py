@@ -6,13 +6,16 @@ from msgspec.structs import replace
 from lading.budget import Budget
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.economics import Rates, Usage
+from lading.effects import Summarizer, Summary
 from lading.errors import InputError
+from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.replay import replay
 from lading.evaluate.session_runs import (
     RunCall,
     SummaryTokens,
     make_arm_input,
     make_counter,
+    prepare_session,
     run_arm,
     run_strategy,
     show_everything,
@@ -21,7 +24,8 @@ from lading.history.log import Draft
 from lading.messages import Message, Text, ToolCall
 from lading.sources import open_tool
 from tests.evaluate.contests import ORPHAN, SHORT, TAIL, rounds, session, ticking
-from tests.evaluate.sessions import asks, gives, said
+from tests.evaluate.sessions import asks, gives, recorded, said
+from tests.histories import tool_loop
 
 RATES = Rates(0.1, 1.25)
 
@@ -107,6 +111,17 @@ def test_an_arm_is_billed_for_what_it_shows() -> None:
     assert third.usage == Usage(read_tokens=first.tokens, written_tokens=third.tokens - first.tokens)
     assert [step.own for step in steps[:3]] == [SummaryTokens(), SummaryTokens(), SummaryTokens(10, 2, 1)]
     assert steps[2].own.cost(RATES) == 1.0 + 2.0 + 5.0
+
+
+def test_own_calls_of_a_strategy_are_charged_as_they_were_read() -> None:
+    whom = Summarizer(lambda _request: Summary("Goal: go on", 900, 10, read_tokens=700, written_tokens=150))
+    recording = recorded(*tool_loop(150, result_words=80))
+    plan, _ = plan_replay(recording, PlanOptions(window_tokens=6_000, counter="estimate", summarizer=whom))
+    walked = prepare_session(recording, plan, name="s")
+    steps = run_strategy(walked, "priced", rates=RATES, clock=ticking)
+    own = next(step.own for step in steps if step.own != SummaryTokens())
+    assert own == SummaryTokens(700, 50, 10, 150)
+    assert own.cost(RATES) == pytest.approx(700 * RATES.read + 50 + 150 * RATES.write + 10 * 5.0)
 
 
 def test_an_arm_is_checked() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import product
 
 import click
-from msgspec import to_builtins
 from msgspec.structs import replace
 
-from lading import jsonbytes
 from lading.cli import terminal
 from lading.cli.options import (
     counter_option,
@@ -28,14 +26,15 @@ from lading.cli.options import (
 )
 from lading.cli.output_file import open_output
 from lading.cli.recordings import prepare_all, read_all, select_probes
-from lading.cli.tables import Column, format_count, print_table, say
+from lading.cli.summaries import SummaryOptions, open_summaries, summary_options
+from lading.cli.tables import Column, print_table, say
 from lading.compaction import STRATEGIES, Strategy, When
+from lading.effects import Summarizer
 from lading.errors import InputError
 from lading.evaluate.baselines import ARMS
 from lading.evaluate.compare import Contestant, Grid, NamedRates, compare, find_contestant
 from lading.evaluate.plan import PlanOptions
 from lading.evaluate.probes import Probe, read_probes
-from lading.evaluate.recorded_summaries import RecordedSummaries, read_answers
 from lading.evaluate.scores import ContestantScore
 from lading.evaluate.session_runs import RecordedSession
 from lading.report import comparison_tables
@@ -87,10 +86,7 @@ def _parse_name(text: str) -> str:
 @wire_option
 @counter_option
 @click.option("--probes", "probes_path", metavar="FILE", help="Score the evidence that probes of a file need.")
-@click.option(
-    "--summaries", "answers_path", metavar="FILE",
-    help="Compare each strategy also with a model's summaries: its recorded answers.",
-)  # fmt: skip
+@summary_options
 @click.option("--report", "report_path", metavar="OUT.html", help="Write one page with charts and tables.")
 @json_option()
 def command(
@@ -104,7 +100,7 @@ def command(
     wire: str | None,
     counter: str | None,
     probes_path: str | None,
-    answers_path: str | None,
+    summarizing: SummaryOptions,
     report_path: str | None,
     as_json: bool,
 ) -> None:
@@ -123,11 +119,11 @@ def command(
       lading compare session.jsonl --strategies priced --when pays,full,0.8 --verbatim 14.5%,30%
       lading compare logs/*.jsonl.gz --strategies all --counter cl100k --report compare.html
       lading compare session.jsonl --strategies priced,mine:STRATEGY --prices .10/1.25 --json
-      lading compare session.jsonl --strategies priced --summaries answers.jsonl
+      lading compare session.jsonl --strategies priced --summaries answers.jsonl --summarizer openai:gpt-5-nano
     """
     with terminal.report_errors(), ExitStack() as stack:
-        contestants = _find_contestants(strategies, whens, verbatims)
-        contestants += stack.enter_context(_summarize_from(answers_path, contestants, used=files))
+        summaries = stack.enter_context(open_summaries(summarizing, used=files))
+        contestants = _add_summarizer(_find_contestants(strategies, whens, verbatims), summaries.summarizer)
         write_page = None
         if report_path is not None:
             page_file = open_output(report_path, used=files, option="--report", example="compare.html")
@@ -141,7 +137,7 @@ def command(
         grid = Grid(contestants, windows, prices)
         calls = sum(len(session.calls) for session in sessions)
         with terminal.show_progress("comparing", calls * grid.runs) as advance:
-            scores = compare(sessions, grid, advance=advance, probes=probes)
+            scores = compare(sessions, grid, advance=summaries.guard(advance), probes=probes)
         facts = collect_settings(sessions)
         if write_page:
             write_page(render_comparison(scores, format_settings(facts)))
@@ -168,28 +164,11 @@ def _find_contestants(
     return tuple({item.name: item for item in found}.values())
 
 
-@contextmanager
-def _summarize_from(
-    path: str | None, contestants: Iterable[Contestant], *, used: Sequence[str]
-) -> Iterator[tuple[Contestant, ...]]:
-    """Give the strategies among the contestants again, with the recorded answers of a file. At the end, write the
-    requests without an answer to a file beside it. Raises InputError."""
-    if path is None:
-        yield ()
-        return
-    recorded = RecordedSummaries(read_answers(path))
-    yield tuple(
-        replace(item, name=f"{item.name}+summaries", summarizer=recorded.summarizer)
-        for item in contestants
-        if item.arm is None
-    )
-    if recorded.unanswered:
-        beside = f"{path}.unanswered"
-        with open_output(beside, used=used, option="--summaries", example="answers.jsonl.unanswered") as write:
-            for request in recorded.unanswered.values():
-                write(jsonbytes.dump(to_builtins(request)) + b"\n")
-        many = format_count(len(recorded.unanswered), "request")
-        terminal.warn(f"{path}: {many} without a recorded answer used rules. They were written to {beside}.")
+def _add_summarizer(contestants: tuple[Contestant, ...], summarizer: Summarizer | None) -> tuple[Contestant, ...]:
+    """Return the contestants, and the strategies among them again, with a summarizer."""
+    strategies = [item for item in contestants if summarizer and item.arm is None]
+    named = (replace(item, name=f"{item.name}+summaries", summarizer=summarizer) for item in strategies)
+    return (*contestants, *named)
 
 
 def collect_settings(sessions: Iterable[RecordedSession]) -> dict[str, str]:

@@ -33,7 +33,8 @@ from lading.cli.options import (
     wire_option,
 )
 from lading.cli.output_file import Write, open_output
-from lading.cli.recordings import ReplayWarnings, plan_all, read_all, read_report_data, replay_all
+from lading.cli.recordings import ReplayedSession, ReplayWarnings, plan_all, read_all, read_report_data, replay_all
+from lading.cli.summaries import OpenSummaries, SummaryOptions, open_summaries, summary_options
 from lading.cli.tables import Column, format_count, print_items, say
 from lading.compaction import DEFAULT, Strategy, When, apply_options, find_strategy, name_of
 from lading.economics import OwnCalls, Rates
@@ -45,6 +46,7 @@ from lading.evaluate.tally import StrategyTally, Tally, TypedError, describe_sav
 from lading.history.log import Edit
 from lading.report.data import FORMAT, ReportData
 from lading.report.page import render_page
+from lading.sources import Recording
 from lading.stores import SessionStore
 from lading.stores.memory import MemoryStore
 from lading.stores.sqlite import open_sqlite
@@ -87,6 +89,7 @@ def _parse_path(_context: click.Context, parameter: click.Parameter, value: str 
 @wire_option
 @counter_option
 @prices_option
+@summary_options
 @click.option("--ttl", type=FiniteRange(0), metavar="S", help="The prompt cache expires after S idle seconds.")
 @click.option(
     "--restore", is_flag=True, help="Declare the tool restore to the model, as a session does, and report its cost."
@@ -114,6 +117,7 @@ def command(
     prices: Rates | None,
     ttl: float | None,
     restore: bool,
+    summarizing: SummaryOptions,
     folder: str | None,
     emit_path: str | None,
     report_path: str | None,
@@ -132,22 +136,23 @@ def command(
       lading replay session.jsonl --window 32000
       lading replay logs/*.jsonl.gz --window 64000 --counter cl100k --prices .10/1.25 --json
       lading replay session.jsonl --strategy priced --strategy basic --store ./store
+      lading replay session.jsonl --summaries answers.jsonl --summarizer openai:gpt-5-nano
     """
     options = PlanOptions(
         model, window, output_reserve, wire=wire, counter=counter, rates=prices, ttl_s=ttl, restore=restore
     )
     with terminal.report_errors(), ExitStack() as stack:
         chosen = _choose_strategies(strategies, when, verbatim, is_one=emit_path is not None)
+        summaries = stack.enter_context(open_summaries(summarizing, used=files))
+        options = replace(options, summarizer=summaries.summarizer)
         emit, write_page = _open_outputs(stack, emit_path, report_path, files=files, folder=folder)
         recordings, problems = read_all(files)
         notes = ReplayWarnings("Give --model, --window, --counter and --prices for better figures.")
         plans = [plan_all(recordings, replace(options, strategy=each), notes=notes) for each in chosen.values()]
         stores = _open_stores(stack, _choose_folders(folder, tuple(chosen), plans), kept=write_page is not None)
-        walks = dict(zip(chosen, replay_all(plans, stores, emit=partial(_write_line, emit)), strict=True))
-        tallies = [
-            tally_strategy(name, {session: (item.plan, item.calls) for session, item in walk.items()})
-            for name, walk in walks.items()
-        ]
+        write = partial(_write_line, emit, summaries)
+        walks = dict(zip(chosen, replay_all(plans, stores, emit=write), strict=True))
+        tallies = _tally_all(walks)
         bills = add_bills(
             compare_bills(recording, plan, replays={name: walk[session].calls for name, walk in walks.items()})
             for session, (recording, plan) in plans[0].items()
@@ -155,12 +160,23 @@ def command(
         if write_page:
             sessions = tuple(session for walk in walks.values() for session in read_report_data(walk))
             write_page(render_page(ReportData(FORMAT, sessions)))
-    if silent := sum(not find_calls(recording.messages) for recording in recordings):
-        calls = "1 session has" if silent == 1 else f"{silent:,} sessions have"
-        terminal.warn(f"{calls} no call to replay: no assistant message follows a user message.")
+    _warn_of_silence(recordings)
     value = {"replays": tallies, "bills": encode_comparison(bills), "problems": problems}
     terminal.print_either(as_json, lambda: value, show=lambda: print_tables(tallies, bills))
     sys.exit(terminal.FOUND if any(item.total.violations or item.total.typed_errors for item in tallies) else 0)
+
+
+def _warn_of_silence(recordings: Sequence[Recording]) -> None:
+    if silent := sum(not find_calls(recording.messages) for recording in recordings):
+        calls = "1 session has" if silent == 1 else f"{silent:,} sessions have"
+        terminal.warn(f"{calls} no call to replay: no assistant message follows a user message.")
+
+
+def _tally_all(walks: Mapping[str, Mapping[str, ReplayedSession]]) -> list[StrategyTally]:
+    return [
+        tally_strategy(name, {session: (item.plan, item.calls) for session, item in walk.items()})
+        for name, walk in walks.items()
+    ]
 
 
 def _choose_strategies(
@@ -329,7 +345,8 @@ def _format_violations(item: tuple[str, Tally]) -> str:
     return ", ".join(f"{rule} {times}x" for rule, times in item[1].violations.items())
 
 
-def _write_line(write: Write | None, call: ReplayedCall, plan: ReplayPlan) -> None:
+def _write_line(write: Write | None, summaries: OpenSummaries, call: ReplayedCall, plan: ReplayPlan) -> None:
+    summaries.check()
     if write:
         write(encode_line(call, plan))
 

@@ -19,7 +19,7 @@ from lading.addresses import parse
 from lading.economics import Rates
 from lading.effects import Steps
 from lading.errors import AddressError, InputError
-from lading.events import Event, NoProgress, SummaryRejected
+from lading.events import Event, NoProgress, SummaryAmended, SummaryDiscarded, SummaryNotAsked, SummaryRejected
 from lading.history.log import NO_COMPACTIONS, Edit
 from lading.history.log import Draft as Draft
 from lading.history.validity import Invariant
@@ -119,6 +119,9 @@ class Pressure(Struct, frozen=True):
         return self.count(user_text(text))
 
 
+_OF_SUMMARIES = (SummaryNotAsked, SummaryAmended, SummaryDiscarded)
+
+
 class Compaction(Struct, frozen=True):
     """The decision of a strategy at one call."""
 
@@ -136,7 +139,8 @@ class Compaction(Struct, frozen=True):
     def is_silent(self) -> bool:
         """Whether it removes messages and does not report anything about summaries."""
         removes = any(draft.kind in ("summarised", "dropped") for draft in self.drafts)
-        return removes and not (self.rejected or self.own_events or any(draft.summary for draft in self.drafts))
+        reports = any(isinstance(event, _OF_SUMMARIES) for event in self.own_events)
+        return removes and not (self.rejected or reports or any(draft.summary for draft in self.drafts))
 
     def events(self, call: int, earlier: Sequence[Event] = ()) -> list[Event]:
         """Return the events to report at this call: the ``earlier`` ones, and those of this decision."""

@@ -106,9 +106,8 @@ class StrategyRun:
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
         compaction = self._guard(decide, Compaction())
         self.events[:] = compaction.events(self._call, self.events)
-        if pressure.output_price is not None and compaction.is_silent:
-            why = f"the strategy {self._name} asks for none here"
-            self.events.append(SummaryNotAsked(self._call, why))
+        if compaction.is_silent:
+            self.tell_unasked(f"the strategy {self._name} asks for none here", pressure)
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure, others=others)
         return compaction
@@ -121,6 +120,7 @@ class StrategyRun:
         drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)
         if drafts:
             self.overrule("they did not fit the window")
+            self.tell_unasked("what did not fit the window was cut by rules", pressure)
         for draft in drafts:
             self.apply(draft, plan, pressure=pressure, others=others)
 
@@ -142,6 +142,11 @@ class StrategyRun:
         """Drop the events of an abandoned attempt, except those of calls of the summarizer: these were made."""
         made = [event for event in self.events if isinstance(event, SummaryRejected | SummaryDiscarded)]
         self.events[:] = [*since, *(event for event in made if event not in since)]
+
+    def tell_unasked(self, why: str, pressure: Pressure) -> None:
+        """Report that messages leave without a question to the summarizer, if there is one."""
+        if pressure.output_price is not None:
+            self.events.append(SummaryNotAsked(self._call, why))
 
     def overrule(self, why: str) -> None:
         """Report that the strategy's decision was overruled."""

@@ -24,6 +24,9 @@ from lading.wire.replies import Reply
 
 Result = TypeVar("Result")
 
+_TOKEN_BYTES = 2
+"""A token of a prompt of ours has at least this many bytes."""
+
 
 class AskedModel(Struct, frozen=True):
     """A model to ask."""
@@ -229,13 +232,22 @@ class Asker:
 
 
 def _make_answer(request: ModelRequest, reply: Reply) -> ModelAnswer:
-    """Make the answer from a reply; without reported usage it costs the most that it can."""
-    model, message, usage = request.model, reply.message, reply.usage
-    usd, counts = request.most_usd, (0, 0)
-    if usage is not None:
-        fresh = usage.input_tokens - usage.read_tokens - usage.written_tokens
-        billed = Usage(usage.read_tokens, usage.written_tokens, fresh)
-        usd = model.price.input(billed) + model.price.output(usage.output_tokens)
-        counts = usage.input_tokens, usage.output_tokens
+    message, usage = reply.message, reply.usage
+    counts = (usage.input_tokens, usage.output_tokens) if usage else (0, 0)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in message.calls)
-    return ModelAnswer(request.key, model.name, message.text, calls, *counts, usd)
+    return ModelAnswer(request.key, request.model.name, message.text, calls, *counts, price_reply(request, reply))
+
+
+def price_reply(request: ModelRequest, reply: Reply) -> float:
+    """Return the cost of a request and its reply in USD; without reported usage the most that it can be."""
+    usage, price = reply.usage, request.model.price
+    if usage is None:
+        return request.most_usd
+    fresh = usage.input_tokens - usage.read_tokens - usage.written_tokens
+    billed = Usage(usage.read_tokens, usage.written_tokens, fresh)
+    return price.input(billed) + price.output(usage.output_tokens)
+
+
+def bound_tokens(text: str) -> int:
+    """Return at least as many tokens as a prompt of ours has, by any counter."""
+    return len(text.encode("utf-8", "surrogatepass")) // _TOKEN_BYTES

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lading.compaction import DEFAULT, Strategy, find_strategy
 from lading.economics import Rates, rates_for
+from lading.effects import Summarizer
 from lading.evaluate.replay import ReplayPlan
 from lading.events import Event
 from lading.messages import Template
@@ -32,6 +33,8 @@ class PlanOptions(Struct, frozen=True):
     strict: bool = False
     restore: bool = False
     """As in ``ReplayPlan``."""
+    summarizer: Summarizer | None = None
+    """Who writes summaries; None: rules."""
 
 
 def plan_replay(recording: Recording, options: PlanOptions) -> tuple[ReplayPlan, tuple[Event, ...]]:
@@ -60,6 +63,7 @@ def plan_replay(recording: Recording, options: PlanOptions) -> tuple[ReplayPlan,
         rates=options.rates or rates_for(prices.read, prices.write, ttl_s=ttl_s),
         cache_ttl_s=options.ttl_s,
         strict=options.strict,
+        summarizer=options.summarizer,
     )
     template = _build_template(recording, card, wire_name, model)
     least = card.cache.min_prefix_tokens

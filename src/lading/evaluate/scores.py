@@ -44,8 +44,12 @@ class SessionScore(Struct, frozen=True):
     def cost(self, rates: Rates) -> float:
         """Compute the input cost in base input tokens, including the contestant's own model calls. A call without a
         request is charged as append-only."""
-        bills = ((call.step.usage or call.full_usage, call.step.own) for call in self.judged)
-        return sum(usage.cost(rates) + own.cost(rates) for usage, own in bills)
+        usages = (call.step.usage or call.full_usage for call in self.judged)
+        return sum(usage.cost(rates) for usage in usages) + self.own_cost(rates)
+
+    def own_cost(self, rates: Rates) -> float:
+        """Compute the cost of the contestant's own model calls."""
+        return sum(call.step.own.cost(rates) for call in self.judged)
 
     def full_cost(self, rates: Rates) -> float:
         """Compute the input cost of append-only."""
@@ -78,6 +82,8 @@ class CostFigures(Struct, frozen=True):
     """Ratio of the sessions whose full history fits the window at every call; None where there is none."""
     over: float | None
     """Ratio of the other sessions."""
+    own: float
+    """Part of ``ratio``: the contestant's own model calls."""
 
 
 class EditCounts(Struct, frozen=True):
@@ -214,6 +220,7 @@ def _sum_cost(scores: Sequence[SessionScore], rates: Rates) -> CostFigures:
         harmed=_mean([ratio > HARMED for ratio, _ in ratios]) or 0.0,
         within=_sum_ratio(parts[False]),
         over=_sum_ratio(parts[True]),
+        own=_sum_ratio([(score.own_cost(rates), full) for score, _, full in bills]) or 0.0,
     )
 
 

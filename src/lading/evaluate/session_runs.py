@@ -33,15 +33,17 @@ Clock = Callable[[], float]
 
 
 class SummaryTokens(Struct, frozen=True):
-    """Tokens of the model call that wrote a request's summary."""
+    """Tokens of the model calls that wrote a request's summary."""
 
     read_tokens: int = 0
     fresh_tokens: int = 0
     output_tokens: int = 0
+    written_tokens: int = 0
 
     def cost(self, rates: Rates) -> float:
         """Compute the cost in base input tokens."""
-        return self.read_tokens * rates.read + self.fresh_tokens + self.output_tokens * OUTPUT_RATE
+        used = Usage(self.read_tokens, self.written_tokens, self.fresh_tokens)
+        return used.cost(rates) + self.output_tokens * OUTPUT_RATE
 
 
 class RunCall(Struct, frozen=True):
@@ -140,13 +142,12 @@ def run_strategy(
             continue
         seconds = clock() - started
         edits = [edit for edit in engine.history.edits[edits_before:] if edit.kind not in NO_COMPACTIONS]
-        own = pack.manifest.sent.own or OwnCalls()
         forced = sum(edit.forced_tokens > 0 for edit in edits)
         yield RunCall(
             [firsts.get(id(message), message) for message in engine.history.view.messages],
             pack.tokens,
             cache.bill(pack.chain, pack.ends, at_s=at_s),
-            own=SummaryTokens(fresh_tokens=own.input_tokens, output_tokens=own.output_tokens),
+            own=_count_own(pack.manifest.sent.own or OwnCalls()),
             forced_edits=forced,
             voluntary_edits=len(edits) - forced,
             broken_rules=tuple(dict.fromkeys(item.rule for item in pack.violations)),
@@ -159,6 +160,11 @@ def run_strategy(
             seconds=seconds,
             body=pack.body,
         )
+
+
+def _count_own(own: OwnCalls) -> SummaryTokens:
+    fresh = own.input_tokens - own.read_tokens - own.written_tokens
+    return SummaryTokens(own.read_tokens, fresh, own.output_tokens, own.written_tokens)
 
 
 def run_arm(

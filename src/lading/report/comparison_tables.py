@@ -37,6 +37,12 @@ class WindowTable(Struct, frozen=True):
     verdict: str = ""
 
 
+OWN: ColumnSpec = (
+    Heading("own", "Part of the cost at the first prices: the strategy's own model calls, such as for summaries."),
+    lambda item: f"{item.cost.own:.3f}",
+)
+"""Column of own calls, shown where there are any."""
+
 BILL: tuple[ColumnSpec, ...] = (
     (Heading("worst", "The highest cost of one session."), lambda item: f"{item.cost.worst:.2f}"),
     (
@@ -129,7 +135,8 @@ def make_window_tables(scores: Iterable[ContestantScore]) -> Iterator[WindowTabl
             Heading(item.prices, f"Input cost relative to everything sent at the prices {item.prices}.")
             for item in contestants[0]
         ]
-        bill = (*([EVIDENCE] if contestants[0][0].evidence else []), *BILL)
+        own = [OWN] if any(item.cost.own for item in at_window) else []
+        bill = (*([EVIDENCE] if contestants[0][0].evidence else []), *own, *BILL)
         figures = (*bill, *KEPT)
         columns = (*costs, *(column for column, _ in figures))
         rows = tuple((contestant[0].strategy, _format_cells(contestant, figures)) for contestant in contestants)

@@ -38,8 +38,8 @@ Ask: TypeAlias = Callable[[], SummaryAnswer | Awaitable[SummaryAnswer]]
 """Calls the summarizer."""
 CALLER: ContextVar[tuple[Any, Any] | None] = ContextVar("CALLER", default=None)
 """URL and headers of the wrapped client's request that is being packed: a call of its own model has the same."""
-_ENDPOINTS = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
-"""Paths below the base URL of each SDK's client."""
+_ENDPOINTS = ("/chat/completions", "/responses", "/v1/messages")
+"""Paths below the base URL of an SDK's client; the layout of a provider format knows its own."""
 THINKING_TOKENS = 4_096
 """Room for thinking in the answer of a model whose thinking has no larger budget."""
 _OTHERS = 'a function, or lading.Summarizer("openai:gpt-5-nano", client=OpenAI())'
@@ -178,15 +178,19 @@ def prepare_call(summarizer: Summarizer, asked: SummaryRequest, *, last: LastReq
 
 
 def _prepare_post(summarizer: Summarizer, asked: SummaryRequest, *, last: LastRequest, pressure: Pressure) -> Ask:
-    sdk, wire, card, model = find_sdk(summarizer.client), last.request.wire, last.request.card, asked.model
-    url, headers, extended = _ENDPOINTS[sdk], dict[str, str](), None
+    wire, card, model = last.request.wire, last.request.card, asked.model
+    caller, extended = None, None
     if summarizer.is_self:
         extended = None if model else last.extend(asked, pressure)
         model = model or str(last.request.envelope.get("model") or card.name)
-        url, headers = CALLER.get() or (url, headers)
+        caller = CALLER.get()
     else:
         model = str(summarizer.summarize).partition(":")[2]
-        wire, card = find_wire(find_default_wire(sdk)), find_card(model)[0]
+        wire, card = find_wire(find_default_wire(find_sdk(summarizer.client))), find_card(model)[0]
+    path = next((path for path in _ENDPOINTS if wire.layout.named(path) is not None), "")
+    if not caller and not path:
+        raise InputError(f"No SDK's client asks a model in the provider format {wire.name}. Give {_OTHERS}.")
+    url, headers = caller or (path, {})
     body, tokens = extended or (_write_prompt(asked, model, wire=wire, card=card), None)
     options = {
         "headers": {key: value for key, value in headers.items() if not key.lower().startswith(_NOT_SENT_AGAIN)},
@@ -239,6 +243,10 @@ def find_sdk(client: object) -> str:
     return next((name for name in ("openai", "anthropic") if name in packages and hasattr(client, "post")), "")
 
 
+def _describe_client(client: object) -> str:
+    return "none" if client is None else f"a {type(client).__name__} of {type(client).__module__.partition('.')[0]}"
+
+
 def find_summarizer(given: object, *, client: object = None) -> Summarizer | None:
     """Return the summarizer that an argument names; ``client``: the one that is wrapped. Raises InputError, which
     says what to give instead."""
@@ -258,5 +266,7 @@ def find_summarizer(given: object, *, client: object = None) -> Summarizer | Non
         )
     is_own = provider == SELF or find_default_wire(provider) == find_default_wire(find_sdk(asked) or provider)
     if not find_sdk(asked) or hasattr(asked, "lading") or not is_own:
-        raise InputError(f"{name!r} needs a client of {provider} that is not wrapped. Give {_OTHERS}.")
+        sdk = "OpenAI's or Anthropic's SDK" if provider == SELF else provider
+        has = _describe_client(asked)
+        raise InputError(f"{name!r} needs a client of {sdk} that is not wrapped, and has {has}. Give {_OTHERS}.")
     return replace(found, client=asked)
