@@ -5,7 +5,7 @@ To add a layer, add a line to ``LAYERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -46,22 +46,17 @@ LAYERS: tuple[Layer, ...] = (
 """The layers in order."""
 
 
-def layer_spans(view: View) -> Iterator[tuple[Layer, int, int]]:
-    """Iterate over the layers, each with the range of its messages in the view."""
-    end = 0
-    for layer in LAYERS:
-        start, end = end, layer.end(view, end) if layer.end else end
-        yield layer, start, end
-
-
 def layer_counts(view: View, *, beside: Mapping[str, int], room_tokens: int) -> dict[str, int]:
     """Count the tokens by layer of the request that shows this view; ``beside``: those of layers that are not in
     the view."""
-    counts = {
-        layer.name: view.tokens_before(end) - view.tokens_before(start) if layer.end else beside[layer.name]
-        for layer, start, end in layer_spans(view)
-        if layer.end or layer.name in beside
-    }
+    counts, start = dict[str, int](), 0
+    for layer in LAYERS:
+        if layer.end:
+            end = layer.end(view, start)
+            counts[layer.name] = view.tokens_before(end) - view.tokens_before(start)
+            start = end
+        elif layer.name in beside:
+            counts[layer.name] = beside[layer.name]
     return {**counts, "slack": room_tokens - totals(counts)}
 
 

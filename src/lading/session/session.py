@@ -158,7 +158,7 @@ class Session:
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             new, continues = matched.position - start, matched.kind == "continues"
             copied, first = copy_list(rest) if continues else [], start if continues else len(self.known) - new
-            if self.known[first : first + new] == known_as[:new]:
+            if new and self.known[first : first + new] == known_as[:new]:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
