@@ -154,9 +154,7 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(
-        self, units: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False
-    ) -> bytes:
+    def body(self, units: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False) -> bytes:
         """Return the body: the fields of the envelope, then the items. ``units`` and ``opening``: in place of its
         own, as bytes. ``marks_end``: as the property says."""
         units = units or [unit.data for unit in self._units]
@@ -185,9 +183,9 @@ class RequestBuilder:
     def marks_end(self) -> bool:
         """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
         before the request's own mark. Not where there are as many marks as a request may have."""
-        scheme, start = self.wire.layout.marks, self._find_reply()
+        scheme = self.wire.layout.marks
         mark = self._envelope.get(scheme.field) if scheme else None
-        if scheme is None or not mark or not start:
+        if scheme is None or not mark or not (start := self._find_reply()):
             return False
         blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
         if not 0 < scheme.look_back <= blocks:

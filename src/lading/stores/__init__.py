@@ -177,14 +177,20 @@ def resolve_store(store: SessionStore | str | os.PathLike[str] | None) -> Sessio
     return store
 
 
-def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:
-    """Raise StoreError unless the indexes continue after ``stored`` items. ``what`` names the items."""
-    for expected, index in enumerate(indexes, start=stored):
-        if index != expected:
-            raise StoreError(
-                f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
-                "a write was lost. Load the session again and add to what it has."
-            )
+def check_continues(
+    entries: Sequence[Entry], edits: Sequence[Edit], *, call: int | None, stored: Sequence[int]
+) -> None:
+    """Raise StoreError unless these items continue the ``stored`` numbers of entries, edits and manifests.
+    ``call``: the index of the manifest; None: there is none."""
+    calls = [] if call is None else [call]
+    given = [entry.index for entry in entries], [edit.index for edit in edits], calls
+    for what, indexes, start in zip(("Entry", "Edit", "Manifest"), given, stored, strict=True):
+        for expected, index in enumerate(indexes, start=start):
+            if index != expected:
+                raise StoreError(
+                    f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
+                    "a write was lost. Load the session again and add to what it has."
+                )
 
 
 def check_blobs(blobs: Mapping[str, bytes]) -> None:

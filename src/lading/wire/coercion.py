@@ -44,9 +44,7 @@ def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
         return dump(mode="json", exclude_unset=True, warnings=False)
     if isinstance(value, Mapping):
         fields = ((str(key) if type(key) is int else key, inner) for key, inner in value.items())
-        return {
-            key: inner if type(inner) in _LEAVES else plain(inner, levels=levels - 1) for key, inner in fields
-        }
+        return {key: inner if type(inner) in _LEAVES else plain(inner, levels=levels - 1) for key, inner in fields}
     if isinstance(value, list | tuple):
         return [plain(inner, levels=levels - 1) for inner in value]
     return value
