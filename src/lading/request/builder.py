@@ -125,20 +125,16 @@ class RequestBuilder:
             taken += len(run)
 
     def _append_unit(self, run: list[Message], tokens: int, position: int) -> None:
-        known = self._kept.get(_identity(run)) if self._kept else None
-        unit = known or self._encode(run, position)
+        unit = self._kept.get(_identity(run)) if self._kept else None
+        if unit is None:
+            items, field = self.wire.encode_group(run, self.card), self.wire.layout.items.field
+            data = b",".join(jsonbytes.dump_at(f"{field}.{position}", item) for item in items)
+            unit = EncodedRun(run, items, data)
         self._units.append(unit)
         self._starts.append(position)
         self.chain.append(_link(self.chain[-1], unit.data))
         self.prompt.append(_link(self.prompt[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
-
-    def _encode(self, run: list[Message], position: int) -> EncodedRun:
-        wire_messages = self.wire.encode_group(run, self.card)
-        data = b",".join(
-            jsonbytes.dump_at(f"{self.wire.layout.items.field}.{position}", item) for item in wire_messages
-        )
-        return EncodedRun(run, wire_messages, data)
 
     @property
     def envelope(self) -> Mapping[str, Any]:
