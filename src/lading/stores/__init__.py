@@ -1,7 +1,8 @@
 """Store the entries, edits, manifests and blobs of each session of each tenant.
 
 Stores are append-only. To add one, write a file with a class that implements ``SessionStore`` and a function that
-opens it at a location, and add one line to ``STORES``.
+opens it at a location, and add one line to ``STORES``. Knows no strategy and no content of a manifest. Start with
+``SessionStore`` below, then ``memory.py``.
 """
 
 from __future__ import annotations
