@@ -7,7 +7,7 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from msgspec.structs import replace
 
@@ -194,10 +194,10 @@ class Engine:
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT
-        deciding, is_recorded = self._start_run(plan, tuple(tools)), False
-        meter = self.settings.meter
+        deciding, meter = self._start_run(plan, tuple(tools)), self.settings.meter
         self._offer = make_offer(tuple(tools), template, meter=meter, last=self._offer, transient=text)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._request.forget, 0)
             known = self._recall()
             if refused_tokens is not None:
                 known = known.with_refusal(refused_tokens, self.history)
@@ -209,10 +209,7 @@ class Engine:
             facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self.asking.spent)
             shown = len(plan.view.items)
             pack = self._record(fitted, facts, violations=violations, shown=shown, events=deciding.events)
-            is_recorded = True
-        finally:
-            if not is_recorded:
-                self._request.forget(0)
+            undo.pop_all()
         self.history.commit(fitted.plan)
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
         if any(self.subscribers.groups):
@@ -268,9 +265,9 @@ class Engine:
 
     def _fit(self, plan: Plan, now: Conditions) -> FittedPlan:
         """Let the strategy decide; lower the detail of the tools while the view does not fit."""
-        most, last = lower_detail(self._detail, self.settings.tool_detail), now.known.last
+        last, framed = now.known.last, self._recorder.frame
+        most = lower_detail(self._detail, self.settings.tool_detail)
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
-        framed = self._recorder.frame
         for detail in rungs:
             beside = self._offer.count_beside(detail)
             if framed and (framed.tools, self._detail) != (self._offer.tools_digest, detail):

@@ -10,8 +10,6 @@ from lading.testing.answers import ErrorResponse, Issue, ProviderFormat
 from lading.testing.openai_chat import CREATED, make_call_id, split_text, write_error, write_models
 from lading.testing.prompt_cache import Piece, make_piece
 
-_STARTS = ("created", "in_progress")
-
 
 def split_pieces(body: Mapping[str, Any]) -> list[Piece]:
     """Split a request into tools, instructions and items. All are marked: the provider caches every prefix."""
