@@ -55,7 +55,7 @@ class LastRequest(Struct, frozen=True):
     def write_messages(self, asked: SummaryRequest, pressure: Pressure) -> Any:
         """Write the messages that a summary replaces as dicts of the session's format; without any, the prompt.
 
-        Earlier records are among them as they stand, other messages in full, or as they were sent where all of them
+        Earlier records are among them unchanged, other messages in full, or as they were sent where all of them
         together are more than a request may have.
         """
         places = range(*self.history.view.span(*asked.span)) if asked.span else ()

@@ -105,7 +105,7 @@ def _stream_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def refuse_long_prompt(tokens: int, window: int) -> ErrorResponse:
-    """Make the error for a prompt that is longer than the window; this API tells neither number."""
+    """Make the error for a prompt that is longer than the window; this API names neither number."""
     del tokens, window
     text = "Your input exceeds the context window of this model. Please adjust your input and try again."
     return ErrorResponse(400, text, path="input", code="context_length_exceeded")
