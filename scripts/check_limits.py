@@ -262,6 +262,19 @@ def docstrings(source: Source) -> Iterator[Breach]:
             yield Breach(source.path, node.lineno, f"{node.name} has no docstring")
 
 
+def room_docstring(source: Source) -> Iterator[Breach]:
+    """The docstring of a room says what the room does not know, and where a reader starts."""
+    if (
+        source.path.count("/") == 3
+        and source.path.startswith("src/lading/")
+        and source.path.endswith("__init__.py")
+    ):
+        text = " ".join((ast.get_docstring(source.tree) or "").casefold().split())
+        for words in ("knows", "start with"):
+            if words not in text:
+                yield Breach(source.path, 1, f"the docstring of the room has no {words!r}")
+
+
 def sorted_exports(source: Source) -> Iterator[Breach]:
     """``__all__`` is a sorted list of literal names: constants, then classes, then functions."""
     for node in source.tree.body:
@@ -365,6 +378,7 @@ RULES: tuple[Callable[[Source], Iterator[Breach]], ...] = (
     provider_fields,
     module_name,
     docstrings,
+    room_docstring,
     sorted_exports,
     seconds,
     plain_words,

@@ -13,6 +13,7 @@ from scripts.seconds import SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOC = '"""A module."""\n'
+ROOM = "'Rooms. Knows no door. Start with ``a.py``.'\n"
 THIRTEEN = "".join(f"    f{n}: int\n" for n in range(13))
 CATCH_ALL = "    try:\n        pass\n    except Exception:\n        pass\n"
 
@@ -173,6 +174,17 @@ def test_two_rooms_have_no_classes_of_one_name(tmp_path: Path) -> None:
     assert "Place is a class in src/lading/b.py too" in found[0].what
 
 
+def test_a_room_says_what_it_does_not_know_and_where_to_start(tmp_path: Path) -> None:
+    room = "src/lading/room/__init__.py"
+    whole = "'Rooms.\\n\\nKnows no door. Start\\nwith ``a.py``.'\n"
+    assert breaches(tree(tmp_path, {"src/lading/__init__.py": DOC, room: whole})) == []
+    found = breaches(tree(tmp_path, {"src/lading/__init__.py": DOC, room: DOC}))
+    assert [str(breach).partition(": ")[2] for breach in found] == [
+        "the docstring of the room has no 'knows'",
+        "the docstring of the room has no 'start with'",
+    ]
+
+
 def test_quoted_names_are_no_prose(tmp_path: Path) -> None:
     text = DOC + "def f():\n    'Return the field ``told``.'\n"
     assert breaches(tree(tmp_path, {"src/lading/__init__.py": DOC, "src/lading/a.py": text})) == []
@@ -188,7 +200,7 @@ def test_errors_may_inherit_three_deep(tmp_path: Path) -> None:
 def test_an_import_cycle_is_found_through_any_form_of_import(tmp_path: Path) -> None:
     files = {
         "src/lading/__init__.py": DOC + "from lading.room.first import x\n",
-        "src/lading/room/__init__.py": DOC,
+        "src/lading/room/__init__.py": ROOM,
         "src/lading/room/first.py": DOC + "import lading.second\n",
         "src/lading/second.py": DOC + "from lading.room import third\n",
         "src/lading/room/third.py": DOC + "from .first import x\n",

@@ -81,7 +81,7 @@ class Usage(Struct, frozen=True):
         return self.read_tokens + self.written_tokens + self.fresh_tokens
 
     def cost(self, rates: Rates) -> float:
-        """The cost in base input tokens."""
+        """Return the cost in base input tokens."""
         return self.read_tokens * rates.read + self.written_tokens * rates.write + self.fresh_tokens
 
     def __add__(self, other: Usage) -> Usage:

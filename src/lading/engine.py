@@ -7,7 +7,7 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ from lading.request.fitting import Conditions, FittedPlan
 from lading.request.known import Known, check_time
 from lading.request.layers import layer_counts, make_window_error
 from lading.request.manifest import Cause, Frame, Manifest, totals
-from lading.request.pack import Pack, applied_events
+from lading.request.pack import Pack
 from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
@@ -76,7 +76,7 @@ class Engine:
     @property
     def shown(self) -> int:
         """Number of log entries that the last request could show."""
-        return self._known.last.entries
+        return self._recorder.known.last.entries
 
     @property
     def changes_requests(self) -> bool:
@@ -87,17 +87,18 @@ class Engine:
     def room_tokens(self) -> int:
         """Token budget of the conversation after its opening messages, tools included, for any next request."""
         view = self.history.view
-        return max(min(self._known.rooms(self.settings, items=len(view))) - view.tokens_before(view.head), 0)
+        rooms = self._recorder.known.rooms(self.settings, items=len(view))
+        return max(min(rooms) - view.tokens_before(view.head), 0)
 
     @property
     def calibration(self) -> Calibration:
         """The calibration of the session's counter from reported usage."""
-        return self._known.calibration
+        return self._recorder.known.calibration
 
     @property
     def accepted_tokens(self) -> int:
         """The largest input that the provider has taken, by its own count."""
-        return self._known.accepted_tokens
+        return self._recorder.known.accepted_tokens
 
     @property
     def frame(self) -> Frame | None:
@@ -111,7 +112,7 @@ class Engine:
 
     def start_from(self, calibration: Calibration) -> None:
         """Start from another session's calibration for the same model."""
-        self._recorder.known = self._known.start_from(calibration)
+        self._recorder.known = self._recorder.known.start_from(calibration)
 
     def change(self, settings: Settings) -> None:
         """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
@@ -136,15 +137,17 @@ class Engine:
         ``usage``: of the last call, if the messages are its reply. ``known_as``: for each the digest by which the
         caller knows it. Raises IllegalRequest for a NaN or infinite number.
         """
+        call, known = self.call, self._recorder.known
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
-            self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
+            self.pending += self.history.append(message, call=call, at_s=at_s, usage=usage, known_as=name)
         self._request.forget(self.history.take_refitted())
-        known = self._known
+        if usage is None:
+            return
         self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
-        if usage is not None and self._known.has_doubted and not known.has_doubted:
+        if self._recorder.known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
-        if usage is not None and any(self.subscribers.groups):
+        if any(self.subscribers.groups):
             self.subscribers.publish(known.measure_usage(self.settings, usage))
 
     def restate(self, entry: int, message: Message) -> bool:
@@ -157,7 +160,7 @@ class Engine:
         """Hide this entry and later ones from the next request on; False: one edit replaces both sides of it."""
         if (position := self.history.withdraw(entry, call=self.call)) is not None:
             self._request.forget(position)
-            self._recorder.known = self._known.cut(len(self.history.view))
+            self._recorder.known = self._recorder.known.cut(len(self.history.view))
         return position is not None
 
     def save(self) -> None:
@@ -191,10 +194,10 @@ class Engine:
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT
-        deciding, is_recorded = self._start_run(plan, tuple(tools)), False
-        meter = self.settings.meter
+        deciding, meter = self._start_run(plan, tuple(tools)), self.settings.meter
         self._offer = make_offer(tuple(tools), template, meter=meter, last=self._offer, transient=text)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._request.forget, 0)
             known = self._recall()
             if refused_tokens is not None:
                 known = known.with_refusal(refused_tokens, self.history)
@@ -204,15 +207,13 @@ class Engine:
             beside = self._offer.count_beside(fitted.detail)
             counts = layer_counts(fitted.plan.view, beside=beside, room_tokens=fitted.room_tokens)
             facts = Facts(counts, fitted.detail, fitted.account, at_s, cause, self.asking.spent)
-            pack = self._record(fitted, facts, violations=violations, shown=len(plan.view), events=deciding.events)
-            is_recorded = True
-        finally:
-            if not is_recorded:
-                self._request.forget(0)
+            shown = len(plan.view.items)
+            pack = self._record(fitted, facts, violations=violations, shown=shown, events=deciding.events)
+            undo.pop_all()
         self.history.commit(fitted.plan)
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
         if any(self.subscribers.groups):
-            self.subscribers.publish(*pack.events, self._known.measure_usage(self.settings, pack.tokens))
+            self.subscribers.publish(*pack.events, self._recorder.known.measure_usage(self.settings, pack.tokens))
         return pack
 
     def _start_run(self, plan: Plan, tools: tuple[Tool, ...]) -> StrategyRun:
@@ -228,7 +229,7 @@ class Engine:
 
     def _recall(self) -> Known:
         """Return the state of the last request. After reopening, build it again for its digest chain."""
-        known, last = self._known, self._known.last
+        known, last = self._recorder.known, self._recorder.known.last
         if last.chain or not last.call:
             return known
         self._encode(self._request, self.history.rebuild_view(last.entries, last.edits), self._detail)
@@ -264,11 +265,12 @@ class Engine:
 
     def _fit(self, plan: Plan, now: Conditions) -> FittedPlan:
         """Let the strategy decide; lower the detail of the tools while the view does not fit."""
-        most, last = lower_detail(self._detail, self.settings.tool_detail), now.known.last
+        last, framed = now.known.last, self._recorder.frame
+        most = lower_detail(self._detail, self.settings.tool_detail)
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
             beside = self._offer.count_beside(detail)
-            if self.frame and (self.frame.tools, self._detail) != (self._offer.tools_digest, detail):
+            if framed and (framed.tools, self._detail) != (self._offer.tools_digest, detail):
                 now = now._replace(known=now.known.for_other_tools())
             kept, repacked = rooms = self._rooms(plan, now, beside_tokens := sum(beside.values()))
             # The count of a request that diverges from the last one is less certain.
@@ -291,7 +293,7 @@ class Engine:
     def _rooms(self, plan: Plan, now: Conditions, beside_tokens: int) -> tuple[int, int]:
         """Return the most tokens that the view may count: where the request extends the last one, and where it
         diverges."""
-        has_tail, items = bool(self._offer.transient.counts), len(plan.view)
+        has_tail, items = bool(self._offer.transient.counts), len(plan.view.items)
         rooms = now.known.rooms(self.settings, items=items, most_tokens=now.most_tokens, has_tail=has_tail)
         return rooms[0] - beside_tokens, rooms[1] - beside_tokens
 
@@ -375,17 +377,13 @@ class Engine:
         marks_end = not tail and request.marks_end
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(marks_end=marks_end), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        edited = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
+        edited = plan.list_applied(self._recorder.known.last.edits, before=shown)
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
         manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         return Pack(
             body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)
         )
-
-    @property
-    def _known(self) -> Known:
-        return self._recorder.known
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from lading.frozen import freeze
+from lading.frozen import FrozenDict, freeze
 
 OWN = "lading"
 """The origin of Lading's own messages."""
@@ -31,7 +31,8 @@ every other field has the provider's value, unread. Those of messages, parts and
 
 
 def _freeze_template(value: Any) -> None:
-    if value.template is not None:
+    # Templates with codes alone, which most messages have, are made frozen.
+    if value.template is not None and type(value.template) is not FrozenDict:
         force_setattr(value, "template", freeze(value.template))
 
 
@@ -41,8 +42,7 @@ class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind", omit_def
     text: str
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
 
 class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_defaults=True):
@@ -55,8 +55,7 @@ class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_d
     media_type: str = ""
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
 
 class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_defaults=True):
@@ -70,8 +69,7 @@ class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_def
     name: str = ""
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind", omit_defaults=True):
@@ -82,8 +80,7 @@ class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind",
     arguments: str
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
 
 class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind", omit_defaults=True):
@@ -100,8 +97,7 @@ class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"
     is_shown: bool = False
     """Whether ``text`` is sent as text of the message, because the model does not take the reasoning back."""
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
 
 class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind", omit_defaults=True):
@@ -127,8 +123,7 @@ class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", tag_field="ki
     name: str = ""
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
     @property
     def text(self) -> str:
@@ -150,8 +145,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     message of Lading itself; no provider format encodes this value, and no text can set it."""
     template: Template | None = None
 
-    def __post_init__(self) -> None:
-        _freeze_template(self)
+    __post_init__ = _freeze_template
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

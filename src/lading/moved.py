@@ -61,7 +61,7 @@ def old_name(module: str, name: str) -> Any:
 
 
 def new_module(old: str) -> str | None:
-    """The name that a module has now; None where it did not move."""
+    """Return the name that a module has now; None where it did not move."""
     parents = [old, old.rpartition(".")[0], old.rpartition(".")[0].rpartition(".")[0]]
     parent = next((name for name in parents if name in MODULES), None)
     return None if parent is None else MODULES[parent] + old.removeprefix(parent)

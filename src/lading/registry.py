@@ -45,7 +45,7 @@ def lookup(
 
 
 def entry_names(kind: str) -> list[str]:
-    """The names of the entry points of a kind that packages have registered."""
+    """List the names of the entry points of a kind that packages have registered."""
     metadata = importlib.import_module("importlib.metadata")
     return [entry.name for entry in metadata.entry_points(group=f"lading.{kind}")]
 

@@ -346,9 +346,9 @@ def hold():
 HELD = {
     "while the 21st call is stored": """
 checked = stores.check_continues
-def check_continues(numbers, *, stored, what):
-    checked(numbers, stored=stored, what=what)
-    if what == "Manifest" and stored == 20:
+def check_continues(entries, edits, *, call, stored):
+    checked(entries, edits, call=call, stored=stored)
+    if call is not None and stored[-1] == 20:
         hold()
 stores.check_continues = check_continues
 """,

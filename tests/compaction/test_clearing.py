@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.addresses import RESTORE, parse
-from lading.compaction.clearing import MOST_NAME_CHARS, clear, find_consumed_end, is_worth_clearing
+from lading.compaction.clearing import MOST_NAME_CHARS, clear, is_worth_clearing
 from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
 from tests.histories import answered, called, histories, said, tool_loop
@@ -97,7 +97,7 @@ def test_a_hostile_name_does_not_make_the_note_long() -> None:
 
 @given(paired())
 def test_consumed_is_what_an_assistant_reply_followed(history: list[Message]) -> None:
-    position = find_consumed_end(shown(*history))
+    position = shown(*history).find_consumed_end()
     for here, message in enumerate(history):
         followed = any(later.role == "assistant" for later in history[here + 1 :])
         if message.results:
@@ -105,15 +105,15 @@ def test_consumed_is_what_an_assistant_reply_followed(history: list[Message]) ->
 
 
 def test_nothing_is_consumed_before_anything_was_said() -> None:
-    assert find_consumed_end(View()) == 0
-    assert find_consumed_end(shown(user_text("hi"))) == 0
-    assert find_consumed_end(shown(user_text("hi"), said("ok"))) == 1
+    assert View().find_consumed_end() == 0
+    assert shown(user_text("hi")).find_consumed_end() == 0
+    assert shown(user_text("hi"), said("ok")).find_consumed_end() == 1
 
 
 def test_parallel_results_are_unread_until_the_model_speaks() -> None:
     both = Message("assistant", (ToolCall("a", "read", "{}"), ToolCall("b", "read", "{}")))
     view = shown(*tool_loop(2), both, answered("a", WORDS), answered("b", WORDS))
-    cleared = clear(view, view.items[: find_consumed_end(view)], reason="test", pressure=pressure())
+    cleared = clear(view, view.items[: view.find_consumed_end()], reason="test", pressure=pressure())
     assert [draft.first for draft in cleared] == [3, 5]
 
 
@@ -122,7 +122,7 @@ def test_a_model_that_only_restores_has_not_answered_the_results() -> None:
     restoring = [*unread, called("r", RESTORE), answered("r", WORDS, RESTORE)]
     again = [*restoring, called("s", RESTORE), answered("s", WORDS, RESTORE)]
     both = Message("assistant", (ToolCall("s", RESTORE, "{}"), ToolCall("b", "read", "{}")))
-    ends = [find_consumed_end(shown(*history)) for history in (unread, restoring, again, [*restoring, both])]
+    ends = [shown(*history).find_consumed_end() for history in (unread, restoring, again, [*restoring, both])]
     assert ends == [6, 6, 6, 10]
 
 

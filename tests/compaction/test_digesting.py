@@ -5,7 +5,6 @@ from hypothesis import given
 
 from lading.compaction import Arrival
 from lading.compaction.admission import admit
-from lading.compaction.clearing import find_consumed_end
 from lading.compaction.digesting import DIGEST_SHARE, DIGEST_TOKENS, digest
 from lading.history.view import View, rebuild
 from lading.messages import Image, Message, Text, ToolCall, ToolResult, user_text
@@ -83,7 +82,7 @@ def test_digests_keep_the_pairs_and_shorten(raw: list[Message]) -> None:
     history = admitted(raw)
     view = history.view
     tokens, roles = view.tokens, [message.role for message in view.messages]
-    used = view.items[: find_consumed_end(view)]
+    used = view.items[: view.find_consumed_end()]
     drafts = digest(view, used, reason="test", pressure=pressure())
     for draft in drafts:
         history.apply(draft, call=2, room_tokens=10_000)

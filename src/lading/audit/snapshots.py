@@ -94,7 +94,7 @@ class Snapshot(Struct, frozen=True):
 
     body: bytes
     layout: Layout
-    """Where things stand in it."""
+    """Where things are in it."""
 
     @property
     def call(self) -> int:

@@ -1,4 +1,6 @@
-"""The command line: ``lading inspect``, ``replay`` and the other commands of ``COMMANDS``."""
+"""The command line: ``lading inspect``, ``replay`` and the other commands of ``COMMANDS``, a file for each.
+
+Knows every other room; none knows it. Start with ``options.py`` and ``tables.py``, then the file of a command."""
 
 from __future__ import annotations
 

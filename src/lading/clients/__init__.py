@@ -1,7 +1,7 @@
 """Wrap the client of a provider's SDK: pack each request before it is sent and record each reply.
 
-Requests are intercepted at the HTTP level, because every form of a call (create, stream, raw response, helpers)
-ends in one HTTP request, and because the bytes are known there.
+Requests are intercepted at the HTTP level: every form of a call (create, stream, raw response, helpers) ends in one
+HTTP request, whose bytes are known there. Knows no provider format. Start with ``transport.py``.
 """
 
 from __future__ import annotations

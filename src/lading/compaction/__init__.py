@@ -2,7 +2,8 @@
 
 To add one, write a module with a ``Strategy`` value and one line in ``STRATEGIES``. A strategy reads the view and
 never changes it; the engine turns its drafts into frozen edits, checks the result, and overrules a strategy whose
-drafts break a rule or do not fit.
+drafts break a rule or do not fit. Knows no store, session or client. Start with ``priced.py``, the default,
+and ``strategy_run.py``, which runs it.
 """
 
 from __future__ import annotations

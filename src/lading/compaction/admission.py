@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Arrival, Pressure
 from lading.compaction.arguments import clip_arguments, count_call_tokens, count_least_tokens, has_large_calls
-from lading.compaction.clearing import NOTE_TOKENS, clear, find_consumed_end
+from lading.compaction.clearing import NOTE_TOKENS, clear
 from lading.compaction.clipping import clip
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.history.log import Draft
@@ -87,7 +87,7 @@ def find_admission_cap(arrival: Arrival, pressure: Pressure) -> int:
     cap_tokens, view = _find_caps(arrival.view, pressure)[0], arrival.view
     if not arrival.item.is_late_result:
         return cap_tokens
-    late = sum(item.is_late_result for item in view.items[max(find_consumed_end(view), view.head) :])
+    late = sum(item.is_late_result for item in view.items[max(view.find_consumed_end(), view.head) :])
     return max(cap_tokens // (late + 1), NOTE_TOKENS)
 
 
@@ -128,7 +128,7 @@ def _divide_room(view: View, room: int, *, pressure: Pressure) -> tuple[int, int
     whole room while the view fits, or if the block is small."""
     if view.tokens <= pressure.room_tokens:
         return room, room
-    start = max(find_consumed_end(view), view.head)
+    start = max(view.find_consumed_end(), view.head)
     unread = view.items[start:]
     total = sum(item.tokens for item in unread)
     stays = _count_staying(view, start, is_full=total > room * FULL_SHARE, pressure=pressure)

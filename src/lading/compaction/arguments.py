@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from lading import jsonbytes
 from lading.compaction import Pressure
-from lading.compaction.clearing import find_consumed_end
 from lading.compaction.clipping import find_longest, split_ends
 from lading.compaction.cutting import SPARE_SHARE
 from lading.history.log import Draft
@@ -62,7 +61,7 @@ def clip_used_calls(view: View, drafts: Sequence[Draft], *, pressure: Pressure) 
     """Return the drafts and, if the view does not fit with them, clips of answered calls, the oldest first."""
     left = view.tokens - sum(count_freed_tokens(view, draft, pressure=pressure) for draft in drafts)
     gone = (view.span(draft.first, draft.last)[1] for draft in drafts if draft.kind in ("summarised", "dropped"))
-    used = view.items[max(gone, default=view.head) : find_consumed_end(view)]
+    used = view.items[max(gone, default=view.head) : view.find_consumed_end()]
     clipped: dict[int, Draft] = {}
     for cap_tokens in (USED_TOKENS, 0):
         if left <= pressure.room_tokens:

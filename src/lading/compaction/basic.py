@@ -10,7 +10,7 @@ from __future__ import annotations
 from lading.compaction import Arrival, Compaction, Pressure, Strategy
 from lading.compaction.admission import admit_calls, find_admission_cap
 from lading.compaction.arguments import clip_used_calls, count_freed_tokens
-from lading.compaction.clearing import NOTE_TOKENS, clear, find_consumed_end, is_worth_clearing
+from lading.compaction.clearing import NOTE_TOKENS, clear, is_worth_clearing
 from lading.compaction.clipping import clip
 from lading.compaction.cutting import STUB_TOKENS, carry_over, cut, find_cut_points
 from lading.economics import edit_price, is_due, rent
@@ -38,7 +38,7 @@ def admit(arrival: Arrival, pressure: Pressure) -> Draft | None:
 def compact(view: View, pressure: Pressure) -> Compaction:
     """Draft forced edits if the view exceeds the room, voluntary ones if they are due, otherwise none."""
     room = pressure.room_tokens - view.tokens_before(view.head)
-    clear_to = min(view.find_tail(int(room * VERBATIM_SHARE)), find_consumed_end(view))
+    clear_to = min(view.find_tail(int(room * VERBATIM_SHARE)), view.find_consumed_end())
     if view.tokens > pressure.room_tokens:
         drafts = _make_room(view, pressure, clear_to, room)
         return Compaction(tuple(clip_used_calls(view, drafts, pressure=pressure)))

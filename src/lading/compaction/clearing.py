@@ -34,17 +34,6 @@ def is_worth_clearing(item: Item) -> bool:
     return item.clearable_tokens >= 2 * NOTE_TOKENS * len(item.message.results) > 0
 
 
-def find_consumed_end(view: View, rounds: int = 1) -> int:
-    """Return the position before which at least ``rounds`` assistant messages follow every result. One that only
-    calls ``restore`` is no answer to a result yet."""
-    position = len(view)
-    while position and rounds:
-        position -= 1
-        item = view.items[position]
-        rounds -= item.message.role == "assistant" and not view.only_restores(item.entry)
-    return position
-
-
 def _clear_entry(view: View, entry: int, reason: str, pressure: Pressure) -> Draft | None:
     pointer = pressure.address(str(entry))
     start, end = view.span(entry, entry)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lading.compaction import Pressure
 from lading.compaction.admission import find_terms
-from lading.compaction.clearing import find_consumed_end, is_worth_clearing, label_tool
+from lading.compaction.clearing import is_worth_clearing, label_tool
 from lading.compaction.identifiers import find_mentions
 from lading.economics import edit_price, is_due, rent
 from lading.history.log import Draft
@@ -98,10 +98,10 @@ def find_retired(view: View, pressure: Pressure, *, start: int, most_calls: floa
     They pay when the carrying cost of the calls that showed them has reached the price of the edit, and when the
     price is earned back within ``most_calls``.
     """
-    sent_tokens = view.tokens_before(min(pressure.sent_items, len(view)))
+    sent_tokens = view.tokens_before(min(pressure.sent_items, len(view.items)))
     rounds, paid, gone, inserted, paying = USED_ROUNDS, 0.0, 0, 0, 0
     found: list[Item] = []
-    for position in range(find_consumed_end(view, rounds) - 1, start - 1, -1):
+    for position in range(view.find_consumed_end(rounds) - 1, start - 1, -1):
         item = view.items[position]
         rounds += item.message.role == "assistant"
         if item.clearable_tokens < LARGE_TOKENS or item.kind == "digested":

@@ -18,7 +18,7 @@ from lading.compaction import Compaction, Pressure, Strategy, When
 from lading.compaction.admission import admit
 from lading.compaction.arguments import clip_used_calls, count_freed_tokens
 from lading.compaction.basic import admit as cut_at_ends
-from lading.compaction.clearing import clear, find_consumed_end, is_worth_clearing
+from lading.compaction.clearing import clear, is_worth_clearing
 from lading.compaction.cutting import MOST_STUB_TOKENS, carry_over, find_cut_points
 from lading.compaction.digesting import USED_ROUNDS, digest, estimate_digest_tokens, find_retired
 from lading.compaction.folding import FOLD_TOKENS, fold
@@ -138,7 +138,7 @@ def _compact_when_due(view: View, room: int, pressure: Pressure, options: Priced
     if removable - inserted < room * LEAST_SAVING_SHARE:
         return Compaction()
     due_rent = rent(pressure.rates, removable_tokens=removable - inserted)
-    cached = view.tokens_before(max(min(pressure.sent_items, len(view)), tail)) - view.tokens_before(tail)
+    cached = view.tokens_before(max(min(pressure.sent_items, len(view.items)), tail)) - view.tokens_before(tail)
     own = estimate_own_call(view, view.records_end, end=tail, fold_tokens=by_rules, pressure=pressure)
     # Waiting does not save what the model reads of the new messages: a later question reads them too.
     price = edit_price(pressure.rates, cached_suffix_tokens=cached, inserted_tokens=inserted, own_calls=own.once)
@@ -190,13 +190,13 @@ def _find_tail(view: View, room: int, verbatim: float, *, keeps_rounds: bool) ->
     enough."""
     share = view.find_tail(int(room * verbatim))
     if keeps_rounds:
-        return min(share, find_consumed_end(view, USED_ROUNDS))
+        return min(share, view.find_consumed_end(USED_ROUNDS))
     position, rounds = len(view), 0
     least = view.tokens - room * MOST_VERBATIM_SHARE
     while position and rounds < VERBATIM_ROUNDS and view.tokens_before(position - 1) >= least:
         position -= 1
         rounds += view.items[position].message.role == "assistant"
-    return min(position, share, find_consumed_end(view))
+    return min(position, share, view.find_consumed_end())
 
 
 def _draft_record(view: View, *, reason: str, pressure: Pressure, options: PricedOptions) -> tuple[Draft, ...]:
@@ -214,7 +214,7 @@ def _fold_old(view: View, room: int, *, reason: str, pressure: Pressure, options
     tail = _find_tail(view, room, options.verbatim, keeps_rounds=keeps_rounds)
     points = [point for point in find_cut_points(view, pressure) if point > records_end]
     points = [point for point in points if point >= tail] or points[-1:] or [records_end]
-    end = find_consumed_end(view, USED_ROUNDS if keeps_rounds else 1)
+    end = view.find_consumed_end(USED_ROUNDS if keeps_rounds else 1)
     attempts = (
         _fold_at(view, point, room, end=end, reason=reason, pressure=pressure, options=options) for point in points
     )

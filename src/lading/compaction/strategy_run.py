@@ -24,7 +24,7 @@ from lading.compaction import (
     run_compact,
     run_show,
 )
-from lading.compaction.clearing import clear, find_consumed_end
+from lading.compaction.clearing import clear
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
 from lading.effects import attempt, describe_error
@@ -83,16 +83,16 @@ class StrategyRun:
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
         """Add the strategy's edits of messages that were never sent."""
-        position = min(pressure.sent_items, len(plan.view))
+        position = min(pressure.sent_items, len(plan.view.items))
         if pressure.past.is_refused:
             # The model did not see the new messages of a request that was too long.
             position = min(position, newest_block(plan.view.messages))
-        while position < (length := len(plan.view)):
+        while position < (length := len(plan.view.items)):
             arrival = Arrival(plan.view.items[position], plan.view, self._tools)
             draft = self._guard(partial(run_admit, self._strategy, arrival, pressure=pressure), None)
             if draft is not None:
                 self.apply(draft, plan, pressure=pressure)
-            position += 1 + len(plan.view) - length
+            position += 1 + len(plan.view.items) - length
 
     def compact(
         self,
@@ -115,7 +115,7 @@ class StrategyRun:
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
         """Cut a view that does not fit. Where no cut is legal, used results can still go."""
         pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
-        used = plan.view.items[plan.view.head : find_consumed_end(plan.view)]
+        used = plan.view.items[plan.view.head : plan.view.find_consumed_end()]
         rescue = draft_emergency_cut(plan.view, pressure)
         drafts = [rescue] if rescue else clear(plan.view, used, reason=NO_CUT, pressure=pressure)
         if drafts:

@@ -41,7 +41,7 @@ def arrange(
     """Return a request's other fields with its own mark, and its tools, so that all marks together are legal.
 
     ``given``: the caller's marks on messages; the last one that is not in ``kept`` becomes the request's own mark,
-    unless it has one. Those in ``kept`` stand on stored messages and cannot change any more: if they leave no
+    unless it has one. Those in ``kept`` are on stored messages and cannot change any more: if they leave no
     room (A20, A21), tools lose theirs, and the request gets none or a mark of five minutes.
     """
     before = list(map(read_ttl, kept.values()))

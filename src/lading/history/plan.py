@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lading.events import Event
-from lading.history.log import Draft, Edit
+from lading.events import Compacted, CompactionApplied, Event
+from lading.history.log import NO_COMPACTIONS, Draft, Edit
 from lading.history.repair import Admitted
 from lading.history.view import View, apply_edit
 
@@ -55,3 +55,23 @@ class Plan:
         edit = self._make(draft, self.view, len(self.edits), room_tokens=room_tokens)
         self.edits.append(edit)
         self.changed = min(self.changed, apply_edit(self.view, edit))
+
+    def list_applied(self, since: int, *, before: int) -> list[Event]:
+        """List the events of a strategy's edits from number ``since`` on. ``before``: messages of the view without
+        them."""
+        edits = [edit for edit in self.edits[since:] if edit.kind not in NO_COMPACTIONS]
+        events: list[Event] = [
+            CompactionApplied(
+                edit.call,
+                edit.index,
+                edit.kind,
+                edit.reason,
+                edit.tokens_before,
+                edit.tokens_after,
+                edit.forced_tokens,
+            )
+            for edit in edits
+        ]
+        if edits and before != len(self.view):
+            events.append(Compacted(edits[-1].call, before, len(self.view)))
+        return events

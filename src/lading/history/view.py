@@ -61,12 +61,14 @@ class View:
 
     # Without a dict of its own, no method can be replaced either.
     __slots__ = (
-        *("_items", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
+        *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
         *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "__weakref__"),
     )
     items: Sequence[Item] = _read("_items")
     """The shown messages, in order, each with its entry and tokens."""
+    head: int = _read("_head")
+    """Number of opening messages: those before the first assistant message, which are never compacted."""
     rounds: int = _read("_rounds")
     """Number of replies of the assistant in the log, shown or not."""
     edits: int = _read("_edits")
@@ -85,7 +87,7 @@ class View:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
         self._log = log
         self._items: list[Item] = FrozenList()  # Changed here alone, by the methods of ``list``.
-        self._rounds = self._edits = 0
+        self._head = self._rounds = self._edits = 0
         self._readings: dict[object, Any] = {}
         self._derived: dict[object, Any] = {}
         self._entries: list[int] = []
@@ -115,23 +117,15 @@ class View:
         return len(self._items)
 
     @property
-    def head(self) -> int:
-        """Number of opening messages: those before the first assistant message, which are never compacted."""
-        return len(self) if self._first_assistant is None else bisect_left(self._entries, self._first_assistant)
-
-    @property
     def records_end(self) -> int:
         """Position after the records that follow the opening messages."""
-        return next((at for at in range(self.head, len(self)) if self._items[at].kind != "summarised"), len(self))
+        items = self._items
+        return next((at for at in range(self._head, len(items)) if items[at].kind != "summarised"), len(items))
 
     @property
     def messages(self) -> list[Message]:
         """The messages of the items."""
         return [item.message for item in self._items]
-
-    def only_restores(self, entry: int) -> bool:
-        """Whether the entry is a message of the assistant whose calls are all of the tool ``restore``."""
-        return entry in self._only_restoring
 
     def raw_between(self, first: int, last: int) -> Iterator[tuple[int, Message]]:
         """Iterate over (entry, raw message) from entry ``first`` to ``last``, without withdrawn ones."""
@@ -167,17 +161,27 @@ class View:
 
     def first_clearable(self, start: int) -> int:
         """Return the first position from ``start`` on with clearable tokens; the length when there is none."""
-        self._extend_sums(len(self))
+        self._extend_sums(len(self._items))
         return bisect_right(self._clearable, self._clearable[start], lo=start) - 1
 
     def find_tail(self, tail_tokens: int) -> int:
         """Return the first position from which on the view has at most ``tail_tokens`` tokens."""
-        self._extend_sums(len(self))
-        return bisect_left(self._tokens, self.tokens - max(tail_tokens, 0))
+        self._extend_sums(len(self._items))
+        return bisect_left(self._tokens, self._total - max(tail_tokens, 0))
+
+    def find_consumed_end(self, rounds: int = 1) -> int:
+        """Return the position before which at least ``rounds`` assistant messages follow every result. One that
+        only calls ``restore`` is no answer to a result yet."""
+        position = len(self._items)
+        while position and rounds:
+            position -= 1
+            item = self._items[position]
+            rounds -= item.message.role == "assistant" and item.entry not in self._only_restoring
+        return position
 
     def find_unfolded(self) -> int:
         """Return the first entry behind the opening messages that is not shown by a record, or left out."""
-        behind = islice(self._items, self.head, None)
+        behind = islice(self._items, self._head, None)
         unfolded = (item.entry for item in behind if item.kind not in _FOLDED)
         return next(unfolded, self._last_entry + 1)
 
@@ -214,10 +218,10 @@ class View:
         if message.role == "user" and message.text.strip():
             self._users.append(entry)
             self._said.append(message)
+            if is_spoken(message):
+                self._newest_request = entry, message
         if self._first_assistant is None and message.role == "assistant":
             self._first_assistant = entry
-        if is_spoken(message) and message.text.strip():
-            self._newest_request = entry, message
         calls = message.calls
         for call in calls:
             (self._restoring.add if call.name == RESTORE else self._restoring.discard)(call.id)
@@ -247,6 +251,8 @@ class View:
 
     def _push(self, item: Item) -> None:
         list.append(self._items, item)
+        if self._first_assistant is None or item.entry < self._first_assistant:
+            self._head = len(self._items)
         self._entries.append(item.entry)
         self._total += item.tokens
 
@@ -274,6 +280,8 @@ def apply_edit(view: View, edit: Edit) -> int:
     view._total += sum(item.tokens for item in replacement) - sum(item.tokens for item in view._items[start:end])
     list.__setitem__(view._items, slice(start, end), replacement)
     view._entries[start:end] = [item.entry for item in replacement]
+    first = view._first_assistant
+    view._head = len(view._items) if first is None else bisect_left(view._entries, first)
     del view._tokens[start + 1 :], view._clearable[start + 1 :]
     return start
 

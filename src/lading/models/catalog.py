@@ -37,7 +37,7 @@ def find_card(model: str, *, own: Sequence[Card] = ()) -> tuple[Card, tuple[Even
 
     Returns the card and the events about the match. Raises InputError for what is no text. ``own`` cards are used
     unchanged and take precedence unless a shipped pattern is longer. An unknown name gives a conservative card,
-    of the tier that words in the name tell, and an UnknownModel event. A route, or a tag of Ollama, tells the
+    of the tier that words in the name suggest, and an UnknownModel event. A route, or a tag of Ollama, names the
     host (``hosts.py``): its dialect is the card's.
     """
     check(model, str, advice="give the name of a model")
@@ -70,7 +70,7 @@ def load_cards(path: str | Path) -> tuple[Card, ...]:
 
 
 def build_unknown_card(model: str) -> Card:
-    """Build the card assumed for an unknown model: the tier that its name tells, else mid, a common window and
+    """Build the card assumed for an unknown model: the tier that its name suggests, else mid, a common window and
     output limit, a high multiplier and margin, common cache prices. A long name is cut and ends in its digest."""
     return Card(
         name=model

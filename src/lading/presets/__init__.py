@@ -1,8 +1,8 @@
 """Documented strategies of other systems, a folder for each, under their own names and with their own numbers.
 
 Here is what their documents import, in one namespace, loaded at first use; a strategy that a session is given by
-name needs none of it. Like any strategy, a preset knows the view and the pressure. The ``__init__`` of a folder
-names its reference page.
+name needs none of it. Like any strategy, a preset knows no session and no store. Start with the ``__init__`` of a
+folder, which names its reference page.
 """
 
 from __future__ import annotations

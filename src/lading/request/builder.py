@@ -39,9 +39,8 @@ class RequestBuilder:
         self.front: Sequence[Item] = ()
         """Messages in front of the history that are not in the view."""
         self._envelope: dict[str, Any] = {}
-        self._envelope_bytes = b"{}"
-        self._bare = b""
-        """The envelope without a field, once it is needed."""
+        self._opening = self._bare = b""
+        """The body up to its items; and without one of its fields, once that is needed."""
         self._units: list[EncodedRun] = []
         self._starts: list[int] = []
         self._kept: dict[tuple[int, ...], EncodedRun] = {}
@@ -79,8 +78,7 @@ class RequestBuilder:
         data = jsonbytes.dump_at("body", envelope)
         self._opened, self._leading, self.front = opened, len(leading), front
         self._systems = next((at for at, message in enumerate(head) if message.role != "system"), len(head))
-        self._bare = b""
-        self._envelope, self._envelope_bytes = envelope, data
+        self._envelope, self._opening, self._bare = envelope, self._begin(data), b""
         self._truncate(0)
         read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.unread)}
         self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
@@ -127,19 +125,16 @@ class RequestBuilder:
             taken += len(run)
 
     def _append_unit(self, run: list[Message], tokens: int, position: int) -> None:
-        unit = self._kept.get(_identity(run)) or self._encode(run, position)
+        unit = self._kept.get(_identity(run)) if self._kept else None
+        if unit is None:
+            items, field = self.wire.write(run, self.card), self.wire.layout.items.field
+            data = b",".join(jsonbytes.dump_at(f"{field}.{position}", item) for item in items)
+            unit = EncodedRun(run, items, data)
         self._units.append(unit)
         self._starts.append(position)
         self.chain.append(_link(self.chain[-1], unit.data))
         self.prompt.append(_link(self.prompt[-1], unit.data))
         self.ends.append(self.ends[-1] + tokens)
-
-    def _encode(self, run: list[Message], position: int) -> EncodedRun:
-        wire_messages = self.wire.write(run, self.card)
-        data = b",".join(
-            jsonbytes.dump_at(f"{self.wire.layout.items.field}.{position}", item) for item in wire_messages
-        )
-        return EncodedRun(run, wire_messages, data)
 
     @property
     def envelope(self) -> Mapping[str, Any]:
@@ -155,10 +150,8 @@ class RequestBuilder:
     def _length(self) -> int:
         return self._starts[-1] + len(self._units[-1].messages) if self._starts else 0
 
-    def body(
-        self, units: Sequence[bytes] | None = None, envelope: bytes = b"", *, marks_end: bool = False
-    ) -> bytes:
-        """Return the body: the fields of the envelope, then the items. ``units`` and ``envelope``: in place of its
+    def body(self, units: Sequence[bytes] | None = None, opening: bytes = b"", *, marks_end: bool = False) -> bytes:
+        """Return the body: the fields of the envelope, then the items. ``units`` and ``opening``: in place of its
         own, as bytes. ``marks_end``: as the property says."""
         units = units or [unit.data for unit in self._units]
         if marks_end and (scheme := self.wire.layout.marks):
@@ -166,10 +159,11 @@ class RequestBuilder:
             *others, last = self._units[end].wire_messages
             marked = [*others, scheme.put(last, self._envelope[scheme.field])]
             units = [*units[:end], b",".join(map(jsonbytes.dump, marked)), *units[end + 1 :]]
-        envelope = envelope or self._envelope_bytes
-        opening = envelope[:-1] + (b"," if envelope != b"{}" else b"")
-        items = b",".join([data for data in units if data])
-        return b"".join((opening, jsonbytes.dump(self.wire.layout.items.field), b":[", items, b"]}"))
+        return b"".join((opening or self._opening, b",".join([data for data in units if data]), b"]}"))
+
+    def _begin(self, envelope: bytes) -> bytes:
+        comma = b"," if envelope != b"{}" else b""
+        return envelope[:-1] + comma + jsonbytes.dump(self.wire.layout.items.field) + b":["
 
     def close(self, start: int, items: Sequence[dict[str, Any]], *, without: str = "") -> tuple[bytes, str]:
         """Return the body with these items in place of the runs from ``start`` on, and without a field of the
@@ -177,7 +171,7 @@ class RequestBuilder:
         data = b",".join(jsonbytes.dump_at(self.wire.layout.items.field, item) for item in items)
         if without and not self._bare:
             rest = {name: value for name, value in self._envelope.items() if name != without}
-            self._bare = jsonbytes.dump_at("body", rest)
+            self._bare = self._begin(jsonbytes.dump_at("body", rest))
         kept = [unit.data for unit in self._units[:start]]
         return self.body([*kept, data], self._bare if without else b""), _link(self.chain[start], data)
 
@@ -185,9 +179,9 @@ class RequestBuilder:
     def marks_end(self) -> bool:
         """Whether the end of the last request bears a cache mark too: the provider looks for it only in some blocks
         before the request's own mark. Not where there are as many marks as a request may have."""
-        scheme, start = self.wire.layout.marks, self._find_reply()
+        scheme = self.wire.layout.marks
         mark = self._envelope.get(scheme.field) if scheme else None
-        if scheme is None or not mark or not start:
+        if scheme is None or not mark or not (start := self._find_reply()):
             return False
         blocks = sum(max(len(list_blocks(item)), 1) for unit in self._units[start:] for item in unit.wire_messages)
         if not 0 < scheme.look_back <= blocks:
@@ -196,7 +190,7 @@ class RequestBuilder:
         field, own = jsonbytes.dump(scheme.field) + b":", jsonbytes.dump(mark)
         # Marks of another lifetime behind it might be illegal (A21).
         same = all(unit.data.count(field) == unit.data.count(field + own) for unit in self._units[start:])
-        marks = sum(data.count(field) for data in (self._envelope_bytes, *(unit.data for unit in self._units)))
+        marks = sum(data.count(field) for data in (self._opening, *(unit.data for unit in self._units)))
         return marks < scheme.most and same
 
     def _find_reply(self) -> int:

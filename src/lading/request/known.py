@@ -87,14 +87,12 @@ class Known(Struct, frozen=True):
         """Return the most tokens that a request of ``items`` items may count: where it extends the last one, and
         where it diverges, as one with a tail does. Never more than ``most_tokens``."""
         budget = settings.budget
-        kept, repacked = (
-            self.calibration.compute_room(
-                budget.limit_tokens, initial_margin_tokens=budget.margin_tokens, messages=items, kept=is_kept
-            )
-            for is_kept in (self.extends_learned and not has_tail, False)
-        )
-        most = 2**62 if most_tokens is None else most_tokens
-        return min(kept, most), min(repacked, most)
+        limit, margin = budget.limit_tokens, budget.margin_tokens
+        room, most = self.calibration.compute_room, 2**62 if most_tokens is None else most_tokens
+        kept = repacked = min(room(limit, initial_margin_tokens=margin, messages=items, kept=False), most)
+        if self.extends_learned and not has_tail:
+            kept = min(room(limit, initial_margin_tokens=margin, messages=items, kept=True), most)
+        return kept, repacked
 
     def is_cold(self, settings: Settings, at_s: float | None) -> bool:
         """Whether the prompt cache holds nothing of the last request at this time."""

@@ -5,7 +5,7 @@ To add a layer, add a line to ``LAYERS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -27,7 +27,8 @@ class Layer(Struct, frozen=True):
 
 
 def _end_of_system(view: View, start: int) -> int:
-    return next((at for at in range(start, len(view)) if view.items[at].message.role != "system"), len(view))
+    items = view.items
+    return next((at for at in range(start, len(items)) if items[at].message.role != "system"), len(items))
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -39,29 +40,24 @@ LAYERS: tuple[Layer, ...] = (
         "The first messages, the newest call and its results, what must stay with them, and messages since a "
         "change of the tools cannot be removed. Shorten the newest message or the task",
         0.0,
-        lambda view, _start: len(view),
+        lambda view, _start: len(view.items),
     ),
     Layer("tail", "Shorten the tail", 1.0),
 )
 """The layers in order."""
 
 
-def layer_spans(view: View) -> Iterator[tuple[Layer, int, int]]:
-    """Iterate over the layers, each with the range of its messages in the view."""
-    end = 0
-    for layer in LAYERS:
-        start, end = end, layer.end(view, end) if layer.end else end
-        yield layer, start, end
-
-
 def layer_counts(view: View, *, beside: Mapping[str, int], room_tokens: int) -> dict[str, int]:
     """Count the tokens by layer of the request that shows this view; ``beside``: those of layers that are not in
     the view."""
-    counts = {
-        layer.name: view.tokens_before(end) - view.tokens_before(start) if layer.end else beside[layer.name]
-        for layer, start, end in layer_spans(view)
-        if layer.end or layer.name in beside
-    }
+    counts, start, before = dict[str, int](), 0, 0
+    for layer in LAYERS:
+        if layer.end:
+            start = layer.end(view, start)
+            upto = view.tokens_before(start)
+            counts[layer.name], before = upto - before, upto
+        elif layer.name in beside:
+            counts[layer.name] = beside[layer.name]
     return {**counts, "slack": room_tokens - totals(counts)}
 
 

@@ -17,6 +17,7 @@ from lading.history.plan import Plan
 from lading.history.view import rebuild
 from lading.models.card import is_same_model
 from lading.models.profiles import Detail
+from lading.request.builder import count_shared_links
 from lading.request.known import Known, Last
 from lading.request.manifest import (
     FORMAT,
@@ -36,7 +37,6 @@ from lading.request.manifest import (
     totals,
     unseal,
 )
-from lading.request.pack import compare_prefix
 from lading.request.tools import Offer
 from lading.settings import Settings
 from lading.stores import NO_BLOBS, SessionStore, Stored
@@ -147,10 +147,8 @@ class Recorder:
         settings, last, calibration = self.settings, known.last, known.calibration
         framed = frame(settings, tools=offer.tools_digest, template=offer.template_digest)
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
-        decided, prefix = (
-            plan.edits[last.edits :],
-            self._prefix(built, plan, last, front=offer.transient.text.front),
-        )
+        decided = plan.edits[last.edits :]
+        prefix = self._compare(built, plan, last, front=offer.transient.text.front)
         transient, tail_tokens = offer.transient.digest, offer.transient.counts.get("tail", 0)
         counted = RequestCount(built.ends[-1] + tail_tokens, len(plan.view))
         kept = known.extends_learned and not prefix.first_changed and not transient
@@ -231,19 +229,24 @@ class Recorder:
         own = self._saved_entries, self._saved_edits, self.known.last.call
         return self._store is not None and own != self._store.counts(self.settings.tenant, self.settings.session)
 
-    def _prefix(self, built: Built, plan: Plan, last: Last, *, front: str) -> Prefix:
-        view = plan.view
+    def _compare(self, built: Built, plan: Plan, last: Last, *, front: str) -> Prefix:
+        """Compare a request with the last one: the prefix that they share, and where, why and at which price they
+        diverge. Messages that were never sent cost nothing extra."""
+        # After reopening, a chain that could not be built again shares nothing.
+        earlier, view, rates = last.chain or (("",) if last.call else ()), plan.view, self.settings.rates
+        shared = count_shared_links(built.chain, earlier)
+        tokens = built.ends[shared - 1] if shared else 0
+        if shared == len(earlier):
+            return Prefix(shared, tokens)
         first_new, _ = view.span(last.entries, last.entries)
-        return compare_prefix(
-            built.chain,
-            built.ends,
-            # After reopening, a chain that could not be built again shares nothing.
-            earlier=last.chain or (("",) if last.call else ()),
-            new_tokens=view.tokens - view.tokens_before(first_new),
-            decided=plan.edits[last.edits :],
-            rates=self.settings.rates,
-            otherwise="the text before the history changed" if front else "",
-        )
+        new_tokens = view.tokens - view.tokens_before(first_new)
+        price = max(rates.write - rates.read, 0.0) * max(built.ends[-1] - tokens - new_tokens, 0)
+        decided = (edit.reason for edit in plan.edits[last.edits :] if edit.kind != "repaired")
+        reasons = "; ".join(dict.fromkeys(decided))
+        if not shared:
+            return Prefix(shared, tokens, "envelope", reasons or "tools, system or other fields changed", price)
+        otherwise = "the text before the history changed" if front else "new messages joined the last one"
+        return Prefix(shared, tokens, f"messages.{shared - 1}", reasons or otherwise, price)
 
 
 def recent_manifests(store: SessionStore, *, tenant: str, session: str, calls: int) -> list[Manifest]:

@@ -56,7 +56,7 @@ class LastRequest(Struct, frozen=True):
         """Write the messages that a summary replaces as dicts with a role and content: of the session's format if
         an item of it is a message, else of OpenAI's chat. Without any, the prompt.
 
-        Earlier records are among them as they stand, other messages in full, or as they were sent where all of them
+        Earlier records are among them unchanged, other messages in full, or as they were sent where all of them
         together are more than a request may have.
         """
         places = range(*self.history.view.span(*asked.span)) if asked.span else ()

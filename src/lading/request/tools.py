@@ -100,9 +100,9 @@ def make_offer(
     Raises IllegalRequest when a number in them is NaN or infinite, WireError for other values that JSON cannot
     carry, InputError for a value that is no Tool.
     """
-    _check_tools(tools)
     if last is not None and (last.tools, last.template) == (tools, template):
         return last if last.transient is transient else replace(last, transient=transient)
+    _check_tools(tools)
     tools = jsonbytes.as_stored("tools", tools, type_=tuple[Tool, ...])
     check_json("body", template)
     reduced = {detail: reduce_tools(tools, detail) for detail in LADDER}

@@ -35,6 +35,7 @@ from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
+from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
@@ -98,7 +99,7 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self._release)
             self._shared.add_user(self)
-            self._hold()
+            self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
             start = reopen if self.store.exists(*self.settings.owner) else Engine
             self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
@@ -109,15 +110,13 @@ class Session:
         self.known = list_known(self._engine.history)  # Fingerprints of the messages in the caller's history.
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
+        self._followed: tuple[Settings, Template | None] | None = None  # What the engine's settings follow.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
         self._given: list[Any] = []  # A copy of the list that the caller gave last.
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
-
-    def _hold(self) -> None:
-        self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
@@ -158,7 +157,7 @@ class Session:
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             new, continues = matched.position - start, matched.kind == "continues"
             copied, first = copy_list(rest) if continues else [], start if continues else len(self.known) - new
-            if self.known[first : first + new] == known_as[:new]:
+            if new and self.known[first : first + new] == known_as[:new]:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
@@ -265,10 +264,9 @@ class Session:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
             if tools is not None and tools != self._declared.given:
                 self._declared = declare(tools, wire=self.wire)
-            chosen = self._tools if tools is None else self._declared.tools
             if fields is not None or self._fields is None:
                 self._fields = opening.body_fields(self.model, settings=self.settings, fields=fields)
-            self.offer(chosen, self._fields)
+            self.offer(self._tools if tools is None else self._declared.tools, self._fields)
             pack = self.request(at_s=at_s, tail=tail)
             undo.pop_all()
         return pack
@@ -276,7 +274,9 @@ class Session:
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
         """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name
         may be added."""
-        self._engine.change(opening.follow_fields(self.settings, fields, wire=self.wire, is_set=self._reserves))
+        if (asked := (self.settings, fields)) != self._followed:
+            self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
+            self._followed = asked
         self._tools, self._fields = tools, fields
         taken = any(tool.name == RESTORE for tool in tools)
         self.offers_restore = restore and self._may_restore and bool(tools) and not taken
@@ -379,7 +379,7 @@ class Session:
         """Report whether the request of a call (default: the last one) had this text, and if not, why."""
         with self._lock:
             self._engine.save()
-            return why(self.store, text, tenant=self.settings.tenant, session=self.settings.session, call=call)
+            return why(self.store, text, tenant=self.settings.tenant, session=self.name, call=call)
 
     def close(self) -> None:
         """Release the session and, where the session opened it, close its store."""

@@ -2,7 +2,7 @@
 
 A lossless form decodes to the same content; a lossy form notes in place what it leaves out. The smallest candidate
 is used, and none is larger than the original. To add a content type, write a module with a ``Shrinker`` and add one
-line to ``SHRINKERS``.
+line to ``SHRINKERS``. Knows texts alone, no message and no budget. Start with ``shrinking.py``, then ``logs.py``.
 """
 
 from __future__ import annotations

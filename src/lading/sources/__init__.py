@@ -1,7 +1,7 @@
 """Read session files of other tools into recordings.
 
 ``read(path)`` detects the format from the content. To add a format, write a module with a ``Source`` and add one
-line to ``SOURCES``.
+line to ``SOURCES``. Knows no engine and no client. Start with ``recording.py``, the value that each source gives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Store the entries, edits, manifests and blobs of each session of each tenant.
 
 Stores are append-only. To add one, write a file with a class that implements ``SessionStore`` and a function that
-opens it at a location, and add one line to ``STORES``.
+opens it at a location, and add one line to ``STORES``. Knows no strategy and no content of a manifest. Start with
+``SessionStore`` below, then ``memory.py``.
 """
 
 from __future__ import annotations
@@ -177,14 +178,20 @@ def resolve_store(store: SessionStore | str | os.PathLike[str] | None) -> Sessio
     return store
 
 
-def check_continues(indexes: Sequence[int], *, stored: int, what: str) -> None:
-    """Raise StoreError unless the indexes continue after ``stored`` items. ``what`` names the items."""
-    for expected, index in enumerate(indexes, start=stored):
-        if index != expected:
-            raise StoreError(
-                f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
-                "a write was lost. Load the session again and add to what it has."
-            )
+def check_continues(
+    entries: Sequence[Entry], edits: Sequence[Edit], *, call: int | None, stored: Sequence[int]
+) -> None:
+    """Raise StoreError unless these items continue the ``stored`` numbers of entries, edits and manifests.
+    ``call``: the index of the manifest; None: there is none."""
+    calls = [] if call is None else [call]
+    given = [entry.index for entry in entries], [edit.index for edit in edits], calls
+    for what, indexes, start in zip(("Entry", "Edit", "Manifest"), given, stored, strict=True):
+        for expected, index in enumerate(indexes, start=start):
+            if index != expected:
+                raise StoreError(
+                    f"{what} {index} cannot be added where {expected} comes next: another writer was faster or "
+                    "a write was lost. Load the session again and add to what it has."
+                )
 
 
 def check_blobs(blobs: Mapping[str, bytes]) -> None:

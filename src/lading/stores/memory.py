@@ -56,10 +56,8 @@ class MemoryStore(SessionStore):
                 check_name(tenant, what="tenant")
                 check_name(session, what="session")
                 target = _MemorySession()
-            stores.check_continues([entry.index for entry in entries], stored=len(target.entries), what="Entry")
-            stores.check_continues([edit.index for edit in edits], stored=len(target.edits), what="Edit")
-            if call is not None:
-                stores.check_continues([call], stored=len(target.manifests), what="Manifest")
+            stored = len(target.entries), len(target.edits), len(target.manifests)
+            stores.check_continues(entries, edits, call=call, stored=stored)
             for entry in entries:
                 target.entries.append(entry)
             target.entries.pack()

@@ -82,10 +82,7 @@ class SqliteStore(SessionStore):
         with self._transaction("BEGIN IMMEDIATE") as sql:
             number, counts = _find_record(sql, tenant, session) or _insert_record(sql, tenant, session)
             found = _StoredSession(sql, artifacts, tenant, session, number, counts)
-            stores.check_continues([entry.index for entry in entries], stored=counts["entry"], what="Entry")
-            stores.check_continues([edit.index for edit in edits], stored=counts["edit"], what="Edit")
-            if call is not None:
-                stores.check_continues([call], stored=counts["manifest"], what="Manifest")
+            stores.check_continues(entries, edits, call=call, stored=tuple(counts[kind] for kind in _KINDS))
             sql.executemany(
                 "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
                 [

@@ -1,4 +1,7 @@
-"""Fakes for tests of agents: a strict local provider, scripted models, and a task for them."""
+"""Fakes for tests of agents: a strict local provider, scripted models, and a task for them.
+
+Reads the formats by code of its own, so that no fault of ``wire/`` hides. Knows no session. Start with
+``provider.py``."""
 
 from __future__ import annotations
 

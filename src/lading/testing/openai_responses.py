@@ -10,8 +10,6 @@ from lading.testing.answers import ErrorResponse, Issue, ProviderFormat
 from lading.testing.openai_chat import CREATED, make_call_id, split_text, write_error, write_models
 from lading.testing.prompt_cache import Piece, make_piece
 
-_STARTS = ("created", "in_progress")
-
 
 def split_pieces(body: Mapping[str, Any]) -> list[Piece]:
     """Split a request into tools, instructions and items. All are marked: the provider caches every prefix."""
@@ -107,7 +105,7 @@ def _stream_item(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def refuse_long_prompt(tokens: int, window: int) -> ErrorResponse:
-    """Make the error for a prompt that is longer than the window; this API tells neither number."""
+    """Make the error for a prompt that is longer than the window; this API names neither number."""
     del tokens, window
     text = "Your input exceeds the context window of this model. Please adjust your input and try again."
     return ErrorResponse(400, text, path="input", code="context_length_exceeded")

@@ -1,7 +1,8 @@
 """Counting tokens: exact where the vocabulary is public, estimated elsewhere.
 
 A ``Counter`` counts plain text; ``lading.tokens.meter`` counts messages and tools with it. To add a
-counter, write a module with such a value and one line in ``COUNTERS``.
+counter, write a module with such a value and one line in ``COUNTERS``. Knows no provider format and no history.
+Start with ``meter.py``, then ``calibration.py``.
 """
 
 from __future__ import annotations

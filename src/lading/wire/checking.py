@@ -44,6 +44,8 @@ class Rule(Struct, frozen=True):
     """Check the envelope; called with the state before any message."""
     at_message: Callable[[Any, WireMessage], Iterable[Finding]] | None = None
     """Check a message; called with the state before that message."""
+    role: str = ""
+    """The field ``role`` of the messages that ``at_message`` checks; empty: it checks all."""
     at_end: Callable[[Any], Iterable[Finding]] | None = None
     """Check the end; called with the state after the last message, which it must not change."""
 
@@ -71,8 +73,10 @@ class Checker:
 
     def feed(self, message: WireMessage) -> None:
         """Check the next wire message and advance the state."""
+        role = message.get("role") if isinstance(message, dict) else None
         for rule, look in self._at_message:
-            self._found.extend(_violation(rule, finding) for finding in look(self._state, message))
+            if not rule.role or rule.role == role:
+                self._found.extend(_violation(rule, finding) for finding in look(self._state, message))
         self._state.advance(message)
 
     def violations(self) -> list[Violation]:

@@ -15,7 +15,6 @@ from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from lading import jsonbytes
@@ -33,7 +32,6 @@ _OUTPUT_LIMIT = ("maxOutputChars", "max_output_chars")
 _FUNCTIONS = ("function", "functionDeclarations", "function_declarations")
 """Fields of a declaration that hold others."""
 _LEAVES = (str, int, float, bool, type(None))
-_DECODER = msgspec.json.Decoder(list[Message])
 
 
 def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
@@ -47,9 +45,8 @@ def plain(value: Any, *, levels: int = _DEEPEST) -> Any:
     if callable(dump):
         return dump(mode="json", exclude_unset=True, warnings=False)
     if isinstance(value, Mapping):
-        return {
-            str(key) if type(key) is int else key: plain(inner, levels=levels - 1) for key, inner in value.items()
-        }
+        fields = ((str(key) if type(key) is int else key, inner) for key, inner in value.items())
+        return {key: inner if type(inner) in _LEAVES else plain(inner, levels=levels - 1) for key, inner in fields}
     if isinstance(value, list | tuple):
         return [plain(inner, levels=levels - 1) for inner in value]
     return value
@@ -61,10 +58,11 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     A dict is read by the wire that claims it most surely, ``wire`` first. ``leads``: no message precedes them.
     Raises InputError, WireError; IllegalRequest for a number that is NaN or infinite.
     """
-    messages: list[Message] = []
+    messages, system = list[Message](), None
     if isinstance(given, Mapping) and (found := _find_body_wire(given, wire)):
-        given, system = found.layout.respell(given), found.layout.system
-        messages += found.read_system({system: plain(given.get(system))}, marked=False)
+        given = found.layout.respell(given)
+        system = plain(given.get(found.layout.system))
+        messages += found.read_system({found.layout.system: system}, marked=False)
         given = found.layout.items.read(given[found.layout.items.field])
     if isinstance(given, str):
         given = user_text(given)
@@ -77,12 +75,8 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     for one, run in groupby(zip(chosen, sources, strict=True), key=itemgetter(0)):
         read = [source for _, source in run]
         messages += one.read_items(map(one.layout.strip, read)) if one else cast(Any, read)
-    try:
-        # What JSON cannot carry comes back as another value, or not at all. Nesting of ours was not checked yet.
-        is_whole = None not in chosen and _carry(messages) == messages
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        is_whole = False
-    if is_whole:
+    # A wire reads plain values into fields of the right types; those of a ``Message`` value may be of any.
+    if None not in chosen and jsonbytes.is_plain([system, sources]):
         return messages
     path = wire.layout.items.field
     check_json(path, sources)
@@ -108,13 +102,6 @@ def copy_list(given: object) -> list[Any]:
     if isinstance(copied, Exception):
         raise InputError(f"A message cannot be copied ({describe_error(copied)}). Give plain dicts.") from copied
     return copied
-
-
-def _carry(messages: list[Message]) -> list[Message]:
-    """Return the messages as JSON carries them. Long texts in plain values need not be written as JSON."""
-    built = msgspec.to_builtins(messages)
-    is_plain = jsonbytes.is_plain(built)
-    return msgspec.convert(built, list[Message]) if is_plain else _DECODER.decode(msgspec.json.encode(messages))
 
 
 class Declared(NamedTuple):

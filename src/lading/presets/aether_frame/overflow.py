@@ -12,7 +12,7 @@ from itertools import product
 
 from lading.compaction import Pressure
 from lading.compaction.arguments import count_freed_tokens
-from lading.compaction.clearing import clear, find_consumed_end, is_worth_clearing
+from lading.compaction.clearing import clear, is_worth_clearing
 from lading.compaction.cutting import MOST_CARRIED_SHARE, MOST_STUB_TOKENS, carry_over, cut, find_cut_points
 from lading.compaction.digesting import digest
 from lading.compaction.span_folding import Span, fold_spans, limit_span
@@ -81,7 +81,7 @@ def begins_turn(view: View, position: int) -> bool:
 
 def find_answered_results(plan: OverflowPlan) -> list[Item]:
     """Return the results after the conversation summary that were answered, oldest first."""
-    items = plan.view.items[plan.summary_end : find_consumed_end(plan.view)]
+    items = plan.view.items[plan.summary_end : plan.view.find_consumed_end()]
     return [item for item in items if is_worth_clearing(item)]
 
 

@@ -145,8 +145,8 @@ def _read_steps(given: Iterable[object]) -> tuple[Any, ...]:
 def build_context(
     given: ContextInput | Mapping[str, Any] | None = None, **options: Unpack[ContextOptions]
 ) -> BuiltContext:
-    """The prompt of one iteration, of an input, a mapping of options in either spelling, or options by name, which
-    stand before those of ``given``.
+    """Build the prompt of one iteration from an input, a mapping of options in either spelling, or options by name,
+    which come before those of ``given``.
 
     Raises InputError as ``context_input`` does, for an iteration below 0, and for templates of which none fits or
     one needs a value that is not known here.

@@ -56,7 +56,7 @@ def joins(run: Sequence[Message], after: Message, *, card: Card) -> bool:
     chat template, so are neighbours of one role, results with the user message after them, and a system message
     with its neighbours: ``split_runs`` finds whether it is in front.
     """
-    if is_flat(card) and "system" in (run[-1].role, after.role):
+    if "system" in (run[-1].role, after.role) and is_flat(card):
         return True
     return _shares_message(run, after, card)
 

@@ -101,13 +101,14 @@ def calls_answered_at_end(state: ChatState) -> Iterator[Finding]:
 
 def answers_in_place(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     """C2: a tool message is in the run after an assistant message with calls."""
-    if read_role(message) == "tool" and state.run is None:
+    del message
+    if state.run is None:
         yield Finding(f"{state.here}.role", "a tool message must follow an assistant message with tool_calls")
 
 
 def answers_asked_for(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     """C3: a tool message names one of the calls it follows."""
-    if read_role(message) == "tool" and state.run is not None:
+    if state.run is not None:
         call = message.get("tool_call_id")
         if not isinstance(call, str) or call not in state.calls:
             detail = f"messages.{state.run} makes no call with the id {quote_value(call)}"
@@ -116,11 +117,10 @@ def answers_asked_for(state: ChatState, message: WireMessage) -> Iterator[Findin
 
 def answered_once(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     """C4: an id is answered once in its run; a later run may use it again, as some models do."""
-    if read_role(message) == "tool":
-        call = message.get("tool_call_id")
-        if isinstance(call, str) and call in state.answers:
-            detail = f"messages.{state.answers[call]} has answered {quote_value(call)} already"
-            yield Finding(f"{state.here}.tool_call_id", detail)
+    call = message.get("tool_call_id")
+    if isinstance(call, str) and call in state.answers:
+        detail = f"messages.{state.answers[call]} has answered {quote_value(call)} already"
+        yield Finding(f"{state.here}.tool_call_id", detail)
 
 
 def calls_not_empty(state: ChatState, message: WireMessage) -> Iterator[Finding]:
@@ -249,9 +249,8 @@ def _check_name(path: str, holder: object) -> Iterator[Finding]:
 
 def reasoning_returned(state: ChatState, message: WireMessage) -> Iterator[Finding]:
     """C9: if the model requires its reasoning back, every assistant message contains it."""
-    if state.card.conduct.reasoning_echo != "reasoning_content" or read_role(message) != "assistant":
-        return
-    if not isinstance(message.get("reasoning_content"), str):
+    required = state.card.conduct.reasoning_echo == "reasoning_content"
+    if required and not isinstance(message.get("reasoning_content"), str):
         detail = "this model wants the reasoning of every assistant message back, as a string"
         yield Finding(f"{state.here}.reasoning_content", detail)
 
@@ -269,14 +268,14 @@ def template_order(state: ChatState, message: WireMessage) -> Iterator[Finding]:
 
 RULES: tuple[Rule, ...] = (
     Rule("C1", "E", at_message=calls_answered, at_end=calls_answered_at_end),
-    Rule("C2", "E", at_message=answers_in_place),
-    Rule("C3", "E", verified=False, at_message=answers_asked_for),
-    Rule("C4", "E", at_message=answered_once),
+    Rule("C2", "E", at_message=answers_in_place, role="tool"),
+    Rule("C3", "E", verified=False, at_message=answers_asked_for, role="tool"),
+    Rule("C4", "E", at_message=answered_once, role="tool"),
     Rule("C5", "E", verified=False, at_message=calls_not_empty),
     Rule("C6", "E", at_message=contents),
     Rule("C7", "E", at_message=ids_short),
     Rule("C8", "E", verified=False, at_start=envelope_shape, at_message=message_shape, at_end=some_message),
-    Rule("C9", "E", at_message=reasoning_returned),
+    Rule("C9", "E", at_message=reasoning_returned, role="assistant"),
     Rule("C11", "P", at_message=template_order),
     Rule("C12", "E", verified=False, at_message=part_types),
 )
