@@ -233,10 +233,13 @@ def _choose_wire(source: Message | dict[str, Any], wire: Wire, *, leads: bool) -
     if isinstance(source, Message):
         return None
     found, claim = wire, wire.layout.items.claim(source)
-    if claim == CERTAINLY or (leads and wire.layout.system):
-        return wire if claim == CERTAINLY else find_wire(COMMON)
+    if claim == CERTAINLY:
+        return wire
+    if leads and wire.layout.system:
+        found = find_wire(COMMON)
+        claim = found.layout.items.claim(source)
     for one in list_wires():
-        if one is not wire and (other := one.layout.items.claim(source)) > claim:
+        if one is not found and (other := one.layout.items.claim(source)) > claim:
             found, claim = one, other
     return found
 

@@ -97,7 +97,8 @@ def carries(part: Part, card: Card, *, native: bool) -> bool:
     del card
     match part:
         case Reasoning():
-            return bool(part.signature or part.data)
+            # A template of another format: the provider that encrypted it is not this one.
+            return bool(part.signature or part.data) and (native or part.template is None)
         case Image() if not native:
             return bool(part.data or part.url)
         case File() if not native:

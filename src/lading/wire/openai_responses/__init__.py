@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from types import MappingProxyType
+from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.history.repair import Needs, Placement, Repair
 from lading.history.validity import Invariant
-from lading.messages import Message, Reasoning
+from lading.messages import Message, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire, layout
 from lading.wire.openai_responses.decoding import PARTS, decode
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS, count_leading, encode_group, envelope, joins
 from lading.wire.openai_responses.items import NAME, claim, read_role, spread, unites
 from lading.wire.openai_responses.replies import REPLIES
-from lading.wire.openai_responses.rules import RULES, ItemState
+from lading.wire.openai_responses.rules import OUTPUT_TYPES, PART_TYPES, RULES, ItemState
 
 
 class HostedOutputsFollow(Struct, frozen=True):
@@ -40,7 +42,7 @@ def needs(card: Card) -> Needs:
     tool names (R11). Roles need not alternate, and the model continues after its own message."""
     del card
     return Needs(
-        repair_steps=(_drop_last_reasoning,),
+        repair_steps=(_drop_last_reasoning, _fit_blocks),
         continues=lambda _last, _fields: True,
         call_id=rf"(?s:.){{1,{MAX_ID_CHARS}}}",
         tool_name=r"[A-Za-z0-9_-]{1,64}",
@@ -56,6 +58,33 @@ def _drop_last_reasoning(message: Message, placement: Placement) -> tuple[Messag
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
     return message.with_parts(tuple(parts)), (Repair("reasoning_left_out", "no item follows the reasoning"),)
+
+
+def _fit_blocks(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Write texts as blocks that a message of this role, or an output, may contain (R12)."""
+    del placement
+    if message.origin != NAME:
+        return message, ()
+    found: list[str] = []
+    allowed = PART_TYPES["assistant" if message.role == "assistant" else "user"]
+
+    def fit(part: Part, types: Set[str]) -> Part:
+        if isinstance(part, ToolResult):
+            inner = tuple(fit(one, OUTPUT_TYPES) for one in part.parts)
+            return part if inner == part.parts else replace(part, parts=cast(Any, inner))
+        block = part.template.get("block") if isinstance(part, Text) and part.template else None
+        if block is None or block["type"] in types:
+            return part
+        found.append(block["type"])
+        kept = {key: code for key, code in (part.template or {}).items() if key != "block"}
+        return replace(cast(Text, part), template=kept or None)
+
+    parts = tuple(fit(part, allowed) for part in message.parts)
+    if not found:
+        return message, ()
+    return message.with_parts(parts), [
+        Repair("part_translated", f"{kind} is written in the form of role {message.role}") for kind in found
+    ]
 
 
 _TOOLS = frozenset({
