@@ -10,14 +10,16 @@ from hypothesis import given
 import lading
 from lading.errors import IllegalRequest
 from lading.events import Repaired, RuleBroken
+from lading.jsonbytes import dump_value
 from lading.request.pack import Pack
 from lading.testing import Say, StrictProvider
+from lading.testing.legality import find_unpaired
 from lading.wire import check
 from tests.clients.agents import anthropic_client
 from tests.parts import Told, encoded, histories_of_parts
 from tests.wire.anthropic_bodies import assistant, call, found, result, said, search, text, user
 
-CLAUDE, NEW_CLAUDE, CHAT = "claude-sonnet-4-5", "claude-opus-5-5", "gpt-5-mini"
+CLAUDE, NEW_CLAUDE, CHAT, GEMINI = "claude-sonnet-4-5", "claude-opus-5-5", "gpt-5-mini", "gemini-3-pro"
 READ = lading.Tool("read", "Read.", {"type": "object", "properties": {}})
 PNG = "iVBORw0KGgo="
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
@@ -281,12 +283,31 @@ def test_a_wrapped_client_sends_what_is_legal() -> None:
     assert sent.body["messages"] == [said("user", [text("see"), IMAGE])]
 
 
+REFUSED = {
+    "anthropic": {"type", "name", "reasoning_content", "stop_reason"},
+    "openai_chat": {"type", "stop_reason"},
+    "openai_responses": {"name", "reasoning_content", "stop_reason"},
+    "gemini": {"content"},
+}
+"""Fields of other formats' messages."""
+
+
 @pytest.mark.fuzz
-@pytest.mark.parametrize("model", [CHAT, CLAUDE, NEW_CLAUDE, "deepseek-reasoner"])
+@pytest.mark.parametrize(
+    ("model", "wire"),
+    [
+        (CHAT, None),
+        (CLAUDE, None),
+        (NEW_CLAUDE, None),
+        ("deepseek-reasoner", None),
+        (CHAT, "openai_responses"),
+        (GEMINI, "gemini"),
+    ],
+)
 @given(told=histories_of_parts())
-def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: Told) -> None:
+def test_parts_of_all_formats_are_in_a_legal_request_or_named(model: str, wire: str | None, told: Told) -> None:
     options = lading.SessionOptions(strict=True)
-    session = lading.Session(model, strategy="append-only", options=options)
+    session = lading.Session(model, wire=wire, strategy="append-only", options=options)
     pack = session.add(told.messages).pack([READ])
     assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
     named = {
@@ -294,8 +315,11 @@ def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: T
     }
     body = pack.body.decode()
     missing = {
-        position
-        for position, words in enumerate(told.words)
-        if not all(word in body or encoded(word) in body for word in words)
+        entry.index
+        for entry in session.entries
+        if not all(word in body or encoded(word) in body for word in told.find_words(dump_value(entry.message)))
     }
     assert missing <= named
+    assert find_unpaired(session.wire.name, pack.request) == []
+    items = pack.request[session.wire.layout.items.field]
+    assert not [item for item in items if "content" in item and not REFUSED[session.wire.name].isdisjoint(item)]

@@ -34,13 +34,14 @@ from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
-from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
+from lading.session.given import GivenItems
+from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
 from lading.validation import check, check_count
 from lading.wire import find_wire
-from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
+from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -110,7 +111,7 @@ class Session:
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
-        self._given: list[Any] = []  # A copy of the list that the caller gave last.
+        self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
@@ -148,23 +149,28 @@ class Session:
         IllegalRequest, StoreError.
         """
         with self._lock:
-            start, rest = split(messages, [] if self.wire.layout.items.unites else self._given)
+            start, rest = self._given.split(messages)
+            known, answer = self.known, self._given.continue_answer(rest, self._engine.history, len(self.known))
+            if answer:  # Its items are one message, which is read again.
+                start, rest, known = max(start - 1, 0), answer, known[:-1]
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
-            matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
+            matched = match(known, known_as, start=start, roles=read_roles(given, self.entries))
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             new, continues = matched.position - start, matched.kind == "continues"
-            copied, first = copy_list(rest) if continues else [], start if continues else len(self.known) - new
+            first = start if continues else len(known) - new
             if self.known[first : first + new] == known_as[:new]:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
+            self._given.keep(rest, given, start=start if continues else None, known=len(known) + len(given) - new)
+            if answer:
+                self._engine.withdraw(self._engine.history.list_newest_known(1)[0].index)
+                self.known = known
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
-            if continues:
-                self._given[start:] = copied
         return self
 
     def extend(
@@ -203,7 +209,8 @@ class Session:
             if len(given) != systems:
                 raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
             self.update(given, start=0, end=systems, marked=True)
-            self.known[:systems], self._given = map(fingerprint, given), []
+            self.known[:systems] = map(fingerprint, given)
+            self._given.clear()
             self._engine.save()
 
     def withdraw(self, position: int) -> bool:
@@ -217,7 +224,8 @@ class Session:
                 if self._engine.history.is_replaced_with_earlier(entry.index):
                     return False
                 self._engine.withdraw(entry.index)
-                self._given, self.known = [], self.known[:position]
+                self._given.clear()
+                self.known = self.known[:position]
             return True
 
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:

@@ -70,7 +70,8 @@ def mark_system(text: str) -> str:
 def type_of(part: Opaque) -> str:
     """Return the provider's type of an unknown part, at most 40 characters."""
     value = part.value if isinstance(part.value, dict) else {}
-    kind = value["type"] if "type" in value else next(iter(value), None)
+    fields = (key for key, inner in value.items() if inner is not None)
+    kind = value["type"] if "type" in value else next(fields, None)
     return kind[:40] if isinstance(kind, str) and kind else "part"
 
 

@@ -92,13 +92,18 @@ _SERVER_RESULTS = (f"{tool}_tool_result" for tool in (*_SERVER_TOOLS, "tool_sear
 _SAID = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use")
 
 
+def is_signed(reasoning: Reasoning, *, native: bool) -> bool:
+    """Whether reasoning has the signature, or the encryption, of this provider: one with a template of another
+    format is another's."""
+    return bool(reasoning.signature or reasoning.data) and (native or reasoning.template is None)
+
+
 def carries(part: Part, card: Card, *, native: bool) -> bool:
     """Whether a part can be written as a block."""
     del card
     match part:
         case Reasoning():
-            # A template of another format: the provider that encrypted it is not this one.
-            return bool(part.signature or part.data) and (native or part.template is None)
+            return is_signed(part, native=native)
         case Image() if not native:
             return bool(part.data or part.url)
         case File() if not native:
@@ -169,12 +174,12 @@ def write_part(part: Part, *, native: bool) -> Piece:
 
 
 def write_foreign(part: Part, *, media: bool) -> Piece | None:
-    """Encode a part of another format; None for blank text and reasoning without a signature, which this wire
-    refuses. ``media``: whether the message may contain images and documents."""
+    """Encode a part of another format; None for blank text and reasoning without a signature of this
+    provider, which it refuses. ``media``: whether the message may contain images and documents."""
     match part:
         case Text() if not part.text.strip():
             return None
-        case Reasoning() if part.signature is None and part.data is None:
+        case Reasoning() if not is_signed(part, native=False):
             return None
     piece = write_part(part, native=False)
     if isinstance(part, Image | File) and not media and not isinstance(piece, str):

@@ -44,7 +44,7 @@ def needs(card: Card) -> Needs:
         alternation(card),
         repair_steps=(_sign_call,) if card.conduct.reasoning_echo == "signed" else (),
         continues=partial(_is_continued, card),
-        follows_user=lambda message: bool(message.calls) or card.conduct.dialect != "first_party",
+        follows_user=lambda _message: True,
         tool_name=r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}",
     )
 

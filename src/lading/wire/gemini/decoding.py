@@ -152,22 +152,14 @@ def _number_calls(parts: Iterable[Part]) -> Iterable[Part]:
 
 def read_part(value: Any, path: str) -> Part:
     """Decode a part; one of a type or shape that is not known becomes an Opaque part. Raises WireError."""
-    source = drop_nulls(as_object(value, path))
-    kinds = [(kind, key) for kind in READERS if (key := find_key(source, kind)) in source]
+    source = as_object(value, path)
+    # SDKs write null for a field that is not there.
+    kinds = [(kind, key) for kind in READERS if source.get(key := find_key(source, kind)) is not None]
     part = None
     if len(kinds) == 1 and "type" not in source:
         ((kind, key),) = kinds
         part = READERS[kind](source, key, path)
     return Opaque(copy_json(source, path)) if part is None else part
-
-
-def drop_nulls(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part without the fields that SDKs write as null where there is none, in its object of data too."""
-    kept = {key: inner for key, inner in source.items() if inner is not None}
-    data = next((key for kind in READERS if (key := find_key(kept, kind)) in kept), "")
-    if isinstance(inner := kept.get(data), dict) and None in inner.values():
-        kept[data] = {key: value for key, value in inner.items() if value is not None}
-    return kept
 
 
 def _read_text(source: Mapping[str, Any], key: str, path: str) -> Part | None:

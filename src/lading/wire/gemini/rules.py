@@ -122,9 +122,7 @@ def parts_filled(state: ContentsState, message: WireMessage) -> Iterator[Finding
         yield Finding(f"{state.here}.parts", "must hold at least one part")
     for index, part in enumerate(list_parts(message)):
         kinds = [
-            key
-            for kind in READERS
-            if isinstance(part, dict) and part.get(key := find_key(part, kind)) is not None
+            key for kind in READERS if isinstance(part, dict) and part.get(key := find_key(part, kind)) is not None
         ]
         if len(kinds) != 1 or not isinstance(part[kinds[0]], str if kinds[0] == "text" else dict):
             yield Finding(f"{state.here}.parts.{index}", "must hold exactly one of the kinds of data, filled")

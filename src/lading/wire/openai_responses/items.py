@@ -91,7 +91,7 @@ def claim(item: layout.Object) -> int:
     if kind == "message":
         kinds = layout.list_block_types(item)
         blocks = _BLOCKS & kinds
-        if _OF_OTHERS in kinds:
+        if _OF_OTHERS in kinds or not layout.find_role(ROLES, item):
             return 0
         is_own = "type" in item or not blocks <= _ALSO_IN_CHAT
         is_known = blocks or ("type" in item and not kinds)
