@@ -79,6 +79,8 @@ OTHERS: dict[str, Maker] = {
     "mcp": lambda words: _server("mcp_tool_use", "mcp_tool_result", words),
 }
 ALL = SHOWN | OTHERS
+ECHOED: list[Part] = [{"reasoning_content": "hm"}, {"type": "message", "stop_reason": None}]
+"""Fields of an answer of one provider, which others refuse in a message."""
 
 
 class Told:
@@ -136,15 +138,15 @@ def _asked(draw: st.DrawFn, told: Told, turn: int) -> None:
         told.begin()
         told.add("function", told.new(), name="read")
     elif style == "items":
-        call = {"type": "function_call", "id": f"fc_{turn}", "call_id": f"c{turn}", **function}
-        reasoning = {"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "gAAA"}
-        told.add_items(*[reasoning][: draw(st.integers(0, 1))], call)
+        item: Part = {"type": "function_call", "id": f"fc_{turn}", "call_id": f"c{turn}", **function}
+        reasoning: Part = {"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "gAAA"}
+        told.add_items(*[reasoning][: draw(st.integers(0, 1))], item)
         told.begin()
         told.add_items({"type": "function_call_output", "call_id": f"c{turn}", "output": told.parts(names)})
     elif style == "contents":
         name = draw(st.sampled_from(["read", "fs/read", "9" * 70]))
-        call = {"functionCall": {"name": name, "args": {"path": told.words[-1][0]}}}
-        told.add_items({"role": "model", "parts": [*told.contents(draw(_names(CONTENT, least=0))), call]})
+        part: Part = {"functionCall": {"name": name, "args": {"path": told.words[-1][0]}}}
+        told.add_items({"role": "model", "parts": [*told.contents(draw(_names(CONTENT, least=0))), part]})
         told.begin()
         answer = {"functionResponse": {"name": name, "response": {"result": told.new()}}}
         told.add_items({"role": "user", "parts": [answer, *told.contents(draw(_names(CONTENT, least=0)))]})
@@ -186,7 +188,9 @@ def histories_of_parts(draw: st.DrawFn) -> Told:
         elif kind == "named":
             told.add("user", told.new(), name="Ann")
         elif kind == "echoed":
-            fields = draw(st.sampled_from([{"reasoning_content": "hm"}, {"type": "message", "stop_reason": None}]))
+            fields: Part = draw(
+                st.sampled_from([{"reasoning_content": "hm"}, {"type": "message", "stop_reason": None}])
+            )
             told.add("assistant", [{"type": "text", "text": told.new()}], **fields)
         else:
             told.add(kind, told.parts(draw(_names(ALL))))

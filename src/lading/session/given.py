@@ -1,4 +1,4 @@
-"""What the caller of a session gave last, as items: to find new ones, and those that go on with an answer."""
+"""Items that the caller of a session gave last: they show which are new, and which go on with an answer."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class GivenItems:
         self._list: list[object] = []
         self._answer: tuple[int, list[object]] = -1, []
 
-    def split(self, given: object) -> tuple[int, object]:
-        """Return how many of the known messages the given list starts with for sure, and its other items."""
-        # Where items unite, an item may go on with the message before it.
-        return split(given, [] if self._wire.layout.items.unites else self._list)
-
-    def continue_answer(self, given: object, history: History, known: int) -> list[object] | None:
-        """Return the given items after those of the last answer, where they go on with it; None where they do not,
-        or it is not the last of the ``known`` messages any more, or is shown in one with earlier messages."""
+    def find_new(self, given: object, known: list[str], *, history: History) -> tuple[int, object, list[str]]:
+        """Return how many of the known messages the given ones start with for sure, the items after these, and the
+        known messages: without the last where the items go on with that answer, and have all of it."""
+        start, rest = split(given, self._list)
         place, answer = self._answer
-        found = continue_answer(given, answer, wire=self._wire) if place == known and answer else None
-        is_alone = found and not history.is_replaced_with_earlier(history.list_newest_known(1)[0].index)
-        return found if is_alone else None
+        if not answer or place != len(known):
+            return start, rest, known
+        found = continue_answer(rest, answer, wire=self._wire)
+        if not found or history.is_replaced_with_earlier(history.list_newest_known(1)[0].index):
+            return start, rest, known
+        return max(start - 1, 0), found, known[:-1]
 
     def keep(self, given: object, messages: Sequence[Message], *, start: int | None, known: int) -> None:
         """Keep a copy of given items, which are these messages after the first ``start`` known ones (None: they are
         not the rest of the history) and make them ``known`` ones. Raises InputError."""
-        if start is not None:
+        if start is not None and not self._wire.layout.items.unites:
+            # Where items unite, an item may go on with the message before it.
             copied = copy_list(given)
             # An item that is no message of its own cannot be counted.
             is_counted = len(copied) == len(messages) and len(self._list) >= start

@@ -99,7 +99,7 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self._release)
             self._shared.add_user(self)
-            self._hold()
+            self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
             start = reopen if self.store.exists(*self.settings.owner) else Engine
             self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
@@ -116,9 +116,6 @@ class Session:
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
-
-    def _hold(self) -> None:
-        self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
@@ -149,10 +146,7 @@ class Session:
         IllegalRequest, StoreError.
         """
         with self._lock:
-            start, rest = self._given.split(messages)
-            known, answer = self.known, self._given.continue_answer(rest, self._engine.history, len(self.known))
-            if answer:  # Its items are one message, which is read again.
-                start, rest, known = max(start - 1, 0), answer, known[:-1]
+            start, rest, known = self._given.find_new(messages, self.known, history=self._engine.history)
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
             matched = match(known, known_as, start=start, roles=read_roles(given, self.entries))
@@ -166,10 +160,9 @@ class Session:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
+            if len(known) < len(self.known):
+                self.withdraw(len(known))  # That answer was read again, with what goes on.
             self._given.keep(rest, given, start=start if continues else None, known=len(known) + len(given) - new)
-            if answer:
-                self._engine.withdraw(self._engine.history.list_newest_known(1)[0].index)
-                self.known = known
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
         return self
 
