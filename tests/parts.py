@@ -1,4 +1,4 @@
-"""Random messages with parts of both wires, in any role, each with words by which it is found again."""
+"""Random messages with parts of all formats, in any role, each with words by which it is found again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,21 @@ SHOWN: dict[str, Maker] = {
     "input_audio": lambda words: [
         {"type": "input_audio", "input_audio": {"data": encoded(words), "format": "wav"}}
     ],
+    "input_text": lambda words: [{"type": "input_text", "text": words}],
+    "output_text": lambda words: [{"type": "output_text", "text": words, "annotations": []}],
+    "input_image": lambda words: [{"type": "input_image", "image_url": _inline("image/png", words)}],
+    "input_file": lambda words: [
+        {"type": "input_file", "filename": "a.pdf", "file_data": _inline("application/pdf", words)}
+    ],
 }
+CONTENT: dict[str, Maker] = {
+    "text": lambda words: [{"text": words}],
+    "inline": lambda words: [{"inlineData": {"mimeType": "image/png", "data": encoded(words)}}],
+    "pdf": lambda words: [{"inline_data": {"mime_type": "application/pdf", "data": encoded(words)}}],
+    "audio": lambda words: [{"inlineData": {"mimeType": "audio/wav", "data": encoded(words)}}],
+    "null": lambda words: [{"text": words, "inline_data": None, "thought": None}],
+}
+"""Gemini's parts, which are in contents of their own."""
 OTHERS: dict[str, Maker] = {
     "refusal": lambda words: [{"type": "refusal", "refusal": words}],
     "container_upload": lambda words: [{"type": "container_upload", "file_id": words}],
@@ -65,10 +79,12 @@ OTHERS: dict[str, Maker] = {
     "mcp": lambda words: _server("mcp_tool_use", "mcp_tool_result", words),
 }
 ALL = SHOWN | OTHERS
+ECHOED: list[Part] = [{"reasoning_content": "hm"}, {"type": "message", "stop_reason": None}]
+"""Fields of an answer of one provider, which others refuse in a message."""
 
 
 class Told:
-    """A history as it is drawn, and the words that each of its messages holds."""
+    """A history as it is drawn, and the words of its turns."""
 
     def __init__(self) -> None:
         self.messages: list[Part] = []
@@ -90,15 +106,28 @@ class Told:
         """Begin the words of the next message."""
         self.words.append([])
 
+    def find_words(self, dumped: bytes) -> list[str]:
+        """The words that a message holds, as text or encoded."""
+        found = dumped.decode()
+        return [word for words in self.words for word in words if word in found or encoded(word) in found]
+
     def parts(self, names: list[str]) -> list[Part]:
         """Parts of these kinds, each with words of its own."""
         return [part for name in names for part in ALL[name](self.new())]
 
+    def add_items(self, *items: Part) -> None:
+        """Take in the items of one message."""
+        self.messages += items
+
+    def contents(self, names: list[str]) -> list[Part]:
+        """Gemini's parts of these kinds."""
+        return [part for name in names for part in CONTENT[name](self.new())]
+
 
 def _asked(draw: st.DrawFn, told: Told, turn: int) -> None:
-    """A call and its result, written in one of the three ways, with parts in the result."""
+    """A call and its result, written in one of the five ways, with parts in the result."""
     told.begin()
-    style, names = draw(st.sampled_from(["chat", "old", "blocks"])), draw(_names(SHOWN))
+    style, names = draw(st.sampled_from(["chat", "old", "blocks", "items", "contents"])), draw(_names(SHOWN))
     function = {"name": "read", "arguments": f'{{"path": "{told.new()}"}}'}
     if style == "chat":
         told.add("assistant", None, tool_calls=[{"id": f"c{turn}", "type": "function", "function": function}])
@@ -108,6 +137,19 @@ def _asked(draw: st.DrawFn, told: Told, turn: int) -> None:
         told.add("assistant", None, function_call=function)
         told.begin()
         told.add("function", told.new(), name="read")
+    elif style == "items":
+        item: Part = {"type": "function_call", "id": f"fc_{turn}", "call_id": f"c{turn}", **function}
+        reasoning: Part = {"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "gAAA"}
+        told.add_items(*[reasoning][: draw(st.integers(0, 1))], item)
+        told.begin()
+        told.add_items({"type": "function_call_output", "call_id": f"c{turn}", "output": told.parts(names)})
+    elif style == "contents":
+        name = draw(st.sampled_from(["read", "fs/read", "9" * 70]))
+        part: Part = {"functionCall": {"name": name, "args": {"path": told.words[-1][0]}}}
+        told.add_items({"role": "model", "parts": [*told.contents(draw(_names(CONTENT, least=0))), part]})
+        told.begin()
+        answer = {"functionResponse": {"name": name, "response": {"result": told.new()}}}
+        told.add_items({"role": "user", "parts": [answer, *told.contents(draw(_names(CONTENT, least=0)))]})
     else:
         asked = {"type": "tool_use", "id": f"c{turn}", "name": "read", "input": {"path": told.words[-1][0]}}
         told.add("assistant", [*told.parts(draw(_names(OTHERS, least=0))), asked])
@@ -126,7 +168,11 @@ def histories_of_parts(draw: st.DrawFn) -> Told:
     """Up to seven turns of any role and kind."""
     told = Told()
     for turn in range(draw(st.integers(1, 7))):
-        kind = draw(st.sampled_from(["user", "assistant", "system", "call", "refusal", "audio"]))
+        kind = draw(
+            st.sampled_from(
+                ["user", "assistant", "system", "call", "refusal", "audio", "model", "easy", "named", "echoed"]
+            )
+        )
         if kind == "call":
             _asked(draw, told, turn)
             continue
@@ -135,6 +181,17 @@ def histories_of_parts(draw: st.DrawFn) -> Told:
             told.add("assistant", None, refusal=told.new())
         elif kind == "audio":
             told.add("assistant", None, audio={"id": told.new()})
+        elif kind == "model":
+            told.add_items({"role": "model", "parts": told.contents(draw(_names(CONTENT)))})
+        elif kind == "easy":
+            told.add(draw(st.sampled_from(["user", "developer"])), told.new(), type="message")
+        elif kind == "named":
+            told.add("user", told.new(), name="Ann")
+        elif kind == "echoed":
+            fields: Part = draw(
+                st.sampled_from([{"reasoning_content": "hm"}, {"type": "message", "stop_reason": None}])
+            )
+            told.add("assistant", [{"type": "text", "text": told.new()}], **fields)
         else:
             told.add(kind, told.parts(draw(_names(ALL))))
     told.begin()

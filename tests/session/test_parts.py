@@ -10,14 +10,18 @@ from hypothesis import given
 import lading
 from lading.errors import IllegalRequest
 from lading.events import Repaired, RuleBroken
+from lading.jsonbytes import dump_value
 from lading.request.pack import Pack
 from lading.testing import Say, StrictProvider
+from lading.testing.legality import find_unpaired
 from lading.wire import check
 from tests.clients.agents import anthropic_client
 from tests.parts import Told, encoded, histories_of_parts
 from tests.wire.anthropic_bodies import assistant, call, found, result, said, search, text, user
 
-CLAUDE, NEW_CLAUDE, CHAT = "claude-sonnet-4-5", "claude-opus-5-5", "gpt-5-mini"
+CLAUDE, NEW_CLAUDE, CHAT, GEMINI = "claude-sonnet-4-5", "claude-opus-5-5", "gpt-5-mini", "gemini-3-pro"
+OUTPUT = {"type": "output_text", "text": "t"}
+FORMAT_MODELS = {"anthropic": CLAUDE, "openai_chat": CHAT, "openai_responses": CHAT, "gemini": GEMINI}
 READ = lading.Tool("read", "Read.", {"type": "object", "properties": {}})
 PNG = "iVBORw0KGgo="
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
@@ -281,12 +285,86 @@ def test_a_wrapped_client_sends_what_is_legal() -> None:
     assert sent.body["messages"] == [said("user", [text("see"), IMAGE])]
 
 
+@pytest.mark.parametrize(
+    ("wire", "given", "sent"),
+    [
+        ("openai_chat", said("user", "t") | {"type": "message"}, said("user", "t")),
+        ("anthropic", said("user", "t") | {"type": "message"}, said("user", [text("go"), text("t")])),
+        ("anthropic", said("user", "t") | {"name": "Ann"}, said("user", [text("go"), text("t")])),
+        ("openai_responses", said("user", "t") | {"name": "Ann"}, said("user", "t")),
+        ("openai_responses", said("user", [text("t")]), said("user", "t")),
+        ("openai_responses", said("user", [OUTPUT]), said("user", [OUTPUT | {"type": "input_text"}])),
+        ("openai_chat", said("developer", [OUTPUT | {"type": "input_text"}]), said("system", "t")),
+        ("openai_chat", said("user", [OUTPUT, text("u")]), said("user", [text("t"), text("u")])),
+    ],
+)
+def test_a_message_of_another_format_is_written_as_this_one_takes_it(
+    wire: str, given: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    session = lading.Session(FORMAT_MODELS[wire], wire=wire).add("go").add([given])
+    body = session.pack().request
+    assert body[session.wire.layout.items.field][-1] == sent
+
+
+def test_an_answer_object_of_anthropic_is_sent_without_its_other_fields() -> None:
+    answer = assistant(text("ok")) | {"type": "message", "id": "msg_1", "model": "m", "stop_reason": "end_turn"}
+    assert packed(CLAUDE, user(), answer, said("user", "on")).request["messages"][1] == assistant(text("ok"))
+
+
+def test_reasoning_that_another_provider_encrypted_does_not_go_to_anthropic() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    pack = packed(CLAUDE, said("user", "hi"), thought, said("assistant", "ok"), said("user", "on"))
+    assert "gAAA" not in pack.body.decode()
+    assert rules(pack) == ["reasoning_left_out"]
+
+
+def test_a_document_of_a_system_message_stays_in_responses() -> None:
+    session = lading.Session(CHAT, wire="openai_responses").add([said("system", [PDF]), said("user", "hi")])
+    assert session.pack().request["input"][0]["content"][0]["type"] == "input_file"
+
+
+@pytest.mark.parametrize(("model", "wire"), [(GEMINI, "gemini"), ("mistral-large", None)])
+def test_a_history_that_begins_with_the_model_gets_a_user_turn_before_it(model: str, wire: str | None) -> None:
+    session = lading.Session(model, wire=wire).add([assistant(call("a")), said("user", [result("a")])])
+    pack = session.pack([READ])
+    assert pack.violations == ()
+    assert rules(pack)[0] == "begins_with_assistant"
+
+
+def test_a_result_bears_the_name_in_which_its_call_is_shown() -> None:
+    name = "fs/read " * 12
+    asked = {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}, "thoughtSignature": "c2ln"}]}
+    found = {"role": "user", "parts": [{"functionResponse": {"name": name, "response": {"result": "x"}}}]}
+    contents = lading.Session(GEMINI, wire="gemini").add("go").add([asked, found]).pack([READ]).request["contents"]
+    names = contents[1]["parts"][0]["functionCall"]["name"], contents[2]["parts"][0]["functionResponse"]["name"]
+    assert names[0] == names[1] == ("fs_read_" * 12)[:64]
+
+
+REFUSED = {
+    "anthropic": {"type", "name", "reasoning_content", "stop_reason"},
+    "openai_chat": {"type", "stop_reason"},
+    "openai_responses": {"name", "reasoning_content", "stop_reason"},
+    "gemini": {"content"},
+}
+"""Fields of other formats' messages."""
+
+
 @pytest.mark.fuzz
-@pytest.mark.parametrize("model", [CHAT, CLAUDE, NEW_CLAUDE, "deepseek-reasoner"])
+@pytest.mark.parametrize(
+    ("model", "wire"),
+    [
+        (CHAT, None),
+        (CLAUDE, None),
+        (NEW_CLAUDE, None),
+        ("deepseek-reasoner", None),
+        (CHAT, "openai_responses"),
+        (GEMINI, "gemini"),
+    ],
+)
 @given(told=histories_of_parts())
-def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: Told) -> None:
+def test_parts_of_all_formats_are_in_a_legal_request_or_named(model: str, wire: str | None, told: Told) -> None:
     options = lading.SessionOptions(strict=True)
-    session = lading.Session(model, strategy="append-only", options=options)
+    session = lading.Session(model, wire=wire, strategy="append-only", options=options)
     pack = session.add(told.messages).pack([READ])
     assert check(pack.request, session.wire, card=session.settings.card, strict=True) == []
     named = {
@@ -294,8 +372,11 @@ def test_parts_of_both_wires_are_in_a_legal_request_or_named(model: str, told: T
     }
     body = pack.body.decode()
     missing = {
-        position
-        for position, words in enumerate(told.words)
-        if not all(word in body or encoded(word) in body for word in words)
+        entry.index
+        for entry in session.entries
+        if not all(word in body or encoded(word) in body for word in told.find_words(dump_value(entry.message)))
     }
     assert missing <= named
+    assert find_unpaired(session.wire.name, pack.request) == []
+    items = pack.request[session.wire.layout.items.field]
+    assert not [item for item in items if "content" in item and not REFUSED[session.wire.name].isdisjoint(item)]

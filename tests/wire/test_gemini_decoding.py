@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import WireError
 from lading.history.repair import Sanitizer
-from lading.messages import File, Image, Message, Opaque, Reasoning
+from lading.messages import File, Image, Message, Opaque, Reasoning, user_text
 from lading.session.matching import fingerprint
 from lading.wire import encode, find_wire
 from lading.wire.fitting import find_needs
@@ -105,6 +105,7 @@ def test_a_response_without_an_id_answers_the_call_that_has_one() -> None:
 def test_a_call_without_a_signature_gets_a_general_one_where_the_model_signs() -> None:
     border = Sanitizer(find_needs(WIRE, card(reasoning_echo="signed")))
     (asked,) = decoded(content("model", call(), call("b")))
+    border.admit(user_text("go"))
     admitted = border.admit(asked)
     assert [repair.rule for repair in admitted.repairs] == ["unsigned_call"]
     written = WIRE.encode_group(admitted.messages, PLAIN)[0]["parts"]

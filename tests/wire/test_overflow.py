@@ -150,6 +150,7 @@ TEXTS = [
         1_196_265,
         1_048_575,
     ),
+    ("The input token count exceeds the maximum number of tokens allowed 1048576.", None, 1_048_576),
     (
         "Unable to submit request because the input token count is 2000000 but model only supports up to 1048576.",
         2_000_000,

@@ -21,6 +21,7 @@ from lading.messages import Image, Message, Part, Template, Text, ToolCall, Tool
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
 CONTINUE = "[Continue.]"
+BEGIN = "[Begin.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
 """The rule whose repairs remove content and therefore leave a pointer."""
@@ -50,6 +51,7 @@ RULES: dict[str, str] = {
     "unsigned_call": "a call that came without a signature gets one that the provider takes for any call",
     "reasoning_left_out": "reasoning that the provider does not accept back is left out",
     "reasoning_as_text": "reasoning that the provider does not accept back is shown as text between tags",
+    "begins_with_assistant": "an assistant message that may not come first gets a user turn before it",
     "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
     "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
 }
@@ -87,6 +89,8 @@ class Needs(Struct, frozen=True):
     """Return the message with the issuer of its reasoning; None: the format's own."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
+    follows_user: Callable[[Message], bool] = lambda _message: False
+    """Whether this assistant message is illegal before any message of the user."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
@@ -129,6 +133,8 @@ class Sanitizer:
         self.uses_tools = False
         """Whether a message had a call."""
         self._origin = ""
+        self._has_begun = False
+        """Whether a message was shown that is no system message."""
         self._late: list[Message] = []
         self.last: Message | None = None
         """The last message shown."""
@@ -145,7 +151,7 @@ class Sanitizer:
         continues_results = bool(self._open) and bool(message.results)
         before = self._close_calls(repairs) if self._open and not continues_results else ()
         shown = self._repair_parts(message, repairs)
-        messages = [*before, *shown]
+        messages = [*self._begin(message, repairs), *before, *shown]
         if continues_results and self._open and _has_more_than_results(message):
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
             self._open.clear()
@@ -213,6 +219,16 @@ class Sanitizer:
         elif closing.repairs and self.last:
             self.last = trim_end(self.last)
 
+    def _begin(self, message: Message, repairs: list[Repair]) -> list[Message]:
+        """Return the user turn that must be before a first message, if any."""
+        if self._has_begun or message.role == "system":
+            return []
+        self._has_begun = True
+        if message.role != "assistant" or not self._needs.follows_user(message):
+            return []
+        repairs.append(Repair("begins_with_assistant", "a user turn was added before the assistant message"))
+        return [user_text(BEGIN)]
+
     def _repair_parts(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
         for part in message.parts:
@@ -259,7 +275,9 @@ class Sanitizer:
     def _fit_name(self, name: str) -> str:
         if not self._needs.tool_name or re.fullmatch(self._needs.tool_name, name):
             return name
-        return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_LONGEST_NAME] or "tool"
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+        # Some formats allow no digit or hyphen at the start.
+        return (plain if re.fullmatch(self._needs.tool_name, plain[:1]) else f"_{plain}")[:_LONGEST_NAME]
 
     def _fresh_id(self, call_id: str) -> str:
         fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
@@ -278,6 +296,8 @@ class Sanitizer:
 
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
+        if result.name and (name := self._fit_name(result.name)) != result.name:
+            result = replace(result, name=name)
         if (not asked or asked.startswith(UNNAMED)) and asked not in self._open:
             # A result that names the function and no call answers the first open call of that name.
             asked, _ = self._find_open(None, result.name) or (next(iter(self._open), asked), "")

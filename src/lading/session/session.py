@@ -34,14 +34,15 @@ from lading.request.pack import Pack
 from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
-from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
+from lading.session.given import GivenItems
+from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
 from lading.validation import check, check_count
 from lading.wire import find_wire
-from lading.wire.coercion import Declared, copy_list, declare, error_text, is_stream, messages_from, reply_from
+from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -112,7 +113,7 @@ class Session:
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._followed: tuple[Settings, Template | None] | None = None  # What the engine's settings follow.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
-        self._given: list[Any] = []  # A copy of the list that the caller gave last.
+        self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
@@ -147,23 +148,24 @@ class Session:
         IllegalRequest, StoreError.
         """
         with self._lock:
-            start, rest = split(messages, [] if self.wire.layout.items.unites else self._given)
+            start, rest, known = self._given.find_new(messages, self.known, history=self._engine.history)
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
             known_as = list(map(fingerprint, given))
-            matched = match(self.known, known_as, start=start, roles=read_roles(given, self.entries))
+            matched = match(known, known_as, start=start, roles=read_roles(given, self.entries))
             if matched.kind == "differs":
                 if changed == "fork":
                     return self.fork(messages)
                 raise PastChanged(position=matched.position, known=len(self.known), given=start + len(given))
             new, continues = matched.position - start, matched.kind == "continues"
-            copied, first = copy_list(rest) if continues else [], start if continues else len(self.known) - new
+            first = start if continues else len(known) - new
             if new and self.known[first : first + new] == known_as[:new]:
                 new = self.update(given, start=first, end=first + new) - first
             if pin and new == len(given):
                 raise InputError("There is nothing new to pin. Pin a message when it is added for the first time.")
+            if len(known) < len(self.known):
+                self.withdraw(len(known))  # That answer was read again, with what goes on.
+            self._given.keep(rest, given, start=start if continues else None, known=len(known) + len(given) - new)
             self.extend(given[new:], known_as=known_as[new:], pin=pin)
-            if continues:
-                self._given[start:] = copied
         return self
 
     def extend(
@@ -202,7 +204,8 @@ class Session:
             if len(given) != systems:
                 raise PastChanged(position=min(len(given), systems), known=len(self.known), given=len(given))
             self.update(given, start=0, end=systems, marked=True)
-            self.known[:systems], self._given = map(fingerprint, given), []
+            self.known[:systems] = map(fingerprint, given)
+            self._given.clear()
             self._engine.save()
 
     def withdraw(self, position: int) -> bool:
@@ -215,7 +218,8 @@ class Session:
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if not self._engine.withdraw(entry.index):
                     return False
-                self._given, self.known = [], self.known[:position]
+                self._given.clear()
+                self.known = self.known[:position]
             return True
 
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:

@@ -40,8 +40,9 @@ Body = dict[str, Any]
 
 
 def alternation(card: Card) -> Needs:
-    """Return the repairs that the card's dialect needs: alternating roles, or none."""
-    return Needs(alternation=card.conduct.dialect != "first_party")
+    """Return the repairs that the card's dialect needs: alternating roles, the user's first; or none."""
+    alternates = card.conduct.dialect != "first_party"
+    return Needs(alternation=alternates, follows_user=lambda _message: alternates)
 
 
 class Joins(Protocol):

@@ -83,6 +83,32 @@ def messages_from(given: object, *, wire: Wire, leads: bool = True) -> list[Mess
     return [jsonbytes.as_stored(f"{path}.{at}", message, type_=Message) for at, message in enumerate(messages)]
 
 
+def read_answer(given: object, *, wire: Wire) -> list[Any]:
+    """Return the newest of given items that form one answer, in a format whose answers are several items."""
+    found: list[Any] = []
+    for item in reversed(given if isinstance(given, list | tuple) else [given]):
+        source = plain(item)
+        if not isinstance(source, dict) or not _unites(found[0] if found else source, source, wire=wire):
+            break
+        found.insert(0, source)
+    return found
+
+
+def continue_answer(given: object, answer: list[Any], *, wire: Wire) -> list[Any] | None:
+    """Return the items of an answer and the given ones, which go on with it; None if they do not."""
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    first = plain(items[0]) if answer and items else None
+    if not isinstance(first, dict) or not _unites(answer[-1], first, wire=wire):
+        return None
+    return items if plain(items[: len(answer)]) == answer else [*answer, *items]
+
+
+def _unites(before: dict[str, Any], item: dict[str, Any], *, wire: Wire) -> bool:
+    """Whether two items are one message, in the format that claims the second."""
+    unites = (_choose_wire(item, wire, leads=False) or wire).layout.items.unites
+    return unites is not None and unites(before, item)
+
+
 def as_messages(given: object, *, wire: Wire | None = None) -> list[Message]:
     """Return given messages, those that are no ``Message`` converted as by ``messages_from``, by the common wire
     unless another is named. Raises its errors."""
@@ -222,10 +248,13 @@ def _choose_wire(source: Message | dict[str, Any], wire: Wire, *, leads: bool) -
     if isinstance(source, Message):
         return None
     found, claim = wire, wire.layout.items.claim(source)
-    if claim == CERTAINLY or (leads and wire.layout.system):
-        return wire if claim == CERTAINLY else find_wire(COMMON)
+    if claim == CERTAINLY:
+        return wire
+    if leads and wire.layout.system:
+        found = find_wire(COMMON)
+        claim = found.layout.items.claim(source)
     for one in list_wires():
-        if one is not wire and (other := one.layout.items.claim(source)) > claim:
+        if one is not found and (other := one.layout.items.claim(source)) > claim:
             found, claim = one, other
     return found
 

@@ -113,9 +113,11 @@ class _PartFitter:
         native = self._native
         if isinstance(part, Opaque):
             kind = type_of(part)
-            if native and (kind in self._types.takes[place] or kind not in _list_known_types()):
+            read = _read_anywhere(part)
+            is_foreign = read is not None and not isinstance(read, Opaque)
+            if native and not is_foreign and (kind in self._types.takes[place] or kind not in _list_known_types()):
                 return part
-            read = _translate(part)
+            read = read and _translate(part, read)
             if read is None and native:
                 return part
             if read is not None and not isinstance(read, Opaque):
@@ -164,7 +166,7 @@ def _list_known_types() -> frozenset[str]:
     return frozenset(kind for types in listed if types for kinds in types.takes.values() for kind in kinds)
 
 
-def _translate(part: Opaque) -> Part | None:
+def _read_anywhere(part: Opaque) -> Part | None:
     """Return the part as the first format that knows it decodes it, without that format's template. The same object
     if no format knows it; None if it is malformed."""
     for name in WIRES:
@@ -175,6 +177,13 @@ def _translate(part: Opaque) -> Part | None:
             return None
         if not isinstance(read, Opaque):
             return _drop_template(read)
+    return part
+
+
+def _translate(part: Opaque, read: Part) -> Part:
+    """Return the part as a format decodes it, else the text of a summary or a search result."""
+    if read is not part:
+        return read
     if part.is_summary and isinstance(text := part.value.get("content"), str):
         return Text(text)
     return _read_search_text(part) if type_of(part) == "search_result" else part

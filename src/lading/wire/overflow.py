@@ -82,7 +82,7 @@ _TEXTS = (
     rf".inputs. tokens \+ .max_new_tokens. must be <= {_LIMIT}\. given: {_TOKENS} .inputs. tokens",
     rf".inputs. must have less than {_LIMIT} tokens\. given: {_TOKENS}",
     # Gemini and Vertex
-    rf"input token count \({_TOKENS}\) exceeds the maximum number of tokens allowed \({_LIMIT}\)",
+    rf"input token count (?:\({_TOKENS}\) )?exceeds the maximum number of tokens allowed \(?{_LIMIT}",
     rf"input token count is {_TOKENS} but (?:the )?model only supports up to {_LIMIT}",
     # Bedrock
     r"input is too long for requested model",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
 
 from lading.messages import Message, Opaque, Part, Template
+from lading.validation import snake_case
 from lading.wire.templates import copy_json
 
 _IGNORED = frozenset(
@@ -68,7 +70,8 @@ def mark_system(text: str) -> str:
 def type_of(part: Opaque) -> str:
     """Return the provider's type of an unknown part, at most 40 characters."""
     value = part.value if isinstance(part.value, dict) else {}
-    kind = value["type"] if "type" in value else next(iter(value), None)
+    fields = (key for key, inner in value.items() if inner is not None)
+    kind = value["type"] if "type" in value else next(fields, None)
     return kind[:40] if isinstance(kind, str) and kind else "part"
 
 
@@ -104,6 +107,11 @@ def same_alphabet(data: str) -> str:
     return data.replace("-", "+").replace("_", "/")
 
 
+@lru_cache(maxsize=4096)
+def _spell(key: str) -> str:
+    return next(iter(snake_case({key: None})))
+
+
 def strip_content(value: Any) -> Any:
     """Return the value without nulls, cache marks and defaults, which SDKs and callers add or omit, and with bytes
     in one alphabet."""
@@ -119,5 +127,8 @@ def strip_content(value: Any) -> Any:
         for key, inner in value.items()
     }
     # Python cannot have a field `from`: SDKs name it `from_`.
-    fields = ((key.rstrip("_"), strip_content(inner)) for key, inner in value.items() if key not in _IGNORED)
+    # Google's API and SDK spell fields in two ways.
+    fields = (
+        (_spell(key.rstrip("_")), strip_content(inner)) for key, inner in value.items() if key not in _IGNORED
+    )
     return {key: inner for key, inner in fields if inner is not None and inner != _DEFAULTS.get(key, _IGNORED)}

@@ -69,6 +69,9 @@ def decode(body: Mapping[str, Any]) -> Conversation:
 
 
 def _read_message(source: dict[str, Any], path: str) -> Message:
+    if source.get("type") == "message":
+        # An answer of the API as it came: its other fields are refused in a request.
+        source = {key: source[key] for key in ("role", "content") if key in source}
     word = role_at(source, ROLES, path=path)
     parts, code = read_content(source.get("content"), f"{path}.content", read_part=read_part)
     template = make_template(source, {"role": word, "content": code}, path=path)

@@ -89,9 +89,17 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SHOWN = ("text", "image", "document", "search_result")
 _SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution")
 _SERVER_RESULTS = (f"{tool}_tool_result" for tool in (*_SERVER_TOOLS, "tool_search", "advisor", "mcp"))
-_ISSUERS = ("", NAME, "bedrock")
+_ISSUERS = (NAME, "bedrock")
 """Whose reasoning goes back, if it is signed: nobody else's signatures can be verified."""
 _SAID = ("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use")
+
+
+def is_signed(reasoning: Reasoning, *, native: bool) -> bool:
+    """Whether reasoning has the signature, or the encryption, of this provider. Where its issuer is not known, that
+    of another format with a template of its own is another's."""
+    if not (reasoning.signature or reasoning.data):
+        return False
+    return reasoning.provenance in _ISSUERS if reasoning.provenance else native or reasoning.template is None
 
 
 def carries(part: Part, card: Card, *, native: bool) -> bool:
@@ -99,7 +107,7 @@ def carries(part: Part, card: Card, *, native: bool) -> bool:
     del card
     match part:
         case Reasoning():
-            return bool(part.signature or part.data) and part.provenance in _ISSUERS
+            return is_signed(part, native=native)
         case Image() if not native:
             return bool(part.data or part.url)
         case File() if not native:
@@ -170,12 +178,12 @@ def write_part(part: Part, *, native: bool) -> Piece:
 
 
 def write_foreign(part: Part, *, media: bool) -> Piece | None:
-    """Encode a part of another format; None for blank text and reasoning without a signature, which this wire
-    refuses. ``media``: whether the message may contain images and documents."""
+    """Encode a part of another format; None for blank text and reasoning without a signature of this
+    provider, which it refuses. ``media``: whether the message may contain images and documents."""
     match part:
         case Text() if not part.text.strip():
             return None
-        case Reasoning() if not (part.signature or part.data) or part.provenance not in _ISSUERS:
+        case Reasoning() if not is_signed(part, native=False):
             return None
     piece = write_part(part, native=False)
     if isinstance(part, Image | File) and not media and not isinstance(piece, str):

@@ -44,7 +44,8 @@ def needs(card: Card) -> Needs:
         alternation(card),
         repair_steps=(_sign_call,) if card.conduct.reasoning_echo == "signed" else (),
         continues=partial(_is_continued, card),
-        tool_name=r"[A-Za-z0-9_.:-]{1,64}",
+        follows_user=lambda _message: True,
+        tool_name=r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}",
     )
 
 

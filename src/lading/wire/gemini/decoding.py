@@ -153,7 +153,8 @@ def _number_calls(parts: Iterable[Part]) -> Iterable[Part]:
 def read_part(value: Any, path: str) -> Part:
     """Decode a part; one of a type or shape that is not known becomes an Opaque part. Raises WireError."""
     source = as_object(value, path)
-    kinds = [(kind, key) for kind in READERS if (key := find_key(source, kind)) in source]
+    # SDKs write null for a field that is not there.
+    kinds = [(kind, key) for kind in READERS if source.get(key := find_key(source, kind)) is not None]
     part = None
     if len(kinds) == 1 and "type" not in source:
         ((kind, key),) = kinds

@@ -179,9 +179,8 @@ def _write_native(part: Part) -> Body:
         return dict(copy_json(part.value, "part"))
     if part.template is None:
         return {"text": part.text, "thought": True} if isinstance(part, Reasoning) else _write_plain(part)
-    key = next(
-        iter(find_key(part.template, kind) for kind in _SHOWN if find_key(part.template, kind) in part.template), ""
-    )
+    keys = (find_key(part.template, kind) for kind in _SHOWN)
+    key = next((key for key in keys if part.template.get(key) is not None), "")
     match part:
         case Text() | Reasoning():
             return fill(part.template, {key or "text": part.text})

@@ -121,7 +121,9 @@ def parts_filled(state: ContentsState, message: WireMessage) -> Iterator[Finding
     if isinstance(message, dict) and not list_parts(message):
         yield Finding(f"{state.here}.parts", "must hold at least one part")
     for index, part in enumerate(list_parts(message)):
-        kinds = [key for kind in READERS if isinstance(part, dict) and (key := find_key(part, kind)) in part]
+        kinds = [
+            key for kind in READERS if isinstance(part, dict) and part.get(key := find_key(part, kind)) is not None
+        ]
         if len(kinds) != 1 or not isinstance(part[kinds[0]], str if kinds[0] == "text" else dict):
             yield Finding(f"{state.here}.parts.{index}", "must hold exactly one of the kinds of data, filled")
 

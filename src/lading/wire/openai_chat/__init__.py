@@ -60,7 +60,10 @@ def _is_continued(card: Card, last: Message, fields: Template) -> bool:
 
 _ROLES = ("tool", "developer", "function")  # No set: what is looked up may be a list.
 _FIELDS = frozenset({"tool_calls", "function_call", "tool_call_id", "refusal", "audio"})
+_ALSO = frozenset({"name", "reasoning_content", "reasoning", "reasoning_details", "prefix", "partial"})
+"""Fields that no other format has, of messages whose parts may be in another."""
 _PARTS = frozenset({"image_url", "input_audio", "file", "refusal"})
+_BLOCKS = _PARTS | {"text"}
 _TOOLS = (
     "mcp", "web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "local_shell",
 )  # fmt: skip
@@ -74,9 +77,12 @@ _UNREAD = {
 
 def claim(item: layout.Object) -> int:
     """Return how certain it is that an object is a message of this format."""
-    if item.get("role") in _ROLES or not _FIELDS.isdisjoint(item):
+    if "type" in item:
+        return 0
+    kinds = layout.list_block_types(item)
+    if not _FIELDS.isdisjoint(item) or (item.get("role") in _ROLES and not kinds - _BLOCKS):
         return layout.CERTAINLY
-    return layout.MAY if _PARTS.isdisjoint(layout.list_block_types(item)) else layout.LIKELY
+    return layout.MAY if _PARTS.isdisjoint(kinds) and _ALSO.isdisjoint(item) else layout.LIKELY
 
 
 def claims_tool(declaration: layout.Object) -> bool:

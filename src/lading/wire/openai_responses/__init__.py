@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import is_
 from types import MappingProxyType
+from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lading.history.repair import Needs, Placement, Repair
 from lading.history.validity import Invariant
-from lading.messages import Message, Reasoning
+from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
-from lading.wire import Wire, layout
-from lading.wire.openai_responses.decoding import PARTS, decode
+from lading.wire import Wire, layout, list_wires
+from lading.wire.openai_responses.decoding import PARTS, decode, read_part
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS, count_leading, encode_group, envelope, joins
-from lading.wire.openai_responses.items import NAME, claim, read_role, spread, unites
+from lading.wire.openai_responses.items import NAME, USER_PARTS, claim, read_role, spread, unites
 from lading.wire.openai_responses.replies import REPLIES
 from lading.wire.openai_responses.rules import RULES, ItemState
 
@@ -40,7 +43,7 @@ def needs(card: Card) -> Needs:
     tool names (R11). Roles need not alternate, and the model continues after its own message."""
     del card
     return Needs(
-        repair_steps=(_drop_last_reasoning,),
+        repair_steps=(_drop_last_reasoning, _fit_blocks),
         continues=lambda _last, _fields: True,
         call_id=rf"(?s:.){{1,{MAX_ID_CHARS}}}",
         tool_name=r"[A-Za-z0-9_-]{1,64}",
@@ -56,6 +59,50 @@ def _drop_last_reasoning(message: Message, placement: Placement) -> tuple[Messag
     while parts and isinstance(parts[-1], Reasoning):
         del parts[-1]
     return message.with_parts(tuple(parts)), (Repair("reasoning_left_out", "no item follows the reasoning"),)
+
+
+def _fit_blocks(message: Message, placement: Placement) -> tuple[Message, Sequence[Repair]]:
+    """Write texts as blocks that a message of this role, or an output, may contain (R12)."""
+    del placement
+    if message.origin != NAME:
+        return message, ()
+    parts = tuple(fitted for part in message.parts for fitted in _fit_part(part, message.role))
+    if all(map(is_, parts, message.parts)) and len(parts) == len(message.parts):
+        return message, ()
+    repair = Repair("part_translated", f"a block is written in the form of role {message.role}")
+    return message.with_parts(parts), (repair,)
+
+
+def _fit_part(part: Part, place: str) -> Iterator[Part]:
+    """Yield a part as its message, or an output, may contain it; a text of another type becomes a plain one."""
+    match part:
+        case ToolResult():
+            inner = tuple(fitted for one in part.parts for fitted in _fit_part(one, "tool"))
+            yield part if all(map(is_, inner, part.parts)) else replace(part, parts=cast(Any, inner))
+        case Text(template={"block": {"type": kind}}) if kind not in _TEXTS_OF[place]:
+            kept = {key: code for key, code in (part.template or {}).items() if key != "block"}
+            yield replace(part, template=kept or None)
+        case Opaque(value={"role": "assistant", "content": [*blocks]}) if any(map(_is_of_others, blocks)):
+            for at, block in enumerate(blocks):
+                read = read_part(block, f"content.{at}")
+                yield from _fit_part(read if isinstance(read, Text) else Opaque(block), place)
+        case _:
+            yield part
+
+
+def _is_of_others(block: object) -> bool:
+    """Whether a block of an answer is of a type that only users, or only other formats, write."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    lists = (wire.parts.takes.values() for wire in list_wires() if wire.parts)
+    return kind in USER_PARTS or any(kind in kinds for takes in lists for kinds in takes)
+
+
+_TEXTS_OF = {
+    "assistant": {"output_text", "refusal"},
+    "user": {"input_text"},
+    "system": {"input_text"},
+    "tool": {"input_text"},
+}
 
 
 _TOOLS = frozenset({

@@ -38,6 +38,7 @@ def count_leading(messages: Sequence[Message]) -> int:
     """Count the first messages that are written to ``instructions``: system messages that were no items."""
     for index, message in enumerate(messages):
         is_item = message.origin == NAME and "instructions" not in find_template(message)
+        is_item = is_item or any(not isinstance(part, Text) for part in message.parts)
         if message.role != "system" or is_item:
             return index
     return len(messages)
@@ -86,7 +87,7 @@ def _write_message(message: Message, kinds: Mapping[str, str]) -> Iterator[dict[
         yield from (copy_json(part.value, "item") for part in rest if isinstance(part, Opaque))
     elif rest or not results:
         role = "user" if message.role == "tool" else message.role
-        pieces = [_write_block(part, native=native, media=role == "user") for part in rest]
+        pieces = [_write_block(part, native=native, media=True) for part in rest]
         otherwise = ABSENT if template and "content" not in template else ""
         template = template if ROLES.get(template.get("role", "")) == role else {}
         content = _write_content(pieces, template.get("content"), otherwise=otherwise)

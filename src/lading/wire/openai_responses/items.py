@@ -79,6 +79,8 @@ def unites(before: Any, item: Any) -> bool:
     return read_role(before) == read_role(item) == "assistant"
 
 
+_OF_OTHERS = "text"
+"""The type of plain text in other formats, which this one refuses."""
 _ALSO_IN_CHAT = frozenset({"refusal", "input_audio"})
 """Types of blocks that Chat Completions has, too."""
 
@@ -87,9 +89,13 @@ def claim(item: layout.Object) -> int:
     """Return how certain it is that an object is an item of this format."""
     kind = read_type(item)
     if kind == "message":
-        blocks = _BLOCKS.intersection(layout.list_block_types(item))
+        kinds = layout.list_block_types(item)
+        blocks = _BLOCKS & kinds
+        if _OF_OTHERS in kinds or not layout.find_role(ROLES, item):
+            return 0
         is_own = "type" in item or not blocks <= _ALSO_IN_CHAT
-        return (layout.CERTAINLY if is_own else layout.LIKELY) if blocks else layout.MAY
+        is_known = blocks or ("type" in item and not kinds)
+        return (layout.CERTAINLY if is_own else layout.LIKELY) if is_known else layout.MAY
     if "role" in item and kind not in _OF_CALLER:
         return 0
     known = kind in HOSTED or kind in HOSTED_OUTPUTS or kind in SUMMARIES or kind in OUTPUT_OF
