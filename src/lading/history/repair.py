@@ -21,6 +21,7 @@ from lading.messages import Image, Message, Part, Template, Text, ToolCall, Tool
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
 CONTINUE = "[Continue.]"
+OPENING = "[The conversation begins with the assistant.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
 """The rule whose repairs remove content and therefore leave a pointer."""
@@ -37,6 +38,7 @@ RULES: dict[str, str] = {
     "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
     UNNAMED_CALL: "a call that came without an id gets one of its own, which no request shows; no event",
     "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
+    "starts_with_assistant": "a first message of the assistant that the provider format forbids gets a user turn before it",
     "unanswered_call": "a call without a result gets a synthetic error result",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
@@ -82,6 +84,8 @@ class Needs(Struct, frozen=True):
     """The wire's own repairs, in order."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
+    may_open: Callable[[Message], bool] = lambda _first: True
+    """Whether this message of the assistant may be the first of the conversation."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
@@ -119,6 +123,8 @@ class Sanitizer:
         """The last number appended to each duplicate id."""
         self._origin = ""
         self._late: list[Message] = []
+        self._has_begun = False
+        """Whether a message other than a system message was shown."""
         self.last: Message | None = None
         """The last message shown."""
 
@@ -133,7 +139,7 @@ class Sanitizer:
         continues_results = bool(self._open) and bool(message.results)
         before = self._close_calls(repairs) if self._open and not continues_results else ()
         shown = self._repair_parts(message, repairs)
-        messages = [*before, *shown]
+        messages = [*before, *self._open_conversation(shown, repairs), *shown]
         if continues_results and self._open and _has_more_than_results(message):
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
             self._open.clear()
@@ -146,6 +152,16 @@ class Sanitizer:
         if messages:
             self.last = messages[-1]
         return Admitted(tuple(messages), tuple(repairs))
+
+    def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
+        first = next((message for message in shown if message.role != "system"), None)
+        if self._has_begun or first is None:
+            return ()
+        self._has_begun = True
+        if first.role != "assistant" or self._needs.may_open(first):
+            return ()
+        repairs.append(Repair("starts_with_assistant", "a user turn was added before the first message"))
+        return (user_text(OPENING),)
 
     def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
         """Return how a message is shown in another form with the same calls and results. ``shown``: as it is shown
@@ -215,7 +231,10 @@ class Sanitizer:
         if message.parts and not parts:
             return []
         unchanged = len(kept) == len(message.parts) and all(map(is_, kept, message.parts))
-        return [message if unchanged else message.with_parts(tuple(kept))]
+        shown = message if unchanged else message.with_parts(tuple(kept))
+        # What is left of results, or stood beside them, is no result: the user says it.
+        is_users = message.role == "tool" and all(isinstance(part, Text) for part in kept)
+        return [replace(shown, role="user") if is_users else shown]
 
     def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
         kept = [part for part in parts if not (isinstance(part, Text) and not part.text.strip())]
@@ -276,6 +295,9 @@ class Sanitizer:
         del waiting[shown]
         if not waiting:
             del self._open[asked]
+        if result.name and (name := self._fit_name(result.name)) != result.name:
+            repairs.append(Repair("unfit_name", f"the result of {result.name[:80]} is shown as of {name}"))
+            result = replace(result, name=name)
         if shown == result.call_id:
             return result
         detail = f"the result of {result.call_id[:80]} follows its call to {shown}"

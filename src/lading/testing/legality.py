@@ -156,13 +156,16 @@ def _check_contents(contents: list[dict[str, Any]]) -> Iterator[Violation]:
     waiting: list[Any] = []
     for index, content in enumerate(contents):
         parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
-        calls = [call.get("name") for part in parts if isinstance(call := part.get("functionCall"), dict)]
-        found = [one.get("name") for part in parts if isinstance(one := part.get("functionResponse"), dict)]
+        calls = [call for part in parts if isinstance(call := part.get("functionCall"), dict)]
+        found = [one for part in parts if isinstance(one := part.get("functionResponse"), dict)]
         if content.get("role") == "model":
             waiting += calls
             continue
-        if sorted(map(str, found)) != sorted(map(str, waiting)):
-            yield Violation("G3", "E", f"contents.{index}", f"the calls of {waiting} have responses of {found}")
+        # Names tell which call is answered only where ids do not.
+        field = "id" if all(item.get("id") for item in (*found, *waiting)) else "name"
+        called, answered = ([str(item.get(field)) for item in items] for items in (waiting, found))
+        if sorted(called) != sorted(answered):
+            yield Violation("G3", "E", f"contents.{index}", f"the calls {called} have responses {answered}")
         waiting = []
     if waiting:
         yield Violation("G3", "E", f"contents.{len(contents) - 1}", f"not answered at the end: {waiting}")

@@ -39,8 +39,9 @@ Body = dict[str, Any]
 
 
 def alternation(card: Card) -> Needs:
-    """Return the repairs that the card's dialect needs: alternating roles, or none."""
-    return Needs(alternation=card.conduct.dialect != "first_party")
+    """Return the repairs that the card's dialect needs: alternating roles that begin with the user's, or none."""
+    alternates = card.conduct.dialect != "first_party"
+    return Needs(alternation=alternates, may_open=lambda _first: not alternates)
 
 
 class Joins(Protocol):
