@@ -1,4 +1,4 @@
-"""A random history under one format, strategy and window, all drawn from a seed, and what is wrong with its requests.
+"""A random history under one format, strategy and window, all drawn from a seed, and the faults of its requests.
 
 Every second history is spoilt as agents, proxies and recorders spoil them; the others are legal. Every second one
 was written in some format before, its own or another, so that its parts have templates and foreign origins.
@@ -9,20 +9,30 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lading.engine import Engine
-from lading.errors import WindowExceeded, WireError
+from lading.errors import Violation, WindowExceeded, WireError
 from lading.events import Repaired
 from lading.history.history import CLOSING
 from lading.history.log import NO_COMPACTIONS
 from lading.history.repair import UNNAMED_CALL
 from lading.jsonbytes import dump, load
 from lading.messages import (
-    Conversation, File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, user_text,
+    Conversation,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    user_text,
 )  # fmt: skip
 from lading.models.card import Card, Conduct, Dialect
 from lading.request.pack import Pack
@@ -30,7 +40,7 @@ from lading.settings import Settings
 from lading.testing.legality import find_unpaired
 from lading.wire import WIRES, check, encode, find_wire
 from tests.contract import Preset
-from tests.engines import TOOLS, card, settings, template
+from tests.engines import TOOLS, settings, template
 from tests.preset_cases import PRESETS
 
 WINDOWS = (400, 800, 1_500, 3_000, 8_000, 200_000)
@@ -41,14 +51,29 @@ DIALECTS: dict[str, Sequence[Dialect]] = {
     "openai_responses": ("first_party",),
     "gemini": ("first_party", "first_party", "strict"),
 }
-ECHOES = {"anthropic": ("signed", "none"), "openai_chat": ("none", "reasoning_content"), "gemini": ("signed", "none")}
-SAID = ("Yes.", "Look at it.", "I decided to use the second index.", "中 is é🙂", '{"a": [1]}', "Never push to main.")
+ECHOES = {
+    "anthropic": ("signed", "none"),
+    "openai_chat": ("none", "reasoning_content"),
+    "gemini": ("signed", "none"),
+}
+SAID = (
+    "Yes.",
+    "Look at it.",
+    "I decided to use the second index.",
+    "中 is é🙂",
+    '{"a": [1]}',
+    "Never push to main.",
+)
 BLANKS = ("", " ", "\n\t")
 ODD_IDS = ("", "a:b é", "call-with-a-rather-long-identifier-of-some-provider-or-other", "c0", "x" * 70)
 ODD_NAMES = ("mcp: do.it", "", "é", "read" * 20)
 ODD_ARGUMENTS = ("", "{broken", "[1]", "null", '{"text": "\\ud83d"}', '{"n": 1e400}')
 PICTURE = Image(data="aGVsbG8=", media_type="image/png")
-MEDIA: tuple[Part, ...] = (PICTURE, Image(url="https://x.example/a.png"), File(data="aGk=", media_type="application/pdf"))
+MEDIA: tuple[Part, ...] = (
+    PICTURE,
+    Image(url="https://x.example/a.png"),
+    File(data="aGk=", media_type="application/pdf"),
+)
 HOSTED: tuple[Opaque, ...] = (
     Opaque({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
     Opaque({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
@@ -70,6 +95,23 @@ class Drawn(Struct, frozen=True):
     """``legal`` or ``spoilt``, and the format that it was written in before."""
 
 
+FAULTS = {
+    "illegal": "requests that break a rule of their provider",
+    "unpaired": "calls and results that do not match, by another check",
+    "too long": "requests over the window",
+    "untold": "repairs without an event, texts lost without an edit",
+    "error": "exceptions other than that no cut makes a request fit",
+}
+"""What may be wrong, by kind."""
+
+
+class Fault(NamedTuple):
+    """What is wrong with a history, by its kind in ``FAULTS``."""
+
+    kind: str
+    what: str
+
+
 class Verdict(Struct, frozen=True):
     """What one history came to."""
 
@@ -78,7 +120,7 @@ class Verdict(Struct, frozen=True):
     edits: int = 0
     refused: int = 0
     """Typed errors in the place of a request: no cut makes it fit."""
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 def draw(seed: int) -> Drawn:
@@ -154,11 +196,11 @@ def _legal(chance: random.Random, window: int, row: Card) -> Iterator[Message]:
 
 def _text(chance: random.Random, window: int) -> str:
     long = chance.random() < 0.15
-    return chance.choice(SAID) * (chance.choice((20, window // 20)) if long else 1)
+    return chance.choice(SAID) * (chance.choice((20, min(window // 20, 200))) if long else 1)
 
 
 def _result(chance: random.Random, call: ToolCall, window: int) -> ToolResult:
-    size = chance.choice((1, 1, 3, 20, 20, min(window // 5, 2_000)))
+    size = chance.choice((1, 1, 3, 20, 20, min(window // 5, 300)))
     text = "\n".join(f"{at} {call.name} line of {call.id}: value {at * 7}" for at in range(size))
     name = call.name if chance.random() < 0.5 else ""
     return ToolResult(call.id, (Text(text),), is_error=chance.random() < 0.1, name=name)
@@ -220,8 +262,10 @@ def _odd_ids(chance: random.Random, messages: list[Message]) -> None:
 def _odd_calls(chance: random.Random, messages: list[Message]) -> None:
     def change(part: Part) -> Part:
         if isinstance(part, ToolCall):
-            return replace(part, name=chance.choice(ODD_NAMES)) if chance.random() < 0.5 else replace(
-                part, arguments=chance.choice(ODD_ARGUMENTS)
+            return (
+                replace(part, name=chance.choice(ODD_NAMES))
+                if chance.random() < 0.5
+                else replace(part, arguments=chance.choice(ODD_ARGUMENTS))
             )
         return part
 
@@ -282,7 +326,7 @@ def play(seed: int) -> Verdict:
     try:
         return playing.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the seed tells
-        return Verdict(faults=(f"{type(error).__name__}: {error}"[:300],))
+        return Verdict(faults=(Fault("error", f"{type(error).__name__}: {error}"[:300]),))
 
 
 class _Play:
@@ -292,7 +336,7 @@ class _Play:
         self.drawn, self.engine = drawn, Engine(drawn.settings)
         self.requests = self.refused = 0
         self.told: set[tuple[str, int]] = set()
-        self.faults: list[str] = []
+        self.faults: list[Fault] = []
 
     def run(self) -> Verdict:
         """Make a request before each message of the assistant, and one at the end."""
@@ -310,37 +354,39 @@ class _Play:
         return Verdict(self.requests, len(self.told), compactions, self.refused, tuple(self.faults))
 
     def _request(self) -> None:
-        drawn = self.drawn
         try:
-            pack = self.engine.pack(tools=TOOLS, template=template(drawn.wire))
+            pack = self.engine.pack(tools=TOOLS, template=template(self.drawn.wire))
         except WindowExceeded:
             self.refused += 1
             return
         self.requests += 1
         self.told |= {(event.rule, event.entry) for event in pack.events if isinstance(event, Repaired)}
-        self.faults += [f"call {self.requests}: {what}" for what in self._find_faults(pack)]
+        self.faults += self._find_faults(pack)
 
-    def _find_faults(self, pack: Pack) -> Iterator[str]:
+    def _find_faults(self, pack: Pack) -> Iterator[Fault]:
         drawn, body = self.drawn, load(pack.body)
         found = check(body, find_wire(drawn.wire), card=drawn.settings.card, strict=True)
-        yield from (f"illegal: {item.rule} at {item.path}: {item.detail}" for item in (*found, *pack.violations))
-        unpaired = find_unpaired(drawn.wire, body)
-        yield from (f"unpaired: {item.rule} at {item.path}: {item.detail}" for item in unpaired)
+        yield from (Fault("illegal", _told(item)) for item in (*found, *pack.violations))
+        yield from (Fault("unpaired", _told(item)) for item in find_unpaired(drawn.wire, body))
         if pack.tokens > drawn.settings.budget.window_tokens:
-            yield f"too long: {pack.tokens}"
+            yield Fault("too long", f"{pack.tokens} tokens")
         # Gemini's neighbouring texts of the model are one text of ours.
         written = pack.body.replace(b'"},{"text":"', b"")
         for item in self.engine.history.view.items:
             if item.edit < 0:
                 lost = (text for text in _texts(item.message) if not _stands(text, written))
-                yield from (f"lost without a word: {text[:40]!r}" for text in lost)
+                yield from (Fault("untold", f"lost: {text[:40]!r}") for text in lost)
 
     def _judge_repairs(self) -> None:
         """Each edit that repairs must have its event."""
         told = {rule for rule, _ in self.told} | {UNNAMED_CALL}
         for edit in self.engine.history.edits if self.requests and not self.refused else ():
             rules = set(edit.reason.removeprefix(CLOSING).split(", ")) if edit.kind == "repaired" else set()
-            self.faults += [f"a repair without event: {rule} at {edit.first}" for rule in sorted(rules - told)]
+            self.faults += [Fault("untold", f"{rule} at {edit.first}") for rule in sorted(rules - told)]
+
+
+def _told(broken: Violation) -> str:
+    return f"{broken.rule} at {broken.path}: {broken.detail}"
 
 
 def _stands(text: str, body: bytes) -> bool:
