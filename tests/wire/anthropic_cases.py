@@ -28,6 +28,8 @@ from tests.wire.anthropic_bodies import (
     without,
 )
 
+CLEAR_RESULTS = {"type": "clear_tool_uses_20250919"}
+
 LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A1": {"the least there can be": (without(body(user()), "tools"), BEFORE)},
     "A2": {"user first": (body(user(), assistant(), user()), BEFORE)},
@@ -165,6 +167,13 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "A22": {"on text": (body(user(text("x", cache_control=MARK))), BEFORE)},
     "A23": {"tools declared": (body(*LOOP), BEFORE)},
+    "A25": {
+        "thinking first": (
+            body(user(), context_management={"edits": [{"type": "clear_thinking_20251015"}, CLEAR_RESULTS]}),
+            BEFORE,
+        ),
+        "results alone": (body(user(), context_management={"edits": [CLEAR_RESULTS]}), BEFORE),
+    },
     "A26": {
         "server tools": (body(user(), assistant(REDACTED, search("s"), found("s"), text("x")), user()), BEFORE)
     },
@@ -391,6 +400,12 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A23": {
         "tools missing": (without(body(*LOOP), "tools"), BEFORE),
         "tools empty": (body(*LOOP, tools=[]), BEFORE),
+    },
+    "A25": {
+        "thinking last": (
+            body(user(), context_management={"edits": [CLEAR_RESULTS, {"type": "clear_thinking_20251015"}]}),
+            BEFORE,
+        ),
     },
     "A26": {
         "another wire's part": (body(user({"type": "image_url"})), BEFORE),

@@ -38,7 +38,7 @@ RULES: dict[str, str] = {
     "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
     UNNAMED_CALL: "a call that came without an id gets one of its own, which no request shows; no event",
     "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
-    "starts_with_assistant": "a first message of the assistant that the provider format forbids gets a user turn before it",
+    "starts_with_assistant": "a first message of the assistant gets a user turn before it where one is required",
     "unanswered_call": "a call without a result gets a synthetic error result",
     "orphan_result": "a result without an open call is shown as text of the user turn",
     "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",

@@ -10,48 +10,16 @@ from lading.messages import Conversation
 from lading.models.card import Card
 from lading.testing.answers import ErrorResponse
 from lading.testing.issued import IssuedReplies
-from lading.wire import check, find_wire
+from lading.wire import check, find_wire, list_wires
 
-PROVIDER_TEXTS = {
-    "A1": "Field required",
-    "A2": 'first message must use the "user" role',
-    "A3": 'roles must alternate between "user" and "assistant"',
-    "A5": "`tool_use` ids were found without `tool_result` blocks immediately after",
-    "A6": "unexpected `tool_use_id` found in `tool_result` blocks",
-    "A7": "Did not find tool_result block(s) at the beginning of this message",
-    "A8": "`tool_use` ids must be unique",
-    "A11": "text content blocks must be non-empty",
-    "A12": "final assistant content cannot end with trailing whitespace",
-    "A13": "This model does not support assistant message prefill. The conversation must end with a user message",
-    "A14": "Expected `thinking` or `redacted_thinking`, but found another block",
+ISSUED_WORDS = {
     "A15": "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified",
-    "A16": "Invalid `signature` in `thinking` block",
-    "A20": "A maximum of 4 blocks with cache_control may be provided",
-    "A21": "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
-    "C1": "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-    "'tool_call_id'. The following tool_call_ids did not have response messages",
-    "C2": "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
-    "C4": "Duplicate value for 'tool_call_id'",
-    "C5": "[] is too short: empty array. Expected an array with minimum length 1",
-    "C6": "Invalid value for 'content': expected a string, got null",
-    "C7": "string too long. Expected a string with maximum length 40",
-    "G1": "Please ensure that function call turn comes immediately after a user turn or after a function response "
-    "turn",
-    "G2": "Please ensure that function response turn comes immediately after a function call turn",
-    "G3": "Please ensure that the number of function response parts is equal to the number of function call parts "
-    "of the function call turn",
-    "G4": "Please use a valid role: user, model",
-    "G5": "required oneof field 'data' must have one initialized field",
-    "G8": "Function call is missing a thought_signature in functionCall parts",
     "G9": "Invalid thought signature",
-    "C9": "The `reasoning_content` in the thinking mode must be passed back to the API",
-    "R1": "No tool call found for function call output with call_id",
-    "R2": "No tool output found for function call",
-    "R3": "Duplicate item found with id",
-    "R4": "Item of type 'reasoning' was provided without its required following item",
     "R5": "Item was provided without its required 'reasoning' item",
     "R6": "The encrypted content for item could not be verified",
 }
+"""The providers' words where what comes back is not as issued (``issued.py``); a body alone does not show it."""
+PROVIDER_TEXTS = ISSUED_WORDS | {rule.id: rule.words for wire in list_wires() for rule in wire.rules if rule.words}
 """The error texts of providers by rule, where known."""
 
 _CODES = {"C7": "string_above_max_length", "R6": "invalid_encrypted_content"}
