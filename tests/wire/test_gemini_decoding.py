@@ -104,7 +104,8 @@ def test_a_response_without_an_id_answers_the_call_that_has_one() -> None:
 
 def test_a_call_without_a_signature_gets_a_general_one_where_the_model_signs() -> None:
     border = Sanitizer(find_needs(WIRE, card(reasoning_echo="signed")))
-    (asked,) = decoded(content("model", call(), call("b")))
+    user, asked = decoded(content("user", text()), content("model", call(), call("b")))
+    border.admit(user)
     admitted = border.admit(asked)
     assert [repair.rule for repair in admitted.repairs] == ["unsigned_call"]
     written = WIRE.encode_group(admitted.messages, PLAIN)[0]["parts"]

@@ -85,7 +85,7 @@ class Needs(Struct, frozen=True):
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
     may_open: Callable[[Message], bool] = lambda _first: True
-    """Whether this message of the assistant may be the first of the conversation."""
+    """Whether this message of the assistant may come before any of the user."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
@@ -123,8 +123,8 @@ class Sanitizer:
         """The last number appended to each duplicate id."""
         self._origin = ""
         self._late: list[Message] = []
-        self._has_begun = False
-        """Whether a message other than a system message was shown."""
+        self._has_user = False
+        """Whether a message was shown that is neither the system's nor the assistant's."""
         self.last: Message | None = None
         """The last message shown."""
 
@@ -154,13 +154,13 @@ class Sanitizer:
         return Admitted(tuple(messages), tuple(repairs))
 
     def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
-        first = next((message for message in shown if message.role != "system"), None)
-        if self._has_begun or first is None:
+        if self._has_user:
             return ()
-        self._has_begun = True
-        if first.role != "assistant" or self._needs.may_open(first):
+        self._has_user = any(message.role in ("user", "tool") for message in shown)
+        if all(message.role != "assistant" or self._needs.may_open(message) for message in shown):
             return ()
-        repairs.append(Repair("starts_with_assistant", "a user turn was added before the first message"))
+        self._has_user = True
+        repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
         return (user_text(OPENING),)
 
     def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
