@@ -125,3 +125,19 @@ def test_closing_does_not_wait_for_a_slow_stream() -> None:
             next(stream)
         with pytest.raises(openai.APIConnectionError):
             next(stream)
+
+
+def test_a_call_hangs_until_the_client_gives_up_and_the_provider_ends_at_once() -> None:
+    with provider(call_1=Fault(hang=True)) as running, openai_client(running) as chat:
+        with pytest.raises(openai.APITimeoutError):
+            chat.with_options(max_retries=0, timeout=0.05).chat.completions.create(**CHAT)
+        assert chat.chat.completions.create(**CHAT).choices[0].message.content == SAID.text
+
+
+def test_a_prompt_of_any_length_is_refused_as_too_long() -> None:
+    with provider(call_1=Fault(overflow=True)) as running, openai_client(running) as chat:
+        with pytest.raises(openai.BadRequestError) as caught:
+            chat.chat.completions.create(**CHAT)
+        chat.chat.completions.create(**CHAT)
+    assert caught.value.code == "context_length_exceeded"
+    assert running.violations == []

@@ -73,7 +73,8 @@ def test_a_chat_sends_back_what_was_issued(provider: StrictProvider) -> None:
     answers = [types.Part.from_function_response(name="read", response={"output": "ok"}) for _ in SAID.calls]
     chat.send_message(answers)
     assert provider.violations == []
-    chat.send_message("And now?")
+    with pytest.raises(errors.ClientError):
+        chat.send_message("And now?")
     assert {violation.rule for violation in provider.violations} == {"G3"}
 
 

@@ -140,3 +140,17 @@ def test_tools_are_functions_with_json_schemas() -> None:
     assert [tool.name for tool in tools] == ["a", "b", "x"]
     assert tools[0].schema == {"type": "object", "properties": {"type": {"type": "string"}}}
     assert tools[2].schema is None
+
+
+def test_a_system_message_that_does_not_lead_is_a_content_of_the_user() -> None:
+    for parts in ([], [text("Be brief.")]):
+        (system,) = WIRE.decode({"systemInstruction": {"parts": parts}, "contents": []}).messages
+        (written,) = WIRE.encode_group([system], PLAIN)
+        assert written.keys() == {"role", "parts"}
+        assert WIRE.read_items([written])[0].role == "user"
+
+
+@pytest.mark.parametrize("dialect", ["first_party", "bedrock", "strict"])
+def test_the_model_goes_on_only_where_the_endpoint_takes_its_content_at_the_end(dialect: Any) -> None:
+    needs = find_needs(WIRE, card(prefill=True, dialect=dialect))
+    assert needs.continues(Message("assistant"), {}) == (dialect == "first_party")
