@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from bench import fuzz
-from lading.events import Repaired
 from lading.messages import Message
 from lading.request.pack import Pack
 from tests import drawn
@@ -50,10 +49,9 @@ def test_a_request_that_is_wrong_is_found(kind: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_repair_without_an_event_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    seed = next(seed for seed in range(1_000) if play(seed).repairs and not play(seed).refused)
+    assert play(298).repairs
     monkeypatch.setattr(drawn, "Repaired", Fault)
-    assert {fault.kind for fault in play(seed).faults} == {"untold"}
-    assert Repaired is not Fault
+    assert {fault.kind for fault in play(298).faults} == {"untold"}
 
 
 def test_an_exception_is_a_fault_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,6 +300,7 @@ def test_a_terminal_without_these_signs_gets_plain_ones(tmp_path: Path, monkeypa
     assert "~???" in printed(file)
 
 
+TOOL_MESSAGE = {"role": "tool", "tool_call_id": "x", "content": "y"}
 BODIES: dict[str, dict[str, Any]] = {
     "A5": {
         "model": "claude-sonnet-4-5",
@@ -312,7 +313,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "C2": {
         "model": "gpt-5",
-        "messages": [{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "x"}],
+        "messages": [{"role": "user", "content": "hi"}, TOOL_MESSAGE],
     },
     "R2": {
         "model": "gpt-5",

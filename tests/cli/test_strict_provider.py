@@ -61,13 +61,14 @@ def test_a_command_runs_against_the_script(tmp_path: Path, script: str) -> None:
     ended = lading("strict-provider", "--script", script, "--", *agent(tmp_path))
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[-1] == "5 requests, none broke a rule"
-    assert "listening on http://127.0.0.1:" in ended.err
-    assert [line.split()[1] for line in ended.out.splitlines()[:-1]] == ["200", "429", "400", "200", "200"]
+    assert ended.out.startswith("listening on http://127.0.0.1:")
+    assert [line.split()[1] for line in ended.out.splitlines()[1:-1]] == ["200", "429", "400", "200", "200"]
 
 
 def test_a_request_that_breaks_a_rule_is_named(tmp_path: Path, script: str) -> None:
     ended = lading("strict-provider", "--script", script, "--json", "--", *agent(tmp_path, BREAKING))
-    rows = [json.loads(line) for line in ended.out.splitlines()]
+    first, *rows = [json.loads(line) for line in ended.out.splitlines()]
+    assert first["url"].startswith("http://127.0.0.1:")
     assert ended.code == 1, ended.err
     assert [row["call"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert [broken["rule"] for row in rows for broken in row["violations"]] == ["C2"]

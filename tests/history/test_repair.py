@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lading.history.repair import CONTINUE, EMPTY, OPENING, RULES, UNANSWERED, Needs, Sanitizer
+from lading.history.repair import CONTINUE, EMPTY, OPENING, UNANSWERED, Needs, Sanitizer
+from lading.history.repair_rules import RULES
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.examples import share_of_examples
 from tests.growth import assert_linear

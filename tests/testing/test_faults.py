@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import anthropic
@@ -14,7 +14,7 @@ import pytest
 from lading.testing import FakeModel, Fault, Say, StrictProvider, Use
 from tests.testing.test_provider import CHAT, TALK
 from tests.testing.tool_loops import anthropic_client, openai_client
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 SAID = Say("One two three four five six seven.", (Use("f", {"a": "b" * 30}),))
 
@@ -127,11 +127,21 @@ def test_closing_does_not_wait_for_a_slow_stream() -> None:
             next(stream)
 
 
-def test_a_call_hangs_until_the_client_gives_up_and_the_provider_ends_at_once() -> None:
-    with provider(call_1=Fault(hang=True)) as running, openai_client(running) as chat:
-        with pytest.raises(openai.APITimeoutError):
-            chat.with_options(max_retries=0, timeout=0.05).chat.completions.create(**CHAT)
-        assert chat.chat.completions.create(**CHAT).choices[0].message.content == SAID.text
+def test_a_call_hangs_and_the_provider_ends_without_waiting_for_it() -> None:
+    running, ended = provider(call_1=Fault(hang=True)), list[Exception]()
+
+    def call() -> None:
+        with openai_client(running) as chat, pytest.raises(openai.APIConnectionError) as caught:
+            chat.with_options(max_retries=0).chat.completions.create(**CHAT)
+        ended.append(caught.value)
+
+    with running:
+        asking = Thread(target=call)
+        asking.start()
+        until("the call", lambda: running.answers)
+        assert ended == []
+    asking.join()
+    assert len(ended) == 1
 
 
 def test_a_prompt_of_any_length_is_refused_as_too_long() -> None:

@@ -28,12 +28,12 @@ def cases(which: dict[str, dict[str, tuple[Body, Card]]]) -> list[Any]:
 
 @pytest.mark.parametrize(("rule", "body", "card"), cases(LEGAL))
 def test_legal_bodies(rule: str, body: Body, card: Card) -> None:
-    assert check(body, WIRE, card=card, strict=True, lint=True) == [], rule
+    assert check(body, WIRE, card=card, strict=True) == [], rule
 
 
 @pytest.mark.parametrize(("rule", "body", "card"), cases(ILLEGAL))
 def test_illegal_bodies(rule: str, body: Body, card: Card) -> None:
-    found = check(body, WIRE, card=card, strict=True, lint=True)
+    found = check(body, WIRE, card=card, strict=True)
     assert rule in {violation.rule for violation in found}
     assert all(violation.path and violation.detail for violation in found)
 

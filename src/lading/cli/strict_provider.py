@@ -42,7 +42,7 @@ _KEY = "local"
     help="Refuse longer prompts; default: the card's.",
 )
 @click.option("--foreign", is_flag=True, help="Accept calls and signatures that it did not issue.")
-@json_option("Print one line of JSON for each request.")
+@json_option("Print one line of JSON with the URL, then one for each request.")
 def command(
     command_line: tuple[str, ...], file: str, port: int, window: int | None, foreign: bool, as_json: bool
 ) -> None:
@@ -68,16 +68,16 @@ def command(
             script.make_model(), window_tokens=window, faults=script.faults, foreign=foreign, port=port
         )
         with provider:
-            if not as_json:
-                terminal.err.print(f"listening on {provider.url} (OpenAI's base URL: {provider.url}/v1)")
+            if as_json:
+                click.echo(terminal.encode_json_line({"url": provider.url}))
+            else:
+                say(f"listening on {provider.url} (OpenAI's base URL: {provider.url}/v1)")
             code = _serve(provider, command_line, _print_json if as_json else _print_line)
-    broken = len({answer.raw for answer in provider.answers if answer.violations})
-    if not as_json:
-        said = f"{broken:,} broke a rule" if broken else "none broke a rule"
-        say(
-            f"{format_count(len(provider.requests), 'request')}, {said}",
-            style="bold red" if broken else "bold green",
-        )
+        broken = sum(bool(answer.violations) for answer in provider.answers)
+        if not as_json:
+            said = f"{broken:,} broke a rule" if broken else "none broke a rule"
+            style = "bold red" if broken else "bold green"
+            say(f"{format_count(len(provider.requests), 'request')}, {said}", style=style)
     sys.exit(code or (terminal.FOUND if broken else 0))
 
 

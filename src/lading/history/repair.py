@@ -33,29 +33,6 @@ _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
 
-RULES: dict[str, str] = {
-    "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
-    "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
-    UNNAMED_CALL: "a call that came without an id gets one of its own, which no request shows; no event",
-    "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
-    "starts_with_assistant": "a first message of the assistant gets a user turn before it where one is required",
-    "unanswered_call": "a call without a result gets a synthetic error result",
-    "orphan_result": "a result without an open call is shown as text of the user turn",
-    "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
-    "empty_field": "an empty field that the provider format does not allow is removed or filled",
-    "same_role_run": "consecutive messages of one role are joined where the dialect requires alternation",
-    "system_place": "a system message in an illegal place is moved to the system prompt or a user message",
-    "results_first": "the tool results of a message are moved before its other parts",
-    "part_translated": "a part in another provider's format is translated",
-    "part_moved": "an image or document in a tool result is moved to a user message after it",
-    LEFT_OUT: "a part that the provider format does not allow there is replaced by a note with a pointer to it",
-    "unsigned_call": "a call that came without a signature gets one that the provider takes for any call",
-    "reasoning_left_out": "reasoning that the provider does not accept back is left out",
-    "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
-    "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
-}
-"""Description of each rule by its name."""
-
 
 class Repair(Struct, frozen=True):
     """One rule applied to one message."""
@@ -154,14 +131,13 @@ class Sanitizer:
         return Admitted(tuple(messages), tuple(repairs))
 
     def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
-        if self._has_user:
-            return ()
-        self._has_user = any(message.role in ("user", "tool") for message in shown)
-        if all(message.role != "assistant" or self._needs.may_open(message) for message in shown):
-            return ()
-        self._has_user = True
-        repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
-        return (user_text(OPENING),)
+        opens = not self._has_user and any(
+            message.role == "assistant" and not self._needs.may_open(message) for message in shown
+        )
+        self._has_user |= opens or any(message.role in ("user", "tool") for message in shown)
+        if opens:
+            repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
+        return (user_text(OPENING),) if opens else ()
 
     def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
         """Return how a message is shown in another form with the same calls and results. ``shown``: as it is shown
@@ -232,7 +208,7 @@ class Sanitizer:
             return []
         unchanged = len(kept) == len(message.parts) and all(map(is_, kept, message.parts))
         shown = message if unchanged else message.with_parts(tuple(kept))
-        # What is left of results, or stood beside them, is no result: the user says it.
+        # What is left of a result, or was beside it, is no result: the user says it.
         is_users = message.role == "tool" and all(isinstance(part, Text) for part in kept)
         return [replace(shown, role="user") if is_users else shown]
 

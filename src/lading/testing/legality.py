@@ -10,17 +10,8 @@ from lading.messages import Conversation
 from lading.models.card import Card
 from lading.testing.answers import ErrorResponse
 from lading.testing.issued import IssuedReplies
-from lading.wire import check, find_wire, list_wires
-
-ISSUED_WORDS = {
-    "A15": "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified",
-    "G9": "Invalid thought signature",
-    "R5": "Item was provided without its required 'reasoning' item",
-    "R6": "The encrypted content for item could not be verified",
-}
-"""The providers' words where what comes back is not as issued (``issued.py``); a body alone does not show it."""
-PROVIDER_TEXTS = ISSUED_WORDS | {rule.id: rule.words for wire in list_wires() for rule in wire.rules if rule.words}
-"""The error texts of providers by rule, where known."""
+from lading.wire import check, find_wire
+from lading.wire.words import PROVIDER_WORDS
 
 _CODES = {"C7": "string_above_max_length", "R6": "invalid_encrypted_content"}
 
@@ -29,7 +20,8 @@ def find_violations(
     wire: str, body: dict[str, Any], *, card: Card, issued: IssuedReplies | None
 ) -> list[Violation]:
     """Find the violations of a body, with three checks: rules, pairs, and ``issued`` replies (None: unchecked)."""
-    found = check(body, find_wire(wire), card=card, strict=True)
+    checked = check(body, find_wire(wire), card=card, strict=True)
+    found = [violation for violation in checked if violation.level != "L"]
     rules = {violation.rule for violation in found}
     found += [violation for violation in find_unpaired(wire, body) if violation.rule not in rules]
     if not found and issued is not None:
@@ -47,7 +39,7 @@ def decode_conversation(wire: str, body: Mapping[str, Any]) -> Conversation | Vi
 
 def make_error(violation: Violation) -> ErrorResponse:
     """Make the provider's error 400 for a violation."""
-    known = PROVIDER_TEXTS.get(violation.rule)
+    known = PROVIDER_WORDS.get(violation.rule)
     text = f"{known}: {violation.detail}" if known else violation.detail
     return ErrorResponse(400, text, path=violation.path, code=_CODES.get(violation.rule))
 

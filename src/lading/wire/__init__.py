@@ -145,10 +145,9 @@ def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
     return body
 
 
-def check(body: Body, wire: Wire, *, card: Card, strict: bool = False, lint: bool = False) -> list[Violation]:
-    """Return the violations in a body. ``strict``: also of rules that are not yet verified, as in tests. ``lint``:
-    also of level L, which no provider is known to refuse."""
-    checker = Checker(wire.rules, wire.start_check(body, card), card, strict=strict, lint=lint)
+def check(body: Body, wire: Wire, *, card: Card, strict: bool = False) -> list[Violation]:
+    """Return the violations in a body. ``strict``: also of rules not yet verified, and of level L, as in tests."""
+    checker = Checker(wire.rules, wire.start_check(body, card), card, strict=strict)
     items = body.get(wire.layout.items.field)
     for item in items if isinstance(items, list) else ():
         checker.feed(item)

@@ -36,8 +36,6 @@ class Rule(Struct, frozen=True):
 
     id: str
     level: Level
-    words: str = ""
-    """The provider's own words where a request breaks it, as far as known."""
     summary: str = ""
     """Description of a rule whose functions have no docstring."""
     verified: bool = True
@@ -61,12 +59,9 @@ PORTABILITY: dict[str, frozenset[str]] = {
 class Checker:
     """The check of one growing request."""
 
-    def __init__(
-        self, rules: Sequence[Rule], state: CheckState, card: Card, *, strict: bool = False, lint: bool = False
-    ) -> None:
-        """``strict``: apply also the rules that are not yet verified, as tests do. ``lint``: also those of level L,
-        which no provider is known to refuse."""
-        counted = [rule for rule in rules if is_counted(rule, card, strict=strict) or (lint and rule.level == "L")]
+    def __init__(self, rules: Sequence[Rule], state: CheckState, card: Card, *, strict: bool = False) -> None:
+        """``strict``: apply also the rules that are not yet verified, and those of level L, as tests do."""
+        counted = [rule for rule in rules if is_counted(rule, card, strict=strict)]
         self._state = state
         self._at_message = [(rule, rule.at_message) for rule in counted if rule.at_message]
         self._at_end = [(rule, rule.at_end) for rule in counted if rule.at_end]
@@ -91,7 +86,7 @@ def is_counted(rule: Rule, card: Card, *, strict: bool) -> bool:
     if rule.level == "P":
         dialect = card.conduct.dialect
         return dialect == "strict" or rule.id in PORTABILITY[dialect]
-    return rule.level == "E" and (rule.verified or strict)
+    return strict or (rule.level == "E" and rule.verified)
 
 
 def find_added(violations: Sequence[Violation], unavoidable: Sequence[Violation]) -> list[Violation]:

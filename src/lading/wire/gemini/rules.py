@@ -189,37 +189,14 @@ def names_given(state: ContentsState, message: WireMessage) -> Iterator[Finding]
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(
-        "G1",
-        "E",
-        "Please ensure that function call turn comes immediately after a user turn or after a function response "
-        "turn",
-        at_message=calls_in_place,
-    ),
-    Rule(
-        "G2",
-        "E",
-        "Please ensure that function response turn comes immediately after a function call turn",
-        at_message=responses_in_place,
-    ),
-    Rule(
-        "G3",
-        "E",
-        "Please ensure that the number of function response parts is equal to the number of function call parts of "
-        "the function call turn",
-        at_message=calls_answered,
-        at_end=calls_answered_at_end,
-    ),
-    Rule("G4", "E", "Please use a valid role: user, model", at_message=roles),
-    Rule("G5", "E", "required oneof field 'data' must have one initialized field", at_message=parts_filled),
-    Rule(
-        "G6",
-        "P",
-        "Please ensure that multiturn requests ends with a user role or a function response",
-        at_end=ends_with_user,
-    ),
+    Rule("G1", "E", at_message=calls_in_place),
+    Rule("G2", "E", at_message=responses_in_place),
+    Rule("G3", "E", at_message=calls_answered, at_end=calls_answered_at_end),
+    Rule("G4", "E", at_message=roles),
+    Rule("G5", "E", at_message=parts_filled),
+    Rule("G6", "P", at_end=ends_with_user),
     Rule("G7", "P", at_message=alternation),
-    Rule("G8", "E", "Function call is missing a thought_signature in functionCall parts", at_end=calls_signed),
+    Rule("G8", "E", at_end=calls_signed),
     Rule("G11", "L", at_message=ids_match),
     Rule("G13", "E", verified=False, at_start=envelope_shape, at_end=some_content),
     Rule("G14", "E", verified=False, at_message=names_given),

@@ -268,39 +268,16 @@ def template_order(state: ChatState, message: WireMessage) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(
-        "C1",
-        "E",
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-        "'tool_call_id'. The following tool_call_ids did not have response messages",
-        at_message=calls_answered,
-        at_end=calls_answered_at_end,
-    ),
-    Rule(
-        "C2",
-        "E",
-        "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
-        at_message=answers_in_place,
-    ),
+    Rule("C1", "E", at_message=calls_answered, at_end=calls_answered_at_end),
+    Rule("C2", "E", at_message=answers_in_place),
     Rule("C3", "E", verified=False, at_message=answers_asked_for),
-    Rule("C4", "E", "Duplicate value for 'tool_call_id'", at_message=answered_once),
-    Rule(
-        "C5",
-        "E",
-        "[] is too short: empty array. Expected an array with minimum length 1",
-        verified=False,
-        at_message=calls_not_empty,
-    ),
-    Rule("C6", "E", "Invalid value for 'content': expected a string, got null", at_message=contents),
-    Rule("C7", "E", "string too long. Expected a string with maximum length 40", at_message=ids_short),
+    Rule("C4", "E", at_message=answered_once),
+    Rule("C5", "E", verified=False, at_message=calls_not_empty),
+    Rule("C6", "E", at_message=contents),
+    Rule("C7", "E", at_message=ids_short),
     Rule("C8", "E", verified=False, at_start=envelope_shape, at_message=message_shape, at_end=some_message),
-    Rule(
-        "C9",
-        "E",
-        "The `reasoning_content` in the thinking mode must be passed back to the API",
-        at_message=reasoning_returned,
-    ),
-    Rule("C11", "P", "Conversation roles must alternate", at_message=template_order),
+    Rule("C9", "E", at_message=reasoning_returned),
+    Rule("C11", "P", at_message=template_order),
     Rule("C12", "E", verified=False, at_message=part_types),
 )
 """The rules in the order of the page, which also lists those that cannot be checked on a body alone."""

@@ -220,16 +220,10 @@ def part_types(state: ItemState, item: Item) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("R1", "E", "No tool call found for function call output with call_id", at_message=outputs_asked_for),
-    Rule("R2", "E", "No tool output found for function call", at_end=calls_answered),
-    Rule("R3", "E", "Duplicate item found with id", at_message=ids_unique),
-    Rule(
-        "R4",
-        "E",
-        "Item of type 'reasoning' was provided without its required following item",
-        at_message=reasoning_followed,
-        at_end=reasoning_followed_at_end,
-    ),
+    Rule("R1", "E", at_message=outputs_asked_for),
+    Rule("R2", "E", at_end=calls_answered),
+    Rule("R3", "E", at_message=ids_unique),
+    Rule("R4", "E", at_message=reasoning_followed, at_end=reasoning_followed_at_end),
     Rule("R7", "E", at_message=nothing_stored),
     Rule("R11", "E", verified=False, at_start=envelope_shape, at_message=item_shape, at_end=some_item),
     Rule("R12", "E", verified=False, at_message=part_types),
