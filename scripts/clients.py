@@ -189,8 +189,11 @@ def run(client: Client) -> Outcome:
         program, version = _install(client)
     except (OSError, subprocess.SubprocessError) as error:
         return Outcome("", None, 0, 0, reason=f"could not be installed: {error}"[:200])
-    with tempfile.TemporaryDirectory() as folder:
-        return _play(client, program, version, Path(folder))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            return _play(client, program, version, Path(folder))
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Outcome(version, 1, 0, 0, reason=str(error)[:200])
 
 
 def _play(client: Client, program: Path, version: str, folder: Path) -> Outcome:
@@ -215,10 +218,10 @@ def _play(client: Client, program: Path, version: str, folder: Path) -> Outcome:
             check=False,
         )
         answered = sum(bool(request.call) for request in provider.requests)
-        is_whole = sum(SECRET.encode() in request.raw for request in provider.requests) > 0
-        reason = "" if is_whole else "the result of its tool was not sent: "
-        reason += (done.stderr or done.stdout).decode(errors="replace")[-300:] if done.returncode or reason else ""
+        is_whole = any(SECRET.encode() in request.raw for request in provider.requests)
         code = done.returncode or (0 if is_whole else 1)
+        reason = "" if is_whole else "the result of its tool was not sent: "
+        reason += (done.stderr or done.stdout).decode(errors="replace")[-300:] if code else ""
         return Outcome(version, code, len(provider.requests), answered, provider.violations, reason)
 
 
