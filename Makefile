@@ -5,6 +5,7 @@ PYTHON =
 PYTHONS = python3.11 python3.12 python3.13 python3.14
 JOBS = auto
 WINDOW = 32000
+HISTORIES = 1000000
 
 bin = $(VENV)/bin
 installed = $(VENV)/.installed
@@ -15,7 +16,7 @@ sessions = examples/sessions/*.jsonl.gz
 # Tests start many processes; without cached bytecode each would compile all of Lading again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv test test-all fuzz check mutants demo bench format sessions frameworks test-all-pythons clean
+.PHONY: help venv test test-all fuzz check clients providers mutants demo bench format sessions frameworks test-all-pythons clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | awk '{ name = $$1; $$1 = ""; printf "%-18s%s\n", name, $$0 }'
@@ -33,8 +34,9 @@ test-all: $(installed) ## run every test, and ask for branch coverage of floors 
 	@HYPOTHESIS_PROFILE=full COVERAGE_FILE=$(VENV)/.coverage $(pytest) --cov --cov-report= --cov-fail-under=0
 	COVERAGE_FILE=$(VENV)/.coverage $(bin)/coverage report
 
-fuzz: $(installed) ## run the generators of faults with many more examples, other ones each time
+fuzz: $(installed) ## run the generators of faults with many more examples, other ones each time, and HISTORIES histories
 	@HYPOTHESIS_PROFILE=thorough $(pytest) -m fuzz
+	$(bin)/python -m bench.fuzz $(HISTORIES)
 
 check: $(installed) ## format, lint, types, floors, limits
 	$(bin)/ruff format --check .
@@ -63,6 +65,12 @@ format: $(installed) ## format the code and mend what lint can mend
 
 sessions: $(installed) ## record the example sessions anew from the committed tree
 	$(bin)/python examples/record.py examples/sessions
+
+clients: $(installed) ## run other people's agents against the strict provider, newest versions, and count what breaks a rule
+	@$(bin)/python -m scripts.clients
+
+providers: $(installed) ## write the README's list of providers anew
+	$(bin)/python -m scripts.providers
 
 frameworks: $(installed) ## run the blocks of docs/howto/frameworks.md with the newest version of each framework
 	@$(bin)/python -m scripts.frameworks

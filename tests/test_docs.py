@@ -61,7 +61,8 @@ def unknown_command(words: list[str], program: click.Command | None, targets: se
     if command is None:
         return f"no command {words[1]}"
     known = {"--help"} | {option for param in command.params for option in param.opts + param.secondary_opts}
-    given = [word.partition("=")[0] for word in words[2:] if word.startswith("--")]
+    own = words[2 : words.index("--") if "--" in words else None]
+    given = [word.partition("=")[0] for word in own if word.startswith("--")]
     return next((f"{words[1]} has no option {option}" for option in given if option not in known), "")
 
 
@@ -243,6 +244,7 @@ def test_commands_are_read_as_a_shell_reads_them() -> None:
         ("lading show x --json", ""),
         ("lading shew x", "no command shew"),
         ("lading show x --yaml=1", "show has no option --yaml"),
+        ("lading show x -- agent --yaml", ""),
     ],
 )
 def test_a_command_that_does_not_exist_is_named(line: str, unknown: str) -> None:

@@ -29,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written(folder / "in" / "session.json", [*messages, user("Weiter."), reply("Fertig.")], model="gpt-4ö")
     question = {"question": "Wer grüßt „Zürich“? 👋", "answer": "你好", "at": 2}
     (folder / "in" / "probes.jsonl").write_text(json.dumps(question, ensure_ascii=False), encoding="utf-8")
+    (folder / "in" / "script.json").write_text('{"replies": [{"text": "Grüße"}]}', encoding="utf-8")
     assert lading("replay", folder / "in" / "session.json", "--store", folder / "store").code == 0
     return folder
 

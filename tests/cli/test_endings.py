@@ -80,6 +80,7 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "diff": ("STORE@s:1", "STORE@s:2"),
+    "strict-provider": ("--script", "SCRIPT", "--", "true"),
     "probe": (str(BUG_HUNT), "--probes", str(PROBES), *ASKED),
     "resume": (str(BUG_HUNT), *ASKED),
 }
@@ -94,6 +95,8 @@ def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -
     session = long_session(tmp_path / "s.json")
     assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
     places = {"SESSION": session, "PAGE": tmp_path / "page.html", "OUT": tmp_path / "out.json"}
+    places["SCRIPT"] = tmp_path / "script.json"
+    places["SCRIPT"].write_text('{"replies": [{"text": "Hi."}]}')
     arguments = [
         str(places.get(one, one.replace("STORE", str(tmp_path / "store")))) for one in COMMAND_LINES[command]
     ]

@@ -298,3 +298,46 @@ def test_a_terminal_without_these_signs_gets_plain_ones(tmp_path: Path, monkeypa
     greek = {**SESSION, "id": "\u03b1" * 40}
     assert inspect(write(tmp_path, [greek, SESSION])).exit_code == 0
     assert "~???" in printed(file)
+
+
+TOOL_MESSAGE = {"role": "tool", "tool_call_id": "x", "content": "y"}
+BODIES: dict[str, dict[str, Any]] = {
+    "A5": {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 10,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "read", "input": {}}]},
+            {"role": "user", "content": "and?"},
+        ],
+    },
+    "C2": {
+        "model": "gpt-5",
+        "messages": [{"role": "user", "content": "hi"}, TOOL_MESSAGE],
+    },
+    "R2": {
+        "model": "gpt-5",
+        "input": [
+            {"role": "user", "content": "hi"},
+            {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"},
+            {"role": "user", "content": "and?"},
+        ],
+    },
+    "G3": {
+        "model": "gemini-2.5-pro",
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+            {"role": "user", "parts": [{"text": "and?"}]},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("rule", BODIES)
+def test_the_body_of_one_request_is_checked_on_every_format(tmp_path: Path, rule: str) -> None:
+    path = tmp_path / "body.json"
+    path.write_text(json.dumps(BODIES[rule]))
+    result = inspect(str(path), "--check", "--json")
+    assert result.exit_code == terminal.FOUND
+    assert [item["rule"] for item in json.loads(result.stdout)["total"]["legality"]["broken"]] == [rule]

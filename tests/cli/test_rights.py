@@ -34,6 +34,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "top": ("store", "--once"),
     "show": ("store@session:1",),
     "why": ("store", "Hello"),
+    "strict-provider": ("--script", "in/script.json", "--", "true"),
     "diff": ("store@session:1", "store@session:last"),
 }
 """A run of each command that reads or writes every kind of file it can. None asks a model: the cap is 0."""
@@ -73,6 +74,7 @@ def prepared(folder: Path) -> None:
     )
     question = {"question": "Who was greeted?", "answer": "Nobody.", "at": 2}
     (folder / "in" / "probes.jsonl").write_text(json.dumps(question))
+    (folder / "in" / "script.json").write_text('{"replies": [{"text": "Hi."}]}')
     assert lading("replay", session, "--store", folder / "store").code == 0
 
 

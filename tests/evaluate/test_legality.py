@@ -74,3 +74,12 @@ def test_checks_add_up_by_rule_and_keep_the_first_place() -> None:
     assert [(broken.session, broken.requests, broken.places) for broken in both.broken] == [("s", 4, 2)]
     assert both.repairs == (("unanswered_call", 2),)
     assert one + Legality() == one
+
+
+def test_a_request_body_is_a_request_though_its_reply_is_not_recorded() -> None:
+    open_call = (said("user", "go"), asks(("1", "read", "{}")))
+    body = replace(recorded(*open_call, said("user", "and?")), params={"model": "gpt-4o"})
+    assert check(body).illegal_requests == 1
+    assert check(replace(body, params=None)).illegal_requests == 0
+    answered = replace(recorded(*LEGAL), params={"model": "gpt-4o"})
+    assert check(answered) == Legality(requests=2)

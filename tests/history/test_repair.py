@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lading.history.repair import CONTINUE, EMPTY, RULES, UNANSWERED, Needs, Sanitizer
+from lading.history.repair import CONTINUE, EMPTY, OPENING, UNANSWERED, Needs, Sanitizer
+from lading.history.repair_rules import RULES
 from lading.messages import Message, Text, ToolCall, ToolResult, user_text
 from tests.examples import share_of_examples
 from tests.growth import assert_linear
@@ -123,6 +124,34 @@ def test_an_id_or_a_name_that_the_wire_does_not_take_is_replaced_with_its_result
     assert len(call.id) <= 40
     assert messages[2].results[0].call_id == call.id
     assert messages[3] is history[3]
+
+
+def test_a_result_that_names_its_function_is_shown_with_the_name_that_its_call_has() -> None:
+    history = [user_text("hi"), called("a", "mcp: do.it"), answered("a", name="mcp: do.it")]
+    messages, rules = shown(history, Needs(tool_name=r"[a-z_]+"))
+    assert (messages[1].calls[0].name, messages[2].results[0].name) == ("mcp__do_it", "mcp__do_it")
+    assert rules == ["unfit_name", "unfit_name"]
+
+
+@pytest.mark.parametrize("before", [[], [Message("system", (Text("Be brief."),))], [said("Hello.")]])
+def test_what_may_not_open_a_conversation_gets_a_user_turn_before_it(before: list[Message]) -> None:
+    history = [*before, called("a"), answered("a"), called("b"), answered("b")]
+    messages, rules = shown(history, Needs(may_open=lambda first: not first.calls))
+    assert messages == [*before, user_text(OPENING), *history[len(before) :]]
+    assert rules == ["starts_with_assistant"]
+
+
+def test_a_conversation_that_the_assistant_may_open_stays_as_it_is() -> None:
+    history = [said("Hello."), user_text("hi")]
+    assert shown(history, Needs(may_open=lambda first: not first.calls)) == (history, [])
+    assert shown([called("a"), answered("a")])[1] == []
+
+
+def test_a_tool_message_without_a_result_is_the_users() -> None:
+    messages, rules = shown([user_text("hi"), called("a"), Message("tool"), user_text("So?")])
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "user", "user"]
+    assert messages[3].text == EMPTY
+    assert rules == ["unanswered_call", "empty_text"]
 
 
 def test_two_calls_of_one_id_in_one_message_are_answered_in_order() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import anthropic
@@ -14,7 +14,7 @@ import pytest
 from lading.testing import FakeModel, Fault, Say, StrictProvider, Use
 from tests.testing.test_provider import CHAT, TALK
 from tests.testing.tool_loops import anthropic_client, openai_client
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 SAID = Say("One two three four five six seven.", (Use("f", {"a": "b" * 30}),))
 
@@ -125,3 +125,29 @@ def test_closing_does_not_wait_for_a_slow_stream() -> None:
             next(stream)
         with pytest.raises(openai.APIConnectionError):
             next(stream)
+
+
+def test_a_call_hangs_and_the_provider_ends_without_waiting_for_it() -> None:
+    running, ended = provider(call_1=Fault(hang=True)), list[Exception]()
+
+    def call() -> None:
+        with openai_client(running) as chat, pytest.raises(openai.APIConnectionError) as caught:
+            chat.with_options(max_retries=0).chat.completions.create(**CHAT)
+        ended.append(caught.value)
+
+    with running:
+        asking = Thread(target=call)
+        asking.start()
+        until("the call", lambda: running.answers)
+        assert ended == []
+    asking.join()
+    assert len(ended) == 1
+
+
+def test_a_prompt_of_any_length_is_refused_as_too_long() -> None:
+    with provider(call_1=Fault(overflow=True)) as running, openai_client(running) as chat:
+        with pytest.raises(openai.BadRequestError) as caught:
+            chat.chat.completions.create(**CHAT)
+        chat.chat.completions.create(**CHAT)
+    assert caught.value.code == "context_length_exceeded"
+    assert running.violations == []

@@ -77,3 +77,8 @@ def without(request: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 LOOP = (user(), assistant(call("a")), user(result("a")))
+
+
+def cleared(*kinds: str) -> dict[str, Any]:
+    """A body whose context the provider edits, in this order."""
+    return body(user(), context_management={"edits": [{"type": f"clear_{kind}_20251015"} for kind in kinds]})

@@ -18,6 +18,7 @@ from tests.wire.anthropic_bodies import (
     assistant,
     body,
     call,
+    cleared,
     found,
     result,
     said,
@@ -165,6 +166,7 @@ LEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     },
     "A22": {"on text": (body(user(text("x", cache_control=MARK))), BEFORE)},
     "A23": {"tools declared": (body(*LOOP), BEFORE)},
+    "A25": {"thinking first": (cleared("thinking", "tool_uses"), BEFORE)},
     "A26": {
         "server tools": (body(user(), assistant(REDACTED, search("s"), found("s"), text("x")), user()), BEFORE)
     },
@@ -383,15 +385,13 @@ ILLEGAL: dict[str, dict[str, tuple[dict[str, Any], Card]]] = {
     "A22": {
         "on an empty text": (body(user(text("", cache_control=MARK))), BEFORE),
         "on an empty text in system": (body(user(), system=[text("", cache_control=MARK)]), BEFORE),
-        "on thinking": (
-            body(user(), assistant({**SIGNED, "cache_control": MARK}, text("x")), user()),
-            BEFORE,
-        ),
+        "on thinking": (body(user(), assistant({**SIGNED, "cache_control": MARK}, text("x")), user()), BEFORE),
     },
     "A23": {
         "tools missing": (without(body(*LOOP), "tools"), BEFORE),
         "tools empty": (body(*LOOP, tools=[]), BEFORE),
     },
+    "A25": {"thinking last": (cleared("tool_uses", "thinking"), BEFORE)},
     "A26": {
         "another wire's part": (body(user({"type": "image_url"})), BEFORE),
         "a picture in the field system": (body(user(), system=[{"type": "image"}]), BEFORE),

@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import WireError
 from lading.history.repair import Sanitizer
-from lading.messages import File, Image, Message, Opaque, Reasoning, user_text
+from lading.messages import File, Image, Message, Opaque, Reasoning
 from lading.session.matching import fingerprint
 from lading.wire import encode, find_wire
 from lading.wire.fitting import find_needs
@@ -104,8 +104,8 @@ def test_a_response_without_an_id_answers_the_call_that_has_one() -> None:
 
 def test_a_call_without_a_signature_gets_a_general_one_where_the_model_signs() -> None:
     border = Sanitizer(find_needs(WIRE, card(reasoning_echo="signed")))
-    (asked,) = decoded(content("model", call(), call("b")))
-    border.admit(user_text("go"))
+    user, asked = decoded(content("user", text()), content("model", call(), call("b")))
+    border.admit(user)
     admitted = border.admit(asked)
     assert [repair.rule for repair in admitted.repairs] == ["unsigned_call"]
     written = WIRE.encode_group(admitted.messages, PLAIN)[0]["parts"]
@@ -140,3 +140,17 @@ def test_tools_are_functions_with_json_schemas() -> None:
     assert [tool.name for tool in tools] == ["a", "b", "x"]
     assert tools[0].schema == {"type": "object", "properties": {"type": {"type": "string"}}}
     assert tools[2].schema is None
+
+
+def test_a_system_message_that_does_not_lead_is_a_content_of_the_user() -> None:
+    for parts in ([], [text("Be brief.")]):
+        (system,) = WIRE.decode({"systemInstruction": {"parts": parts}, "contents": []}).messages
+        (written,) = WIRE.encode_group([system], PLAIN)
+        assert written.keys() == {"role", "parts"}
+        assert WIRE.read_items([written])[0].role == "user"
+
+
+@pytest.mark.parametrize("dialect", ["first_party", "bedrock", "strict"])
+def test_the_model_goes_on_only_where_the_endpoint_takes_its_content_at_the_end(dialect: Any) -> None:
+    needs = find_needs(WIRE, card(prefill=True, dialect=dialect))
+    assert needs.continues(Message("assistant"), {}) == (dialect == "first_party")

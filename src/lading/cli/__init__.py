@@ -26,9 +26,10 @@ COMMANDS = {
     "top": "watch the sessions of a store while they run",
     "show": "list a store, print a request as the model saw it, or read an address",
     "why": "find whether a text was in a request, and if not, what removed it",
+    "strict-provider": "run a local provider that follows a script and refuses what real ones refuse",
     "diff": "show the difference between two requests, and its cause",
 }
-"""The commands and their summaries. Each command is a module of that name, imported when it is called."""
+"""The commands and their summaries. Each is a module of that name (``_`` for ``-``), imported when it is called."""
 
 
 class _CommandGroup(click.Group):
@@ -40,7 +41,7 @@ class _CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"lading.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

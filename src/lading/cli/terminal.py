@@ -113,6 +113,11 @@ def encode_json(value: Any) -> str:
     return json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=True)
 
 
+def encode_json_line(value: Any) -> str:
+    """Write the value as JSON in one line."""
+    return json.dumps(msgspec.to_builtins(value), ensure_ascii=True)
+
+
 def print_either(as_json: bool, value: Callable[[], Any], *, show: Callable[[], object]) -> None:
     """Print the value as JSON, or call ``show``, which prints it for people."""
     print_json(value()) if as_json else show()

@@ -57,13 +57,15 @@ class Legality(Struct, frozen=True):
 def check_requests(
     recording: Recording, plan: ReplayPlan, *, tools: tuple[Tool, ...], calls: Sequence[int], tokens: Sequence[int]
 ) -> Legality:
-    """Check every request of a recording, or the history as a whole where no model call is recorded.
+    """Check every request of a recording, or the history as a whole where no model call is recorded. A request body
+    is a request itself, though its reply is not recorded.
 
     ``calls``: positions of the recorded replies. ``tokens``: tokens of each message. A request that cannot be
     encoded breaks the rule ``JSON``, and so do those after it.
     """
     messages = recording.messages
-    ends = list(calls) or [len(messages)]
+    is_body = recording.params is not None and not _ends_in_reply(messages)
+    ends = [*calls, len(messages)] if is_body or not calls else list(calls)
     firsts: dict[str, BrokenRule] = {}
     requests: Counter[str] = Counter()
     places: set[tuple[str, str]] = set()
@@ -79,6 +81,10 @@ def check_requests(
     broken = (replace(item, requests=requests[rule], places=at[rule]) for rule, item in firsts.items())
     repairs = Counter(repair.rule for repair in _iter_repairs(messages, plan, calls))
     return Legality(len(ends), illegal, _merge_broken(broken), tuple(repairs.most_common()))
+
+
+def _ends_in_reply(messages: Sequence[Message]) -> bool:
+    return bool(messages) and messages[-1].role == "assistant"
 
 
 def _iter_violations(

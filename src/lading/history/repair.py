@@ -21,7 +21,7 @@ from lading.messages import Image, Message, Part, Template, Text, ToolCall, Tool
 
 UNANSWERED = "[No result was recorded for this call. It was interrupted, or its result was lost.]"
 CONTINUE = "[Continue.]"
-BEGIN = "[Begin.]"
+OPENING = "[The conversation begins with the assistant.]"
 EMPTY = "[empty message]"
 LEFT_OUT = "part_left_out"
 """The rule whose repairs remove content and therefore leave a pointer."""
@@ -32,30 +32,6 @@ UNNAMED = "unnamed_"
 _LATE = " whose call is not in the history, or came too late:]"
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
-
-RULES: dict[str, str] = {
-    "unfit_id": "a tool-call id that the provider format does not allow is replaced, in its result too",
-    "unfit_name": "characters that the provider format does not allow in a tool name are replaced",
-    UNNAMED_CALL: "a call that came without an id gets one of its own, which no request shows; no event",
-    "duplicate_id": "a tool-call id that was used before is renamed, in its result too",
-    "unanswered_call": "a call without a result gets a synthetic error result",
-    "orphan_result": "a result without an open call is shown as text of the user turn",
-    "empty_text": "empty text parts are left out; a message that holds nothing else says that it is empty",
-    "empty_field": "an empty field that the provider format does not allow is removed or filled",
-    "same_role_run": "consecutive messages of one role are joined where the dialect requires alternation",
-    "system_place": "a system message in an illegal place is moved to the system prompt or a user message",
-    "results_first": "the tool results of a message are moved before its other parts",
-    "part_translated": "a part in another provider's format is translated",
-    "part_moved": "an image or document in a tool result is moved to a user message after it",
-    LEFT_OUT: "a part that the provider format does not allow there is replaced by a note with a pointer to it",
-    "unsigned_call": "a call that came without a signature gets one that the provider takes for any call",
-    "reasoning_left_out": "reasoning that the provider does not accept back is left out",
-    "reasoning_as_text": "reasoning that the provider does not accept back is shown as text between tags",
-    "begins_with_assistant": "an assistant message that may not come first gets a user turn before it",
-    "trailing_space": "whitespace at the end of a prefilled answer is removed where the provider forbids it",
-    "ends_with_assistant": "a final assistant message that the model would not continue gets a user turn after it",
-}
-"""Description of each rule by its name."""
 
 
 class Repair(Struct, frozen=True):
@@ -89,8 +65,8 @@ class Needs(Struct, frozen=True):
     """Return the message with the issuer of its reasoning; None: the format's own."""
     continues: Callable[[Message, Template], bool] = lambda _last, _fields: False
     """Whether the model continues this final assistant message, given the body's other fields."""
-    follows_user: Callable[[Message], bool] = lambda _message: False
-    """Whether this assistant message is illegal before any message of the user."""
+    may_open: Callable[[Message], bool] = lambda _first: True
+    """Whether this message of the assistant may come before any of the user."""
     may_stay_open: Callable[[Message], bool] = lambda _message: False
     """Whether calls of this message are legal without a result."""
     no_trailing_space: bool = False
@@ -133,9 +109,9 @@ class Sanitizer:
         self.uses_tools = False
         """Whether a message had a call."""
         self._origin = ""
-        self._has_begun = False
-        """Whether a message was shown that is no system message."""
         self._late: list[Message] = []
+        self._has_user = False
+        """Whether a message was shown that is neither the system's nor the assistant's."""
         self.last: Message | None = None
         """The last message shown."""
 
@@ -151,7 +127,7 @@ class Sanitizer:
         continues_results = bool(self._open) and bool(message.results)
         before = self._close_calls(repairs) if self._open and not continues_results else ()
         shown = self._repair_parts(message, repairs)
-        messages = [*self._begin(message, repairs), *before, *shown]
+        messages = [*before, *self._open_conversation(shown, repairs), *shown]
         if continues_results and self._open and _has_more_than_results(message):
             messages = [_add_results(messages[0], self._make_results(repairs)), *messages[1:]]
             self._open.clear()
@@ -164,6 +140,15 @@ class Sanitizer:
         if messages:
             self.last = messages[-1]
         return Admitted(tuple(messages), tuple(repairs))
+
+    def _open_conversation(self, shown: Sequence[Message], repairs: list[Repair]) -> tuple[Message, ...]:
+        opens = not self._has_user and any(
+            message.role == "assistant" and not self._needs.may_open(message) for message in shown
+        )
+        self._has_user |= opens or any(message.role in ("user", "tool") for message in shown)
+        if opens:
+            repairs.append(Repair("starts_with_assistant", "a user turn was added before the assistant message"))
+        return (user_text(OPENING),) if opens else ()
 
     def readmit(self, message: Message, shown: Sequence[Message], *, placement: Placement) -> Admitted | None:
         """Return how a message is shown in another form with the same calls and results. ``shown``: as it is shown
@@ -219,16 +204,6 @@ class Sanitizer:
         elif closing.repairs and self.last:
             self.last = trim_end(self.last)
 
-    def _begin(self, message: Message, repairs: list[Repair]) -> list[Message]:
-        """Return the user turn that must be before a first message, if any."""
-        if self._has_begun or message.role == "system":
-            return []
-        self._has_begun = True
-        if message.role != "assistant" or not self._needs.follows_user(message):
-            return []
-        repairs.append(Repair("begins_with_assistant", "a user turn was added before the assistant message"))
-        return [user_text(BEGIN)]
-
     def _repair_parts(self, message: Message, repairs: list[Repair]) -> list[Message]:
         parts: list[Part] = []
         for part in message.parts:
@@ -243,7 +218,10 @@ class Sanitizer:
         if message.parts and not parts:
             return []
         unchanged = len(kept) == len(message.parts) and all(map(is_, kept, message.parts))
-        return [message if unchanged else message.with_parts(tuple(kept))]
+        shown = message if unchanged else message.with_parts(tuple(kept))
+        # What is left of a result, or was beside it, is no result: the user says it.
+        is_users = message.role == "tool" and all(isinstance(part, Text) for part in kept)
+        return [replace(shown, role="user") if is_users else shown]
 
     def _without_empty_texts(self, parts: list[Part], message: Message, repairs: list[Repair]) -> list[Part]:
         kept = [part for part in parts if not (isinstance(part, Text) and not part.text.strip())]
@@ -297,6 +275,7 @@ class Sanitizer:
     def _match_result(self, result: ToolResult, message: Message, repairs: list[Repair]) -> ToolResult | None:
         asked = result.call_id
         if result.name and (name := self._fit_name(result.name)) != result.name:
+            repairs.append(Repair("unfit_name", f"the result of {result.name[:80]} is shown as of {name}"))
             result = replace(result, name=name)
         if (not asked or asked.startswith(UNNAMED)) and asked not in self._open:
             # A result that names the function and no call answers the first open call of that name.

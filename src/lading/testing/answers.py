@@ -15,11 +15,15 @@ from lading.testing.prompt_cache import Piece
 from lading.testing.script import Say
 
 
-class Fault(Struct, frozen=True):
+class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     """A fault to inject into one call."""
 
     status: int = 0
     """Answer with this HTTP status instead (429, 500, 529 ...), with ``retry-after: 0``."""
+    overflow: bool = False
+    """Refuse the prompt as longer than the window, whatever its length."""
+    hang: bool = False
+    """Answer nothing until the client or the provider ends."""
     usage: bool = True
     """False: the reply reports no usage."""
     cut_after: int | None = None

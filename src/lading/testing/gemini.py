@@ -47,7 +47,8 @@ def split_pieces(body: Mapping[str, Any]) -> list[Piece]:
 def requests_thinking(body: Mapping[str, Any]) -> bool:
     """Return whether the request asks for thoughts in the reply."""
     config = (body.get("generationConfig") or {}).get("thinkingConfig") or {}
-    return config.get("includeThoughts") is True
+    # Google's SDK writes the second form.
+    return any(config.get(name) is True for name in ("includeThoughts", "include_thoughts"))
 
 
 def make_call_id(issue: Issue, index: int) -> str:

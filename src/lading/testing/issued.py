@@ -75,7 +75,8 @@ class IssuedReplies:
                 if not isinstance(call, dict):
                     continue
                 arguments = json.dumps(call.get("args")) if index > loop else None
-                if call.get("id"):
+                # A client gives ids of its own to calls that came without.
+                if (own := call.get("id")) and (own in self._calls or "" not in self._calls):
                     yield from self._check_call(path, call["id"], name=call.get("name"), arguments=arguments)
                 if signed and signed.name and signed.name != call.get("name"):
                     yield Violation("G9", "E", path, f"the signature was issued with a call of {signed.name}")

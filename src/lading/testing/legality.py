@@ -11,48 +11,7 @@ from lading.models.card import Card
 from lading.testing.answers import ErrorResponse
 from lading.testing.issued import IssuedReplies
 from lading.wire import check, find_wire
-
-PROVIDER_TEXTS = {
-    "A1": "Field required",
-    "A2": 'first message must use the "user" role',
-    "A3": 'roles must alternate between "user" and "assistant"',
-    "A5": "`tool_use` ids were found without `tool_result` blocks immediately after",
-    "A6": "unexpected `tool_use_id` found in `tool_result` blocks",
-    "A7": "Did not find tool_result block(s) at the beginning of this message",
-    "A8": "`tool_use` ids must be unique",
-    "A11": "text content blocks must be non-empty",
-    "A12": "final assistant content cannot end with trailing whitespace",
-    "A13": "This model does not support assistant message prefill. The conversation must end with a user message",
-    "A14": "Expected `thinking` or `redacted_thinking`, but found another block",
-    "A15": "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified",
-    "A16": "Invalid `signature` in `thinking` block",
-    "A20": "A maximum of 4 blocks with cache_control may be provided",
-    "A21": "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
-    "C1": "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-    "'tool_call_id'. The following tool_call_ids did not have response messages",
-    "C2": "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
-    "C4": "Duplicate value for 'tool_call_id'",
-    "C5": "[] is too short: empty array. Expected an array with minimum length 1",
-    "C6": "Invalid value for 'content': expected a string, got null",
-    "C7": "string too long. Expected a string with maximum length 40",
-    "G1": "Please ensure that function call turn comes immediately after a user turn or after a function response "
-    "turn",
-    "G2": "Please ensure that function response turn comes immediately after a function call turn",
-    "G3": "Please ensure that the number of function response parts is equal to the number of function call parts "
-    "of the function call turn",
-    "G4": "Please use a valid role: user, model",
-    "G5": "required oneof field 'data' must have one initialized field",
-    "G8": "Function call is missing a thought_signature in functionCall parts",
-    "G9": "Invalid thought signature",
-    "C9": "The `reasoning_content` in the thinking mode must be passed back to the API",
-    "R1": "No tool call found for function call output with call_id",
-    "R2": "No tool output found for function call",
-    "R3": "Duplicate item found with id",
-    "R4": "Item of type 'reasoning' was provided without its required following item",
-    "R5": "Item was provided without its required 'reasoning' item",
-    "R6": "The encrypted content for item could not be verified",
-}
-"""The error texts of providers by rule, where known."""
+from lading.wire.words import PROVIDER_WORDS
 
 _CODES = {"C7": "string_above_max_length", "R6": "invalid_encrypted_content"}
 
@@ -61,7 +20,8 @@ def find_violations(
     wire: str, body: dict[str, Any], *, card: Card, issued: IssuedReplies | None
 ) -> list[Violation]:
     """Find the violations of a body, with three checks: rules, pairs, and ``issued`` replies (None: unchecked)."""
-    found = check(body, find_wire(wire), card=card, strict=True)
+    checked = check(body, find_wire(wire), card=card, strict=True)
+    found = [violation for violation in checked if violation.level != "L"]
     rules = {violation.rule for violation in found}
     found += [violation for violation in find_unpaired(wire, body) if violation.rule not in rules]
     if not found and issued is not None:
@@ -79,7 +39,7 @@ def decode_conversation(wire: str, body: Mapping[str, Any]) -> Conversation | Vi
 
 def make_error(violation: Violation) -> ErrorResponse:
     """Make the provider's error 400 for a violation."""
-    known = PROVIDER_TEXTS.get(violation.rule)
+    known = PROVIDER_WORDS.get(violation.rule)
     text = f"{known}: {violation.detail}" if known else violation.detail
     return ErrorResponse(400, text, path=violation.path, code=_CODES.get(violation.rule))
 
@@ -156,13 +116,16 @@ def _check_contents(contents: list[dict[str, Any]]) -> Iterator[Violation]:
     waiting: list[Any] = []
     for index, content in enumerate(contents):
         parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
-        calls = [call.get("name") for part in parts if isinstance(call := part.get("functionCall"), dict)]
-        found = [one.get("name") for part in parts if isinstance(one := part.get("functionResponse"), dict)]
+        calls = [call for part in parts if isinstance(call := part.get("functionCall"), dict)]
+        found = [one for part in parts if isinstance(one := part.get("functionResponse"), dict)]
         if content.get("role") == "model":
             waiting += calls
             continue
-        if sorted(map(str, found)) != sorted(map(str, waiting)):
-            yield Violation("G3", "E", f"contents.{index}", f"the calls of {waiting} have responses of {found}")
+        field = "id" if all(item.get("id") for item in (*found, *waiting)) else "name"
+        called, answered = ([str(item.get(field)) for item in items] for items in (waiting, found))
+        # A result whose function nobody knows is named so.
+        if len(called) != len(answered) or not {*answered} - {"tool"} <= {*called}:
+            yield Violation("G3", "E", f"contents.{index}", f"the calls {called} have responses {answered}")
         waiting = []
     if waiting:
         yield Violation("G3", "E", f"contents.{len(contents) - 1}", f"not answered at the end: {waiting}")

@@ -14,16 +14,16 @@ from lading.testing.answers import Answer, Request
 
 
 class LocalServer(ThreadingHTTPServer):
-    """A server on a free port. ``close`` ends every connection and waits for every thread."""
+    """A server on 127.0.0.1. ``close`` ends every connection and waits for every thread."""
 
     daemon_threads = False
     """False, so that ``server_close`` waits for the threads."""
     request_queue_size = 128
     """Many clients may call at once."""
 
-    def __init__(self, make_answer: Callable[[Request], Answer]) -> None:
-        """Start to listen."""
-        super().__init__(("127.0.0.1", 0), _RequestHandler)
+    def __init__(self, make_answer: Callable[[Request], Answer], *, port: int = 0) -> None:
+        """Start to listen. ``port`` 0: on a free one. Raises OSError."""
+        super().__init__(("127.0.0.1", port), _RequestHandler)
         self.make_answer = make_answer
         self.closing = threading.Event()
         self.errors: list[BaseException] = []
@@ -89,6 +89,9 @@ class _RequestHandler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(length)) if length.isdigit() else b""
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.server.make_answer(Request(self.command, self.path, headers, raw))
+        if answer.fault.hang:
+            self.server.closing.wait()
+            return
         self.send_response(answer.status)
         self.send_header("connection", "close")
         self.send_header("request-id", "req_lading")

@@ -51,10 +51,12 @@ class StrictProvider:
         min_prefix_tokens: int = 1024,
         faults: Mapping[int, Fault] | None = None,
         foreign: bool = False,
+        port: int = 0,
     ) -> None:
         """``card`` None: that of the model in the request. ``window_tokens`` None: the card's. ``scale``: how
         its token counts differ from o200k. Prefixes below ``min_prefix_tokens`` are not cached. ``faults``: by the
-        number of the call, from 1, retries counted. ``foreign``: accept calls and signatures it did not issue."""
+        number of the call, from 1, retries counted. ``foreign``: accept calls and signatures it did not issue.
+        ``port`` 0: a free one."""
         self._script = script
         self._window = window_tokens
         self._card = card
@@ -68,6 +70,7 @@ class StrictProvider:
             "openai_responses": openai_responses.StoredResponses(),
         }
         self._foreign = foreign
+        self._port = port
         self._calls = 0
         self._lock = threading.Lock()
         self._server: LocalServer | None = None
@@ -94,7 +97,7 @@ class StrictProvider:
         return [answer.issue for answer in self.answers if answer.issue is not None]
 
     def __enter__(self) -> StrictProvider:
-        self._server = LocalServer(self.answer)
+        self._server = LocalServer(self.answer, port=self._port)
         return self
 
     def __exit__(
@@ -155,8 +158,9 @@ class StrictProvider:
         pieces = form.split_pieces(body)
         ends = self._counter.count_prefixes(pieces)
         window = self._window or card.limits.window_tokens
-        if ends[-1] > window:
-            return replace(_refuse(form, form.refuse_long_prompt(ends[-1], window)), prompt_tokens=ends[-1])
+        if ends[-1] > window or fault.overflow:
+            refused = _refuse(form, form.refuse_long_prompt(ends[-1], min(window, ends[-1] - 1)))
+            return replace(refused, prompt_tokens=ends[-1], fault=fault)
         say = self._script(Seen(form.wire, conversation, body))
         echoed = card.conduct.reasoning_echo == "reasoning_content"
         thinking = body.get("thinking") if form.requests_thinking(body) else None

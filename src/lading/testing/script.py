@@ -47,7 +47,7 @@ class Seen(Struct, frozen=True):
                     yield Passage("tool", part.text, index, calls.get(part.call_id))
 
 
-class Use(Struct, frozen=True):
+class Use(Struct, frozen=True, forbid_unknown_fields=True):
     """A tool call of the model. The provider gives the call its id."""
 
     name: str
@@ -59,7 +59,7 @@ class Use(Struct, frozen=True):
         return json.dumps(self.arguments)
 
 
-class Say(Struct, frozen=True):
+class Say(Struct, frozen=True, forbid_unknown_fields=True):
     """One reply: thinking, text and calls, in that order."""
 
     text: str = ""

@@ -40,9 +40,9 @@ Body = dict[str, Any]
 
 
 def alternation(card: Card) -> Needs:
-    """Return the repairs that the card's dialect needs: alternating roles, the user's first; or none."""
+    """Return the repairs that the card's dialect needs: alternating roles that begin with the user's, or none."""
     alternates = card.conduct.dialect != "first_party"
-    return Needs(alternation=alternates, follows_user=lambda _message: alternates)
+    return Needs(alternation=alternates, may_open=lambda _first: not alternates)
 
 
 class Joins(Protocol):
@@ -151,7 +151,7 @@ def encode(conversation: Conversation, wire: Wire, *, card: Card) -> Body:
 
 
 def check(body: Body, wire: Wire, *, card: Card, strict: bool = False) -> list[Violation]:
-    """Return the violations in a body. ``strict``: also of rules that are not yet verified, as in tests."""
+    """Return the violations in a body. ``strict``: also of rules not yet verified, and of level L, as in tests."""
     checker = Checker(wire.rules, wire.start_check(body, card), card, strict=strict)
     items = body.get(wire.layout.items.field)
     for item in items if isinstance(items, list) else ():

@@ -62,7 +62,7 @@ class Checker:
     """The check of one growing request."""
 
     def __init__(self, rules: Sequence[Rule], state: CheckState, card: Card, *, strict: bool = False) -> None:
-        """``strict``: apply also the rules that are not yet verified, as tests do."""
+        """``strict``: apply also the rules that are not yet verified, and those of level L, as tests do."""
         counted = [rule for rule in rules if is_counted(rule, card, strict=strict)]
         self._state = state
         self._at_message = [(rule, rule.at_message) for rule in counted if rule.at_message]
@@ -90,7 +90,7 @@ def is_counted(rule: Rule, card: Card, *, strict: bool) -> bool:
     if rule.level == "P":
         dialect = card.conduct.dialect
         return dialect == "strict" or rule.id in PORTABILITY[dialect]
-    return rule.level == "E" and (rule.verified or strict)
+    return strict or (rule.level == "E" and rule.verified)
 
 
 def find_added(violations: Sequence[Violation], unavoidable: Sequence[Violation]) -> list[Violation]:

@@ -150,13 +150,16 @@ class _PartFitter:
         treatment: Treatment = "echoed" if kind in self._types.takes[place] else "fallback"
         if policy.by_table and treatment == "echoed":
             treatment = treat(part, provenance, adapter=self._target.adapter, uses_tools=self._uses_tools)
-        if treatment == "echoed" and self._types.carries(known, self._card, native=self._native):
+        is_carried = self._types.carries(known, self._card, native=self._native)
+        if treatment == "echoed" and is_carried:
             return part
         shows = policy.as_text and treatment != "left_out"
         shown = show(part, provenance, max_chars=policy.max_chars) if shows else None
         rule, what = ("reasoning_as_text", "is shown as text") if shown else ("reasoning_left_out", "is left out")
         self.repairs.append(Repair(rule, f"{kind} is not accepted back and {what}"))
-        return shown
+        # The encoder leaves it out of a message of another format, which may be one with the message after it.
+        is_skipped = kind in self._types.takes[place] and not (shows or is_carried or self._native)
+        return shown or (known if is_skipped else None)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Rules of the Messages wire for text, thinking and cache marks: A11, A14, A16, A19 to A22, A26."""
+"""Rules of the Messages wire for text, thinking and cache marks: A11, A14, A16, A19 to A22, A25, A26."""
 
 from __future__ import annotations
 
@@ -177,3 +177,13 @@ def _find_uncacheable(reading: Reading) -> Iterator[Finding]:
     for block in reading.marked:
         if block.kind in THINKING or block.is_blank:
             yield Finding(block.path, "a cache mark must not be on thinking or an empty text")
+
+
+def thinking_cleared_first(state: MessagesState) -> Iterator[Finding]:
+    """A25: of the edits of context_management, the one that clears thinking comes first."""
+    management = state.envelope.get("context_management")
+    edits = management.get("edits") if isinstance(management, dict) else None
+    for index, edit in enumerate(edits if isinstance(edits, list) else ()):
+        kind = edit.get("type") if isinstance(edit, dict) else None
+        if index and isinstance(kind, str) and kind.startswith("clear_thinking"):
+            yield Finding(f"context_management.edits.{index}", "clearing thinking must be the first edit")

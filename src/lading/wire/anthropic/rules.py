@@ -233,6 +233,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("A22", "E", verified=False, at_start=content_rules.system_cacheable, at_message=content_rules.cacheable),
     Rule("A23", "E", at_end=tools_declared),
+    Rule("A25", "E", verified=False, at_start=content_rules.thinking_cleared_first),
     Rule("A26", "E", verified=False, at_start=content_rules.system_types, at_message=content_rules.block_types),
 )
 """The rules in the order of the page, which also lists those that cannot be checked on a body alone."""

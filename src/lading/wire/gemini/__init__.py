@@ -38,13 +38,14 @@ _HOSTED = (
 
 
 def needs(card: Card) -> Needs:
-    """Return the repairs of this format: alternation if the dialect demands it, plain tool names, a signature for
-    calls that came from a model without (G8)."""
+    """Return the repairs of this format: alternation if the dialect demands it, a user's turn before calls (G1),
+    plain tool names, a signature for calls that came from a model without (G8)."""
+    roles = alternation(card)
     return replace(
-        alternation(card),
+        roles,
         repair_steps=(_sign_call,) if card.conduct.reasoning_echo == "signed" else (),
+        may_open=lambda first: roles.may_open(first) and not first.calls,
         continues=partial(_is_continued, card),
-        follows_user=lambda _message: True,
         tool_name=r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}",
     )
 
@@ -68,7 +69,7 @@ def _sign_call(message: Message, placement: Placement) -> tuple[Message, Sequenc
 
 def _is_continued(card: Card, last: Message, fields: Template) -> bool:
     del last, fields
-    return card.conduct.prefill
+    return card.conduct.prefill and card.conduct.dialect == "first_party"
 
 
 def find_fields(path: str) -> layout.Object | None:

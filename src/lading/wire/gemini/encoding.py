@@ -117,7 +117,9 @@ def _write_contents(
 ) -> list[Body]:
     parts = [part for message in messages for part in _write_parts(message, calls, card)]
     role = "model" if _is_models(messages[0]) else "user"
-    alone = messages[0].template if len(messages) == 1 and is_native(messages[0]) else None
+    first = messages[0]
+    # A system message that does not lead the history has the template of another field.
+    alone = first.template if len(messages) == 1 and is_native(first) and first.role != "system" else None
     if alone and isinstance(contents := alone.get("contents"), list):
         ends = [sum(one["size"] for one in contents[: at + 1]) for at in range(len(contents))]
         if ends[-1] == len(parts):

@@ -199,7 +199,7 @@ RULES: tuple[Rule, ...] = (
     Rule("G6", "P", at_end=ends_with_user),
     Rule("G7", "P", at_message=alternation),
     Rule("G8", "E", at_end=calls_signed),
-    Rule("G11", "E", verified=False, at_message=ids_match),
+    Rule("G11", "L", at_message=ids_match),
     Rule("G13", "E", verified=False, at_start=envelope_shape, at_end=some_content),
     Rule("G14", "E", verified=False, at_message=names_given),
 )
