@@ -62,8 +62,11 @@ class RequestHistory:
         """Whether there is a reply before the position."""
         return self.opening.reply < position + self._offset
 
-    def read(self, position: int) -> list[FingerprintedMessage]:
-        """Decode the messages from a position on, which is after ``leading``. Raises WireError, InputError."""
+    def read(self, position: int, *, is_first: bool = False) -> list[FingerprintedMessage]:
+        """Decode the messages from a position on, which is after ``leading``. ``is_first``: for the first request
+        of a conversation, in which cache marks stay behind replies too. Raises WireError, InputError."""
+        if is_first and self.marks:
+            self._head, self._read = len(self._given), []
         return self._decode(position + self._offset, len(self._given))
 
     def _decode(self, start: int, end: int) -> list[FingerprintedMessage]:

@@ -49,11 +49,15 @@ def find_role(roles: Mapping[str, Role], item: Any) -> str:
 
 
 def forces(body: Object) -> bool:
-    """Whether a request forces a tool choice or asks for several answers, in fields of Anthropic and OpenAI."""
+    """Whether a request forces a tool choice, in fields of Anthropic and OpenAI."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
-    is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return is_forced or body.get("n") not in (None, 1)
+    return kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
+
+
+def asks_several(body: Object) -> bool:
+    """Whether a request asks for several answers at once, in OpenAI's field."""
+    return body.get("n") not in (None, 1)
 
 
 def read_ttl(mark: object) -> str | None:
@@ -187,7 +191,9 @@ class Layout(Struct, frozen=True):
     required: Callable[[int], Template] = lambda _answer_tokens: {}
     """Return the fields that a body must have beside the model, for an answer of at most that many tokens."""
     forces: Callable[[Object], bool] = forces
-    """Whether a request forces a tool choice, or asks for several answers at once."""
+    """Whether a request forces a tool choice."""
+    asks_several: Callable[[Object], bool] = asks_several
+    """Whether a request asks for several answers at once."""
     kept: Mapping[str, str] = _KEPT
     """Fields of a request that continues a conversation stored by the provider, each with additional advice for how
     to omit it."""
@@ -222,7 +228,7 @@ class Layout(Struct, frozen=True):
         holders = [{"format": fields.get("response_format")}, fields.get("output_config"), fields.get("text")]
         forms = (holder.get("format") for holder in holders if isinstance(holder, dict))
         form = next((form for form in forms if form), {"type": "text"})
-        if self.forces({**fields, "n": None}) or form.get("type") != "text":
+        if self.forces(fields) or form.get("type") != "text":
             return None
         kept = {key: value for key, value in fields.items() if key not in _OF_ONE_ANSWER}
         budget = self.find_most_tokens({key: value for key, value in kept.items() if key not in _ANSWERS})[1]

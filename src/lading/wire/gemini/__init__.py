@@ -91,10 +91,14 @@ def claims_tool(declaration: layout.Object) -> bool:
 
 
 def forces(body: layout.Object) -> bool:
-    """Whether a request forces a call, or asks for several answers at once."""
-    tools = _object_at(_object_at(body, "toolConfig"), "functionCallingConfig")
+    """Whether a request forces a call."""
+    return _object_at(_object_at(body, "toolConfig"), "functionCallingConfig").get("mode") == "ANY"
+
+
+def asks_several(body: layout.Object) -> bool:
+    """Whether a request asks for several answers at once."""
     config = _object_at(body, "generationConfig")
-    return tools.get("mode") == "ANY" or config.get(find_key(config, "candidateCount")) not in (None, 1)
+    return config.get(find_key(config, "candidateCount")) not in (None, 1)
 
 
 def _object_at(holder: layout.Object, name: str) -> dict[str, Any]:
@@ -124,6 +128,7 @@ LAYOUT = layout.Layout(
     ),
     system="systemInstruction",
     forces=forces,
+    asks_several=asks_several,
     kept={"cachedContent": ""},
 )
 
