@@ -1,4 +1,4 @@
-"""Whatever choice of a tool a caller forces, the tools of its requests stay the same, so that they share a cache."""
+"""Whatever choice of a tool a caller forces, its requests have the same tools, so that they share a cache."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_the_model_is_in_the_path(path: str, model: str | None) -> None:
     ],
 )
 def test_a_forced_call_is_seen(fields: dict[str, Any], forced: bool) -> None:
-    assert WIRE.layout.forces(fields) is forced
+    assert WIRE.layout.demands(fields).is_forced is forced
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_forced_call_is_seen(fields: dict[str, Any], forced: bool) -> None:
     ],
 )
 def test_a_request_for_several_answers_is_seen(fields: dict[str, Any], several: bool) -> None:
-    assert WIRE.layout.asks_several(fields) is several
+    assert WIRE.layout.demands(fields).is_several is several
 
 
 @pytest.mark.parametrize(

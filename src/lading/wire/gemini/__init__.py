@@ -90,15 +90,13 @@ def claims_tool(declaration: layout.Object) -> bool:
     )
 
 
-def forces(body: layout.Object) -> bool:
-    """Whether a request forces a call."""
-    return _object_at(_object_at(body, "toolConfig"), "functionCallingConfig").get("mode") == "ANY"
-
-
-def asks_several(body: layout.Object) -> bool:
-    """Whether a request asks for several answers at once."""
+def read_demands(body: layout.Object) -> layout.Demands:
+    """Return what a request demands of its answer."""
+    tools = _object_at(_object_at(body, "toolConfig"), "functionCallingConfig")
     config = _object_at(body, "generationConfig")
-    return config.get(find_key(config, "candidateCount")) not in (None, 1)
+    return layout.Demands(
+        tools.get("mode") == "ANY", config.get(find_key(config, "candidateCount")) not in (None, 1)
+    )
 
 
 def _object_at(holder: layout.Object, name: str) -> dict[str, Any]:
@@ -127,8 +125,7 @@ LAYOUT = layout.Layout(
         "generationConfig.thinking_config.thinking_budget",
     ),
     system="systemInstruction",
-    forces=forces,
-    asks_several=asks_several,
+    demands=read_demands,
     kept={"cachedContent": ""},
 )
 
