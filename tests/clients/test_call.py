@@ -178,20 +178,22 @@ def test_no_address_leads_into_another_session(stream: bool) -> None:
         ("openai_chat", {}, True),
         ("openai_chat", {"tool_choice": "auto"}, True),
         ("openai_chat", {"tool_choice": "none"}, True),
-        ("openai_chat", {"tool_choice": "required"}, False),
-        ("openai_chat", {"tool_choice": {"type": "function", "function": {"name": "look"}}}, False),
+        ("openai_chat", {"tool_choice": "required"}, True),
+        ("openai_chat", {"tool_choice": {"type": "function", "function": {"name": "look"}}}, True),
         ("openai_chat", {"n": 2}, False),
         ("openai_chat", {"tools": []}, False),
         ("anthropic", {}, True),
         ("anthropic", {"tool_choice": {"type": "auto"}}, True),
         ("anthropic", {"tool_choice": {"type": "none"}}, True),
-        ("anthropic", {"tool_choice": {"type": "any"}}, False),
-        ("anthropic", {"tool_choice": {"type": "tool", "name": "look"}}, False),
+        ("anthropic", {"tool_choice": {"type": "any"}}, True),
+        ("anthropic", {"tool_choice": {"type": "tool", "name": "look"}}, True),
         ("anthropic", {"tools": []}, False),
         ("anthropic", {"tools": [{"name": RESTORE, "input_schema": {"type": "object"}}]}, False),
     ],
 )
-def test_restore_is_offered_beside_tools_that_may_be_chosen(wire: str, more: dict[str, Any], offered: bool) -> None:
+def test_restore_is_offered_beside_tools_whatever_choice_is_forced(
+    wire: str, more: dict[str, Any], offered: bool
+) -> None:
     make = anthropic_client if wire == "anthropic" else openai_client
     with StrictProvider(FakeModel([Say("Done.")])) as provider:
         client = make(provider)

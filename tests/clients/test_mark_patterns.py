@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ from tests.examples import share_of_examples
 TOOL: dict[str, Any] = {"name": "read", "input_schema": {"type": "object"}}
 DOCUMENT = "The harbour was rebuilt in stone. " * 250
 MOST = 4
+BEGIN = "What is this"
+"""The start of each conversation's first question."""
 
 
 class Pattern(Struct, frozen=True):
@@ -31,6 +33,8 @@ class Pattern(Struct, frozen=True):
     """inside the last result instead of on it."""
     documents: int
     """How many documents of the newest user message, which come before its question, are marked."""
+    in_examples: bool
+    """Whether the last reply before the first question is marked, with which every conversation begins."""
     in_system: bool
     in_tools: bool
     is_hour: bool
@@ -40,7 +44,7 @@ class Pattern(Struct, frozen=True):
 
     @property
     def is_legal(self) -> bool:
-        return self.ends + self.documents + self.in_system + self.in_tools <= MOST
+        return self.ends + self.documents + self.in_examples + self.in_system + self.in_tools <= MOST
 
     def mark(self, *, first: bool = False) -> dict[str, Any]:
         """A mark; ``first``: in the tools or the system messages."""
@@ -60,6 +64,8 @@ class Shape(Struct, frozen=True):
     """Documents in front of each question."""
     early_documents: int
     """Documents in the first message."""
+    examples: int
+    """Examples of questions and replies behind it."""
 
 
 def text(words: str) -> dict[str, Any]:
@@ -75,10 +81,13 @@ def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, A
     """The messages with the caller's marks."""
     sent: list[dict[str, Any]] = json.loads(json.dumps(messages))
     users = [message for message in sent if message["role"] == "user"]
-    for message in users[len(users) - pattern.ends :]:
+    for message in users[max(len(users) - pattern.ends, 0) :]:
         last = message["content"][-1]
         inner = last.get("content") if pattern.in_results else None
         (inner[-1] if isinstance(inner, list) else last).update(pattern.mark())
+    if pattern.in_examples:
+        begun = next(at for at, one in enumerate(sent) if one["content"][-1].get("text", "").startswith(BEGIN))
+        sent[begun - 1]["content"][-1].update(pattern.mark())
     for block in [one for one in users[-1]["content"][:-1] if one["type"] == "text"][: pattern.documents]:
         block.update(pattern.mark())
     return sent
@@ -103,7 +112,10 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
             early = [text(f"{at} {DOCUMENT}") for at in range(shape.early_documents)]
             messages = [{"role": "user", "content": [*early, text("Here follow documents.")]}]
             messages.append({"role": "assistant", "content": [text("Fine.")]})
-            messages.append(question(shape, conversation, "What is this"))
+            for at in range(shape.examples):
+                messages.append({"role": "user", "content": [text(f"Example {at}: {DOCUMENT}")]})
+                messages.append({"role": "assistant", "content": [text("Stone.")]})
+            messages.append(question(shape, conversation, BEGIN))
             for number in range(shape.rounds):
                 reply = client.messages.create(messages=marked(messages, pattern), **fields)
                 blocks = [block.to_dict() for block in reply.content]
@@ -124,7 +136,7 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
         return sum(issue.usage.cost(rates) for issue in provider.issues), len(provider.violations)
 
 
-PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2), *[st.booleans()] * 4).filter(
+PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2), *[st.booleans()] * 5).filter(
     lambda pattern: pattern.is_legal
 )
 SHAPES = st.builds(
@@ -134,24 +146,26 @@ SHAPES = st.builds(
     parallel=st.sampled_from([0, 0, 1, 2, 5, 8, 9, 10, 12, 20, 30]),
     documents=st.integers(0, 2),
     early_documents=st.integers(0, 2),
+    examples=st.integers(0, 3),
 )
-ENDS = Pattern(2, False, 0, True, False, False, False)
-BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False)
+ENDS = Pattern(2, False, 0, False, True, False, False, False)
+BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False, False)
+EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 
 
 @pytest.mark.fuzz
 @share_of_examples(1, thorough=0.1)
 @given(PATTERNS, SHAPES)
-@example(ENDS, Shape(1, 6, 12, 0, 0))
-@example(BEFORE_QUESTIONS, Shape(6, 1, 0, 1, 0))
+@example(ENDS, Shape(1, 6, 12, 0, 0, 0))
+@example(ENDS, Shape(4, 2, 0, 0, 0, 3))
+@example(BEFORE_QUESTIONS, Shape(6, 1, 0, 1, 0, 0))
+@example(EXAMPLES, Shape(6, 1, 0, 0, 0, 3))
 def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, shape: Shape) -> None:
-    # Of conversations that part after an end which the caller marks, only the first request's end is marked here.
-    assume(pattern.ends < 2 or shape.conversations == 1)
     (own, _), (ours, refused) = (bill(pattern, shape, wraps=wraps) for wraps in (False, True))
     assert refused == 0
     assert ours <= 1.03 * own + 50
 
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
-    pattern = Pattern(3, False, 2, True, True, False, False)
-    assert bill(pattern, Shape(1, 3, 2, 2, 0), wraps=True)[1] == 0
+    pattern = Pattern(3, False, 2, False, True, True, False, False)
+    assert bill(pattern, Shape(1, 3, 2, 2, 0, 0), wraps=True)[1] == 0

@@ -11,7 +11,7 @@ from lading.messages import Conversation, Message, Part, Text, Tool, ToolCall, T
 from lading.models.card import Card
 from lading.wire import Wire
 from lading.wire.checking import Finding, Rule
-from lading.wire.layout import CERTAINLY, Items, Layout
+from lading.wire.layout import CERTAINLY, Demands, Items, Layout
 from lading.wire.replies import Replies, Reply
 from lading.wire.streams import EditedStream, StreamFormat
 from lading.wire.templates import as_list, shape_error
@@ -185,7 +185,7 @@ WIRE = Wire(
         system="instructions",
         tools="tool_defs",
         required=lambda answer_tokens: {"limits": {"output": answer_tokens or 500}},
-        forces=lambda body: "must_call" in body,
+        demands=lambda body: Demands("must_call" in body),
         kept={"ledger": ""},
     ),
     joins=joins,

@@ -174,11 +174,24 @@ def test_the_model_is_in_the_path(path: str, model: str | None) -> None:
         ({"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}}, False),
         ({"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, True),
         ({"toolConfig": {"function_calling_config": {"mode": "ANY"}}}, True),
-        ({"generationConfig": {"candidateCount": 2}}, True),
+        ({"generationConfig": {"candidateCount": 2}}, False),
     ],
 )
-def test_a_forced_call_and_several_answers_are_seen(fields: dict[str, Any], forced: bool) -> None:
-    assert WIRE.layout.forces(fields) is forced
+def test_a_forced_call_is_seen(fields: dict[str, Any], forced: bool) -> None:
+    assert WIRE.layout.demands(fields).is_forced is forced
+
+
+@pytest.mark.parametrize(
+    ("fields", "several"),
+    [
+        ({}, False),
+        ({"generationConfig": {"candidateCount": 1}}, False),
+        ({"generationConfig": {"candidateCount": 2}}, True),
+        ({"generationConfig": {"candidate_count": 2}}, True),
+    ],
+)
+def test_a_request_for_several_answers_is_seen(fields: dict[str, Any], several: bool) -> None:
+    assert WIRE.layout.demands(fields).is_several is several
 
 
 @pytest.mark.parametrize(

@@ -119,15 +119,15 @@ class GivenMessages(Sequence[Any]):
         scheme = self._layout.marks
         return find_marks(self, scheme, bearing=self.unmarked) if scheme and self.unmarked else {}
 
-    def select(self, start: int, end: int, *, head: int = 0) -> list[Any]:
-        """Return the items of the messages from ``start`` to ``end``. Only the cache marks that stay in the first
-        ``head`` messages are kept."""
+    def select(self, start: int, end: int, *, head: int = 0, is_first: bool = False) -> list[Any]:
+        """Return the items of the messages from ``start`` to ``end`` with the cache marks that stay, by
+        ``find_kept_paths``."""
         found, scheme = [self[at] for at in range(start, end)], self._layout.marks
         if self._layout.items.unites:
             return [item for run in found for item in run]
         if scheme is None or not self.marks:
             return found
-        kept, bare = find_kept_paths(self, self.marks, scheme=scheme, head=head), self.unmarked
+        kept, bare = find_kept_paths(self, self.marks, scheme=scheme, head=head, is_first=is_first), self.unmarked
         return [scheme.strip(one, (at,), kept=kept) if at in bare else one for at, one in enumerate(found, start)]
 
     def to_earlier_body(self) -> EarlierBody:

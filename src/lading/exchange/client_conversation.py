@@ -92,10 +92,11 @@ class ClientConversation:
             start = len(leading) if marked else min(self._count_same(history), position)
             again = [message for message, _ in history.read(start)]
             position = session.update(again, start=start, end=position, marked=marked)
-        new = [*([] if session.entries else leading), *history.read(position)]
+        is_first = not session.entries
+        new = [*(leading if is_first else []), *history.read(position, is_first=is_first)]
         self._settled = max(self._settled, len(session.known) if new else 0)
         tools, messages = body.get(wire.layout.tools), [message for message, _ in new]
-        if marks and session.entries:
+        if marks and not is_first:
             messages = self._marks.strip_surplus(messages, leading=opening, tools=tools)
         session.extend(messages, known_as=[known_as for _, known_as in new], stored=False)
         self.opening, self._given, self._given_marks = history.opening, history.digests, marks
@@ -105,7 +106,8 @@ class ClientConversation:
             fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, read_tools(tools, wire=wire)
-        session.offer(self._tools, fields, restore=not wire.layout.forces(body))
+        # Whatever choice is forced: another list of tools would be another prefix, which the provider writes anew.
+        session.offer(self._tools, fields, restore=not wire.layout.demands(body).is_several)
 
     def _match(self, history: RequestHistory) -> Matched | None:
         """Match a history with the session's, ignoring texts of opening system messages; None if fewer or more."""

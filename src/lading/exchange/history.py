@@ -43,7 +43,7 @@ class RequestHistory:
         self._given = given
         self._wire = wire
         self._start, self._read = 0, list[FingerprintedMessage]()
-        self.marks = given.marks
+        self.marks, self._is_first = given.marks, False
         known = next((one for one in openings if one.digests and given.digests.startswith(one.digests)), None)
         reply = known.reply if known else given.find(lambda role: role == "assistant")
         self._head = reply
@@ -62,14 +62,19 @@ class RequestHistory:
         """Whether there is a reply before the position."""
         return self.opening.reply < position + self._offset
 
-    def read(self, position: int) -> list[FingerprintedMessage]:
-        """Decode the messages from a position on, which is after ``leading``. Raises WireError, InputError."""
+    def read(self, position: int, *, is_first: bool = False) -> list[FingerprintedMessage]:
+        """Decode the messages from a position on, which is after ``leading``. ``is_first``: for the first request
+        of a conversation, in which cache marks stay behind replies too. Raises WireError, InputError."""
+        if is_first and self.marks:
+            self._is_first, self._read = True, []
         return self._decode(position + self._offset, len(self._given))
 
     def _decode(self, start: int, end: int) -> list[FingerprintedMessage]:
         """Decode the messages from ``start`` to ``end`` once, with the cache marks that stay."""
         if not self._start <= start <= end <= self._start + len(self._read):
-            messages = self._wire.read_items(self._given.select(start, end, head=self._head))
+            messages = self._wire.read_items(
+                self._given.select(start, end, head=self._head, is_first=self._is_first)
+            )
             self._start, self._read = start, [(message, fingerprint(message)) for message in messages]
         return self._read[start - self._start : end - self._start]
 

@@ -22,17 +22,21 @@ def find_marks(items: Sequence[Any], scheme: CacheMarks, *, bearing: Iterable[in
     return dict(found for at in sorted(bearing) for found in find_within(items[at], scheme, place=(at,)))
 
 
-def find_kept_paths(items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int) -> Set[BlockPath]:
+def find_kept_paths(
+    items: Sequence[Any], marks: PlacedMarks, *, scheme: CacheMarks, head: int, is_first: bool = False
+) -> Set[BlockPath]:
     """Return the paths of the marks that stay: in the first ``head`` items, except on the request's last block, and
-    in others except on their last blocks."""
+    in others except on their last blocks. ``is_first``: on these too, because other conversations may begin alike;
+    but only the last of them where the request's last block bears a mark, because they may move with it."""
     if not scheme.stay or not marks:
         return frozenset()
-    ends = {at: len(list_blocks(items[at])) - 1 for at, *_ in marks if at >= head or at == len(items) - 1}
-    return {
-        place
-        for place, mark in marks.items()
-        if isinstance(mark, dict) and len(place) > 1 and place[1] != ends.get(place[0])
-    }
+    last = len(items) - 1
+    ends = {at: len(list_blocks(items[at])) - 1 for at, *_ in marks if at >= head or at == last}
+    placed = [place for place, mark in marks.items() if isinstance(mark, dict) and len(place) > 1]
+    at_ends = [place for place in placed if place[1] == ends.get(place[0])]
+    shared = [place for place in at_ends if is_first and place[0] != last]
+    moving = at_ends[-1:] != shared[-1:]
+    return {*(place for place in placed if place not in at_ends), *(shared[-1:] if moving else shared)}
 
 
 def arrange(
@@ -46,12 +50,13 @@ def arrange(
     """
     before = list(map(read_ttl, kept.values()))
     of_tools = list_lifetimes(tools, scheme)
-    if of_tools and (len(before) + len(of_tools) > scheme.most or ("5m" in of_tools and "1h" in before)):
+    moved = [mark for place, mark in given.items() if place not in kept]
+    mark = fields.get(scheme.field) or (moved[-1] if moved else None)
+    room = scheme.most - len(before) - (mark is not None)
+    if of_tools and (len(of_tools) > room or ("5m" in of_tools and "1h" in before)):
         tools = list(map(scheme.strip, tools))
     else:
         before += of_tools
-    moved = [mark for place, mark in given.items() if place not in kept]
-    mark = fields.get(scheme.field) or (moved[-1] if moved else None)
     if mark is None:
         return fields, tools
     if len(before) >= scheme.most:

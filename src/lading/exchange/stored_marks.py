@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,9 +31,14 @@ class StoredMarks:
         if (scheme := self._session.wire.layout.marks) is None:
             return {}
         messages = enumerate(self._session.list_given(), start=-len(leading))
-        head = _find_on_messages(takewhile(lambda one: one[1].role != "assistant", messages), scheme)
+        head, reply = dict[BlockPath, Any](), list[tuple[int, Message]]()
+        for one in messages:
+            if one[1].role == "assistant":
+                reply = [one]
+                break
+            head |= _find_on_messages([one], scheme)
         if self._inner is None or self._edits != self._session.edits:
-            self._inner, self._edits = _find_on_messages(messages, scheme), self._session.edits
+            self._inner, self._edits = _find_on_messages(chain(reply, messages), scheme), self._session.edits
         return {**head, **self._inner}
 
     def strip_surplus(self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any) -> list[Message]:

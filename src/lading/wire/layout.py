@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -48,12 +48,21 @@ def find_role(roles: Mapping[str, Role], item: Any) -> str:
     return roles.get(word, "") if isinstance(word, str) else ""
 
 
-def forces(body: Object) -> bool:
-    """Whether a request forces a tool choice or asks for several answers, in fields of Anthropic and OpenAI."""
+class Demands(NamedTuple):
+    """The demands of a request on its answer."""
+
+    is_forced: bool
+    """Whether it has to be a call."""
+    is_several: bool = False
+    """Whether there are several at once."""
+
+
+def read_demands(body: Object) -> Demands:
+    """Return what a request demands of its answer, in fields of Anthropic and OpenAI."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return is_forced or body.get("n") not in (None, 1)
+    return Demands(is_forced, body.get("n") not in (None, 1))
 
 
 def read_ttl(mark: object) -> str | None:
@@ -186,8 +195,8 @@ class Layout(Struct, frozen=True):
     tools: str = "tools"
     required: Callable[[int], Template] = lambda _answer_tokens: {}
     """Return the fields that a body must have beside the model, for an answer of at most that many tokens."""
-    forces: Callable[[Object], bool] = forces
-    """Whether a request forces a tool choice, or asks for several answers at once."""
+    demands: Callable[[Object], Demands] = read_demands
+    """Return what a request demands of its answer."""
     kept: Mapping[str, str] = _KEPT
     """Fields of a request that continues a conversation stored by the provider, each with additional advice for how
     to omit it."""
@@ -222,7 +231,7 @@ class Layout(Struct, frozen=True):
         holders = [{"format": fields.get("response_format")}, fields.get("output_config"), fields.get("text")]
         forms = (holder.get("format") for holder in holders if isinstance(holder, dict))
         form = next((form for form in forms if form), {"type": "text"})
-        if self.forces({**fields, "n": None}) or form.get("type") != "text":
+        if self.demands(fields).is_forced or form.get("type") != "text":
             return None
         kept = {key: value for key, value in fields.items() if key not in _OF_ONE_ANSWER}
         budget = self.find_most_tokens({key: value for key, value in kept.items() if key not in _ANSWERS})[1]

@@ -92,11 +92,13 @@ def claims_tool(declaration: layout.Object) -> bool:
     )
 
 
-def forces(body: layout.Object) -> bool:
-    """Whether a request forces a call, or asks for several answers at once."""
+def read_demands(body: layout.Object) -> layout.Demands:
+    """Return what a request demands of its answer."""
     tools = _object_at(_object_at(body, "toolConfig"), "functionCallingConfig")
     config = _object_at(body, "generationConfig")
-    return tools.get("mode") == "ANY" or config.get(find_key(config, "candidateCount")) not in (None, 1)
+    return layout.Demands(
+        tools.get("mode") == "ANY", config.get(find_key(config, "candidateCount")) not in (None, 1)
+    )
 
 
 def _object_at(holder: layout.Object, name: str) -> dict[str, Any]:
@@ -125,7 +127,7 @@ LAYOUT = layout.Layout(
         "generationConfig.thinking_config.thinking_budget",
     ),
     system="systemInstruction",
-    forces=forces,
+    demands=read_demands,
     kept={"cachedContent": ""},
 )
 
