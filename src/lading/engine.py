@@ -65,13 +65,13 @@ class Engine:
         self._detail: Detail = settings.tool_detail
         self.pending: list[Event] = []
         """Events to report with the next pack."""
-        self._recorder = Recorder(settings, store)
+        self.recorder = Recorder(settings, store)
         self._account: Account = 0.0
 
     @property
     def call(self) -> int:
         """Number of the next call, from 1."""
-        return self._recorder.known.last.call + 1
+        return self.recorder.known.last.call + 1
 
     @property
     def shown(self) -> int:
@@ -102,25 +102,25 @@ class Engine:
     @property
     def frame(self) -> Frame | None:
         """Settings, tools and fields of the last request; None when there was none."""
-        return self._recorder.frame
+        return self.recorder.frame
 
     @property
     def is_behind(self) -> bool:
         """Whether another writer has stored anything of the session since."""
-        return self._recorder.is_behind
+        return self.recorder.is_behind
 
     def start_from(self, calibration: Calibration) -> None:
         """Start from another session's calibration for the same model."""
-        self._recorder.known = self._known.start_from(calibration)
+        self.recorder.known = self._known.start_from(calibration)
 
     def change(self, settings: Settings) -> None:
         """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
-        self.settings = self._recorder.settings = settings
+        self.settings = self.recorder.settings = settings
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
         """Continue a stored session; ``recent``: its last manifests. For ``reopen``."""
-        self._recorder = Recorder(self.settings, store)
-        last = self._recorder.resume(stored, recent, history=self.history)
+        self.recorder = Recorder(self.settings, store)
+        last = self.recorder.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
 
@@ -141,7 +141,7 @@ class Engine:
             name = known_as[position] if known_as else None
             self.pending += self.history.append(message, call=self.call, at_s=at_s, usage=usage, known_as=name)
         known = self._known
-        self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
+        self.recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if usage is not None and self._known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
         if usage is not None and any(self.subscribers.groups):
@@ -156,11 +156,11 @@ class Engine:
     def withdraw(self, entry: int) -> None:
         """Hide this entry and all later ones from the next request on: the caller continues from before it."""
         self._request.forget(self.history.withdraw(entry, call=self.call))
-        self._recorder.known = self._known.cut(len(self.history.view))
+        self.recorder.known = self._known.cut(len(self.history.view))
 
     def save(self) -> None:
         """Store the messages appended since the last ``pack``. Raises StoreError."""
-        self._recorder.save(self.history)
+        self.recorder.save(self.history)
 
     def pack(
         self,
@@ -375,7 +375,7 @@ class Engine:
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
         edited = applied_events(plan.edits[self._known.last.edits :], before=shown, after=len(plan.view))
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
-        manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
+        manifest = self.recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         return Pack(
             body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)
@@ -383,7 +383,7 @@ class Engine:
 
     @property
     def _known(self) -> Known:
-        return self._recorder.known
+        return self.recorder.known
 
 
 def reopen(settings: Settings, store: SessionStore) -> Engine:

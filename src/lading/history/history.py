@@ -26,8 +26,8 @@ from lading.messages import File, Image, Message, Reasoning, Template, ToolResul
 
 CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
-_STAYING = frozenset({None, *NO_COMPACTIONS})
-"""Kinds of edits after which an entry is shown in full."""
+_STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
+"""Kinds of edits after which an entry is shown in full, and as nothing but itself."""
 
 
 class History:

@@ -35,6 +35,7 @@ from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
+from lading.session.task_steps import TaskSteps
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
@@ -45,7 +46,7 @@ from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
 
-class Session:
+class Session(TaskSteps):
     """One conversation with one model, in a store."""
 
     def __init__(
@@ -98,7 +99,7 @@ class Session:
         with ExitStack() as undo:
             undo.callback(self._release)
             self._shared.add_user(self)
-            self._hold()
+            self._lease = self.store.lease(*self.settings.owner, wait_s=self.options.wait_s)
             start = reopen if self.store.exists(*self.settings.owner) else Engine
             self._engine = start(self.settings, self.store)
             tools, self._fields, events = opening.load_offer(self._engine, self.store, model=self.model)
@@ -110,14 +111,11 @@ class Session:
         self._may_restore = self.options.restore and self._engine.changes_requests
         self.offers_restore = self._may_restore and SCHEMA in tools  # Whether the last request offered that tool.
         self._replies: set[tuple[str, str]] = set()  # Since the last request.
-        self._given: list[Any] = []  # A copy of the list that the caller gave last.
-        self._declared = Declared([], ())  # The tools that the caller gave last.
+        self._given: list[Any] = []  # A copy of the list that the caller gave last,
+        self._declared = Declared([], ())  # and the tools.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
-
-    def _hold(self) -> None:
-        self._lease = self.store.lease(self.settings.tenant, self.settings.session, wait_s=self.options.wait_s)
 
     @property
     def name(self) -> str:
@@ -135,7 +133,7 @@ class Session:
         return [*list_observations(self.entries)]
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
-        """Call a function with each event of a name or type; return a function that ends it (``Subscribers``)."""
+        """Call a function with each event of a name or type; return a function that ends it."""
         return self._engine.subscribers.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
@@ -298,7 +296,7 @@ class Session:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
             if own and not cause:
-                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+                own.prepare(engine, tail, tools=tools, extend=self.extend, stops=self.events)
             make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
