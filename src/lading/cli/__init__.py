@@ -24,6 +24,7 @@ COMMANDS = {
     "top": "watch the sessions of a store while they run",
     "show": "list a store, print a request as the model saw it, or read an address",
     "why": "find whether a text was in a request, and if not, what removed it",
+    "cite-check": "check what an answer cites: it exists, was shown, and holds what is quoted",
     "diff": "show the difference between two requests, and its cause",
 }
 """The commands and their summaries. Each command is a module of that name, imported when it is called."""
@@ -38,7 +39,7 @@ class _CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"lading.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"lading.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

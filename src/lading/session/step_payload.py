@@ -25,7 +25,7 @@ from lading.messages import Text, Tool, own_words
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance, KnownEvidence, check_acceptance
 from lading.task.artifacts import Artifacts, list_results, name_payload
-from lading.task.citing import know_evidence, read_record
+from lading.task.citing import OUTCOME, know_evidence, read_record
 from lading.task.evidence import Evidence, Memory, Provenance
 from lading.task.packing import LayerUse, Payload, StepContext, TaskOptions, assemble, check_required
 from lading.task.record import dump_record
@@ -38,7 +38,6 @@ from lading.task.task import StepTool, Task, TaskStep, read_step
 from lading.task.templates import CONTRACT
 from lading.validation import check
 
-OUTCOME = "acceptance.json"
 _WHOLE = frozenset({None, "repaired", "restated", "pinned", "reshaped"})
 _REASON_CHARS = 400
 

@@ -1,14 +1,43 @@
-"""The evidence that a stored payload showed, and a check of what any text cites of it."""
+"""Read back what the payloads of a stored session showed, and the outcomes of their answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from lading.errors import LadingError
+from lading import jsonbytes
+from lading.errors import InputError, LadingError
+from lading.request.manifest import unseal
 from lading.stores import SessionStore
 from lading.task.acceptance import KnownEvidence
-from lading.task.artifacts import Artifacts, StepResult
+from lading.task.artifacts import Artifacts, StepResult, list_results
 from lading.task.record import PayloadRecord, load_record
+
+OUTCOME = "acceptance.json"
+"""Name of the artifact with the outcome of an answer."""
+
+
+def load_evidence(store: SessionStore, owner: tuple[str, str], *, call: int | None = None) -> KnownEvidence:
+    """Return the evidence that a call (None: any) of a stored session showed. Raises InputError where it has no
+    such call, StoreError, TamperedError."""
+    manifests = [unseal(data) for data in store.manifests(*owner)]
+    if call is not None and call > len(manifests):
+        raise InputError(f"The session {owner[1]!r} has no call {call}; it has {len(manifests)}.")
+    chosen = manifests if call is None else [manifests[call - 1]]
+    digests = dict.fromkeys(one.place.task for one in chosen if one.place.task)
+    records = [load_record(store.blob(*owner, digest=digest)) for digest in digests]
+    stored = store.load(*owner)
+    results = list_results(stored.entries, stored.edits)
+    entries = max((one.seen.entries for one in chosen), default=0)
+    return know_evidence(store, owner, records=records, results=results, entries=entries)
+
+
+def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:
+    """Return the outcomes of the answer of one call, oldest first."""
+    artifacts = Artifacts(store, owner)
+    named = [one for one in artifacts.list_named() if one.uri.rpartition("/")[2].partition("@")[0] == OUTCOME]
+    outcomes = [jsonbytes.load(artifacts.get(one.uri)) for one in named]
+    return [outcome for outcome in outcomes if isinstance(outcome, dict) and outcome.get("call") == call]
 
 
 def read_record(store: SessionStore, owner: tuple[str, str], *, digest: str) -> PayloadRecord | None:
@@ -50,5 +79,6 @@ def know_evidence(
             if text is None and digest:
                 text = store.blob(*owner, digest=digest).decode("utf-8", "replace")
             shown[artifact.uri] = text or ""
-            covers[artifact.uri] = artifact.covers
+            if artifact.is_declared:
+                covers[artifact.uri] = artifact.covers
     return KnownEvidence(shown, covers, read)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,7 +19,7 @@ from lading.errors import InputError, PackInvalid
 from lading.jsonbytes import digest
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
-from lading.task.allocator import BUDGETS, Floors, LayerBudgets, TaskProfile, allocate
+from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
 from lading.task.candidates import Candidate
 from lading.task.evidence import (
     REQUEST,
@@ -176,9 +177,12 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         "memory": sum(tokens[name] for name in notes),
         "conversation": use.conversation,
     }
-    budgets = allocate(
-        use.window_tokens, floors=_hold_reserve(options, use), profile=options.profile, signals=signals, used=used
+    divide = partial(
+        allocate, use.window_tokens, floors=_hold_reserve(options, use), profile=options.profile, signals=signals
     )
+    caps = divide()
+    caps = divide(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
+    budgets = divide(used=used)
     covers = measure_coverage_by_item(evidence, step.checklist)
     shown, over = _choose_evidence(evidence, covers, tokens, terms=terms, budgets=budgets)
     recalled, forgotten = _choose_memory(memory, tokens, budgets)
@@ -195,10 +199,11 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         role=role,
         repair=context.repair,
         template=digest(template.encode(errors="backslashreplace")),
-        layers=_record_layers(budgets, used | shown_tokens),
+        layers=_record_layers(caps, budgets, used | shown_tokens),
         signals=msgspec.structs.asdict(signals),
         artifacts=tuple(
-            ShownArtifact(evidence[at].uri, evidence[at].signed, tuple(sorted(covers[at]))) for at in shown
+            ShownArtifact(one.uri, one.signed, tuple(sorted(of)), one.covers is not None)
+            for one, of in ((evidence[at], covers[at]) for at in shown)
         ),
         memory_ids=tuple(held["memory"]),
         dropped=group_dropped([*dropped, *forgotten, *over]),
@@ -210,8 +215,8 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
     return Payload(fill(template, values), record, {digest: data for digest, data in texts.items() if data})
 
 
-def _record_layers(budgets: LayerBudgets, used: Mapping[str, int]) -> dict[str, LayerRecord]:
-    percent = budgets.format_percentages()
+def _record_layers(caps: LayerBudgets, budgets: LayerBudgets, used: Mapping[str, int]) -> dict[str, LayerRecord]:
+    percent = caps.format_percentages()
     return {
         layer: LayerRecord(percent[layer], tokens, used.get(layer, 0)) for layer, tokens in budgets.tokens.items()
     }

@@ -35,14 +35,17 @@ class ShownArtifact(Struct, frozen=True, omit_defaults=True):
     uri: str
     provenance: Provenance = Provenance()
     covers: tuple[str, ...] = ()
+    is_declared: bool = False
+    """Whether its source says what it covers; otherwise it was judged by words."""
 
 
 class LayerRecord(Struct, frozen=True, omit_defaults=True):
     """The budget of a layer, and what it held when the payload was made."""
 
     percent: str
-    """Of the window."""
+    """Of the window: its share."""
     tokens: int
+    """After what other layers do not need was handed on."""
     used: int = 0
 
 
