@@ -85,7 +85,7 @@ def command(what: str, folder: str, as_manifest: bool, as_json: bool) -> None:
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
                 f"{REQUEST_FORM}, {SCHEME}log/N or {SCHEME}tenant/session/log/N."
             )
-        elif (place := parse(what, within=("default", "session"))).kind == "tasks":
+        elif parse(what, within=("default", "session")).kind == "tasks":
             with open_existing(folder) as store:
                 place = complete_address(store, what)
                 content = Artifacts(store, (place.tenant, place.session)).get(place.relative)

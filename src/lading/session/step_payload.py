@@ -64,7 +64,7 @@ class StepPayload:
         if newest is not None and is_current and newest.call < engine.call:
             return
         self.step = check_required(self.step, self.options.planner)
-        payload = self._assemble(engine, tools, supersedes=newest is not None, in_turn=is_current)
+        payload = self._assemble(engine, tools)
         digest, data = dump_record(payload.record)
         logged = {one.artifact.provenance.sha256 for one in list_results(history.entries, history.edits)}
         texts = {of: text for of, text in payload.texts.items() if of not in logged}
@@ -80,7 +80,7 @@ class StepPayload:
             extend([own_words(payload.text)], known_as=[""], stored=False)
         _show(engine, payload.text, entry=entry, reason=reason)
 
-    def _assemble(self, engine: Engine, tools: Sequence[Tool], *, supersedes: bool, in_turn: bool) -> Payload:
+    def _assemble(self, engine: Engine, tools: Sequence[Tool]) -> Payload:
         history, view, settings = engine.history, engine.history.view, engine.settings
         asked = view.newest_request
         has_been_shown = asked is not None and asked[0] < engine.shown
@@ -96,7 +96,10 @@ class StepPayload:
             summary="Older messages are summarized at the start of the conversation."
             if view.records_end > view.head
             else "",
-            supersedes=supersedes and not (in_turn and not has_been_shown),
+            supersedes=any(
+                edit.kind == "payload" and edit.call < engine.call and edit.first not in history.withdrawn
+                for edit in history.edits
+            ),
         )
         context = msgspec.structs.replace(context, evidence=self._list_evidence(engine, context))
         memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)

@@ -146,15 +146,17 @@ def _check_evidence(item: ChecklistItem, output: str, evidence: KnownEvidence) -
 def check_citations(text: str, evidence: KnownEvidence) -> list[Citation]:
     """Check each address in a text: it exists, it was shown, and what its line quotes is in it."""
     found: list[Citation] = []
+    plain: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         uris = list(dict.fromkeys(_URI.findall(line)))
         texts = {uri: evidence.shown.get(uri) for uri in uris}
         quotes = [
             one for pair in _QUOTE.findall(line) if len(one := _plain(pair[0] or pair[1])) >= LEAST_QUOTE_CHARS
         ]
-        known = _plain("\n".join(one for one in texts.values() if one))
+        for uri in uris if quotes else ():
+            plain.setdefault(uri, _plain(texts[uri] or ""))
         # A line may cite several sources: each quote has to be in one of them.
-        missing = next((quote for quote in quotes if quote not in known), "")
+        missing = next((quote for quote in quotes if not any(quote in plain[uri] for uri in uris)), "")
         for uri in uris:
             problem = f"the quote {missing[:80]!r} is not in it" if missing else ""
             if texts[uri] is None:
