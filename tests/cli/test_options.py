@@ -13,7 +13,7 @@ from lading.cli.options import FiniteRange
 FLOATS = [
     (name, parameter.opts[-1], parameter.type)
     for name in COMMANDS
-    for parameter in importlib.import_module(f"lading.cli.{name}").command.params
+    for parameter in importlib.import_module(f"lading.cli.{name.replace('-', '_')}").command.params
     if isinstance(parameter.type, click.types.FloatParamType)
 ]
 
