@@ -191,9 +191,17 @@ def _asks(name: str) -> bool:
     return bool(asked)
 
 
+_LIMITS_NEWEST = ("agentrail/layers", "agentrail/tool_results")
+"""Their document limits each of the newest results, too (``maxTokensPerRecentToolResult``)."""
+
+
+def _row(name: str, summarizer: Summarizer | None = None) -> Preset:
+    return Preset(name, summarizer, keeps_newest=name not in _LIMITS_NEWEST)
+
+
 PRESETS: dict[str, Preset] = {
-    **{name: Preset(name) for name in STRATEGIES},
-    **{f"{name}, answered well": Preset(name, WELL) for name in STRATEGIES if _asks(name)},
-    **{f"{name}, answered badly": Preset(name, BADLY) for name in STRATEGIES if _asks(name)},
+    **{name: _row(name) for name in STRATEGIES},
+    **{f"{name}, answered well": _row(name, WELL) for name in STRATEGIES if _asks(name)},
+    **{f"{name}, answered badly": _row(name, BADLY) for name in STRATEGIES if _asks(name)},
     **CONFIGURED,
 }

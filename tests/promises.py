@@ -49,7 +49,7 @@ class Moment(NamedTuple):
     is_input_kept: bool = True
     """Whether all that was handed in is as it was."""
     keeps_newest: bool = True
-    """Whether the strategy leaves the newest block alone."""
+    """Whether the strategy leaves the results of the newest block alone."""
 
     @property
     def pack(self) -> Pack:
@@ -149,14 +149,15 @@ def _head_or_newest(at: Moment) -> Iterator[str]:
     """An edit takes out the head or the newest block."""
     messages = [entry.message for entry in at.engine.history.entries]
     removed = [edit for edit in at.edits if edit.kind in ("cleared", "dropped")]
-    if not removed or not at.keeps_newest:
+    if not removed:
         return
     replies = [index for index, message in enumerate(messages) if message.role == "assistant"]
     # Without calls the newest block is what follows the reply.
     newest = replies[-1] + (not messages[replies[-1]].calls)
-    yield from (
-        f"{told(edit)} of {len(messages)}" for edit in removed if edit.first < replies[0] or edit.last >= newest
-    )
+    for edit in removed:
+        is_newest = edit.last >= newest and (at.keeps_newest or edit.kind == "dropped")
+        if edit.first < replies[0] or is_newest:
+            yield f"{told(edit)} of {len(messages)}"
 
 
 def _unpinned(at: Moment) -> Iterator[str]:

@@ -91,7 +91,7 @@ def requests(strategy: str, *, store: Path, name: str, tenant: str = "default") 
 def test_a_wrapped_client_sends_the_same_under_every_name(strategy: str, tmp_path: Path) -> None:
     first, automatic = requests(strategy, store=tmp_path / "a", name="")
     again, numbered = requests(strategy, store=tmp_path / "a", name="")
-    assert (automatic[:2], numbered) == ("c-", f"{automatic}-2")
+    assert (automatic[:2], numbered) == ("c-", f"{automatic}~2")
     assert differing(first, again) == []
     assert differing(first, requests(strategy, store=tmp_path / "b", name="a-name-given-by-the-caller")[0]) == []
     assert differing(first, requests(strategy, store=tmp_path / "c", name="x", tenant="acme")[0]) == []

@@ -153,10 +153,12 @@ class Engine:
         self._request.forget(len(self.history.view) if position is None else position)
         return position is not None
 
-    def withdraw(self, entry: int) -> None:
-        """Hide this entry and all later ones from the next request on: the caller continues from before it."""
-        self._request.forget(self.history.withdraw(entry, call=self.call))
-        self.recorder.known = self._known.cut(len(self.history.view))
+    def withdraw(self, entry: int) -> bool:
+        """Hide this entry and later ones from the next request on; False: one edit replaces both sides of it."""
+        if (position := self.history.withdraw(entry, call=self.call)) is not None:
+            self._request.forget(position)
+            self.recorder.known = self._known.cut(len(self.history.view))
+        return position is not None
 
     def save(self) -> None:
         """Store the messages appended since the last ``pack``. Raises StoreError."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from lading.history.history import History
@@ -66,6 +67,19 @@ def test_a_committed_plan_is_the_same_as_its_edits_made_at_once() -> None:
     for history in (planned, direct):
         history.append(answered("b"), call=2)
     assert planned.view.items == direct.view.items
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 2), (1, 4), (3, 3)])
+def test_what_one_edit_shows_is_withdrawn_whole_or_not_at_all(first: int, last: int) -> None:
+    history = admitted([user_text("hi"), called("a"), answered("a"), called("b"), answered("b"), user_text("on")])
+    history.apply(Draft("summarised", first, last, (user_text("gone"),), "test", (address("0"),)), call=1)
+    shown = history.view.items
+    for entry in range(first + 1, last + 1):
+        assert history.withdraw(entry, call=2) is None
+    assert (history.view.items, len(history.edits)) == (shown, 1)
+    assert history.withdraw(first, call=2) == first
+    history.append(user_text("from here"), call=2)
+    assert history.view.messages[-1].text == "from here"
 
 
 @given(histories(), histories())

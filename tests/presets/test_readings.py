@@ -28,14 +28,13 @@ def test_after_a_withdrawal_a_session_packs_as_reopened(strategy: str, withdrawn
                 engine.pack()
         assert any(edit.kind != "repaired" for edit in engine.history.edits)
         start = len(messages) - withdrawn
-        while engine.history.is_replaced_with_earlier(start):
+        while not engine.withdraw(start):
             start += 1
-        engine.withdraw(start)
         engine.append(tool_loop(28, result_words=90)[start:])
         shutil.copytree(tmp_path / "live", tmp_path / "copy")
         live = engine.pack().body
     with open_sqlite(tmp_path / "copy", durability="off") as store:
         engine = reopen(chosen, store)
-        engine.withdraw(start)
+        assert engine.withdraw(start)
         engine.append(tool_loop(28, result_words=90)[start:])
         assert engine.pack().body == live

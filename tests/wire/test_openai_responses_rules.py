@@ -94,6 +94,7 @@ LEGAL: Cases = {
         assistant=body(says("assistant", {"type": "output_text", "text": ""}, {"type": "refusal", "refusal": "n"})),
         a_picture=body(USER, call("a"), output("a", [{"type": "input_image"}])),
     ),
+    "R13": named(an_id_used_again=body(*LOOP, call("a"), output("a"))),
 }
 
 ILLEGAL: Cases = {
@@ -142,6 +143,7 @@ ILLEGAL: Cases = {
         text_a_number=body(says("user", {"type": "input_text", "text": 5})),
         an_output=body(USER, call("a"), output("a", [{"type": "output_text", "text": "x"}])),
     ),
+    "R13": named(twice=body(*LOOP, output("a")), later=body(*LOOP, SAID, USER, output("a"))),
 }
 
 

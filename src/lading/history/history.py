@@ -207,9 +207,14 @@ class History:
         shown = tuple(item.message for item in self.view.items[start:end])
         self.apply(Draft("pinned", entry, entry, shown, "the caller pinned it", ()), call=call)
 
-    def withdraw(self, entry: int, *, call: int) -> int:
+    def withdraw(self, entry: int, *, call: int) -> int | None:
         """Hide this entry and all later ones from ``call`` on, because the caller continues from before it.
-        Returns the first position that changed."""
+
+        Returns the first position that changed. None: nothing changed, as one edit replaces entries on both sides:
+        the record would still show what was withdrawn, or a call without its result.
+        """
+        if any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws):
+            return None
         last = len(self.entries) - 1
         pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
@@ -223,10 +228,6 @@ class History:
                 del readings[key]
         self._refresh_view()
         return position
-
-    def is_replaced_with_earlier(self, entry: int) -> bool:
-        """Whether one edit replaces this entry together with earlier ones."""
-        return any(edit.first < entry <= edit.last for edit in self.edits if not edit.withdraws)
 
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
         """Continue a stored session with the same view and repairs. ``recount``: the stored counts may be another

@@ -212,9 +212,8 @@ class Session(TaskSteps):
         with self._lock:
             self._check_idle()
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
-                if self._engine.history.is_replaced_with_earlier(entry.index):
+                if not self._engine.withdraw(entry.index):
                     return False
-                self._engine.withdraw(entry.index)
                 self._given, self.known = [], self.known[:position]
             return True
 

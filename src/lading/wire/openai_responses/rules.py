@@ -1,4 +1,4 @@
-"""The strict check of OpenAI's Responses wire: the rows R1 to R12 of docs/reference/wire-rules.md.
+"""The strict check of OpenAI's Responses wire: the rows R1 to R13 of docs/reference/wire-rules.md.
 
 ``ItemState`` is the state of a check from one item to the next. Bodies are untrusted: reading them never raises.
 Unreadable values are ignored there, and a rule reports them.
@@ -102,6 +102,13 @@ def outputs_asked_for(state: ItemState, item: Item) -> Iterator[Finding]:
         )
     elif OUTPUT_OF[state.calls[call]] != kind:
         yield Finding(f"{state.here}.type", f"the call {quote_value(call)} is a {state.calls[call]}")
+
+
+def answered_once(state: ItemState, item: Item) -> Iterator[Finding]:
+    """R13: a call has one output."""
+    call = read_text(item, "call_id")
+    if read_type(item) in OUTPUTS and call in state.calls and call not in state.waiting:
+        yield Finding(f"{state.here}.call_id", f"the call {quote_value(call)} has its output already")
 
 
 def calls_answered(state: ItemState) -> Iterator[Finding]:
@@ -227,5 +234,6 @@ RULES: tuple[Rule, ...] = (
     Rule("R7", "E", at_message=nothing_stored),
     Rule("R11", "E", verified=False, at_start=envelope_shape, at_message=item_shape, at_end=some_item),
     Rule("R12", "E", verified=False, at_message=part_types),
+    Rule("R13", "E", verified=False, at_message=answered_once),
 )
 """The rules in the order of the page, which also lists those that cannot be checked on a body alone."""
