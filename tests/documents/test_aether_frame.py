@@ -104,7 +104,8 @@ def manifest_of(session: lading.Session, pack: lading.Pack) -> dict[str, Any]:
 
 
 def pack_values(window: int = 128_000, **given: Any) -> Payload:
-    context = StepContext(**{"task": TASK, "step": STEP, "request": REQUEST} | given)
+    values: dict[str, Any] = {"task": TASK, "step": STEP, "request": REQUEST}
+    context = StepContext(**values | given)
     use = LayerUse(window_tokens=window, reserve_tokens=0)
     return assemble(context, TaskOptions(), use=use, count=lambda text: len(text) // 4)
 

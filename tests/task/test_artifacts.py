@@ -25,7 +25,7 @@ def test_what_is_put_is_read_again_also_from_another_process(tmp_path: Path) -> 
         artifacts = Artifacts(store, OWNER)
         assert artifacts.list() == []
         of = Provenance(kind="deliverable", producer="ada", sensitivity="internal", parents=("artifact://log/1",))
-        assert artifacts.put("42/step-3/report.md", "one", of) == f"{BASE}/report.md"
+        assert artifacts.put("42/step-3/report.md", "one", provenance=of) == f"{BASE}/report.md"
         assert artifacts.put(f"{BASE}/report.md", b"\xff") == f"{BASE}/report.md@2"
     with open_sqlite(tmp_path / "store") as store:
         artifacts = Artifacts(store, OWNER)
@@ -54,7 +54,7 @@ def test_a_content_that_is_none_or_another_is_refused() -> None:
     with pytest.raises(InputError):
         artifacts.put("42/s/x", wrong)
     with pytest.raises(InputError, match="SHA-256"):
-        artifacts.put("42/s/x", "y", Provenance(sha256="0" * 64))
+        artifacts.put("42/s/x", "y", provenance=Provenance(sha256="0" * 64))
     with pytest.raises(AddressError, match="points nowhere"):
         artifacts.get(f"{BASE}/nothing")
 

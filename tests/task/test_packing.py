@@ -25,7 +25,8 @@ def count(text: str) -> int:
 
 
 def pack(window: int = 100_000, options: TaskOptions = TaskOptions(), **given: Any) -> Payload:  # noqa: B008 - frozen
-    context = StepContext(**{"task": TASK, "step": STEP, "request": "Compare."} | given)
+    values: dict[str, Any] = {"task": TASK, "step": STEP, "request": "Compare."}
+    context = StepContext(**values | given)
     return assemble(context, options, use=LayerUse(window_tokens=window, reserve_tokens=window // 10), count=count)
 
 

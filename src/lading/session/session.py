@@ -35,7 +35,7 @@ from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles, split
-from lading.session.task_steps import TaskSteps
+from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
@@ -46,8 +46,11 @@ from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
 
-class Session(TaskSteps):
+class Session:
     """One conversation with one model, in a store."""
+
+    begin, check_acceptance = begin_step, check_output
+    artifacts, step = property(get_artifacts), property(get_step)
 
     def __init__(
         self,

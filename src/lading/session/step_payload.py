@@ -169,7 +169,7 @@ class StepPayload:
         data = jsonbytes.dump({"call": engine.call - 1, **msgspec.to_builtins(outcome)})
         where = f"{self.task.id}/{self.step.id}/{OUTCOME}"
         of = Provenance(kind="evaluation", producer="lading", retention="task")
-        Artifacts(self._store, engine.settings.owner).put(where, data, of)
+        Artifacts(self._store, engine.settings.owner).put(where, data, provenance=of)
         return outcome
 
     def _know_evidence(self, engine: Engine) -> KnownEvidence:

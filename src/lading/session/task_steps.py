@@ -1,10 +1,10 @@
-"""The methods of a session for the steps of a task."""
+"""Methods of a session for the steps of a task, as functions of the session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 from lading.engine import Engine
 from lading.session.own_text import OwnText
@@ -17,62 +17,64 @@ from lading.task.task import Task, TaskStep, read_task
 from lading.validation import check
 
 
-class TaskSteps:
-    """The base of ``Session``: it packs the steps of a task, and checks their answers."""
+class Holder(Protocol):
+    """The part of a session that steps need."""
 
     store: SessionStore
     _engine: Engine
     _lock: RLock
     _own_text: OwnText | None
 
-    @property
-    def artifacts(self) -> Artifacts:
-        """The named artifacts of the session and the results of tools in its steps: ``put``, ``get``, ``list``."""
-        return Artifacts(self.store, self._engine.settings.owner)
 
-    @property
-    def step(self) -> TaskStep | None:
-        """The step that was begun; None: there is none."""
-        return self._own_text.payload.step if self._own_text and self._own_text.payload else None
+def get_artifacts(session: Holder) -> Artifacts:
+    """The named artifacts of the session and the results of tools in its steps: ``put``, ``get``, ``list``."""
+    return Artifacts(session.store, session._engine.settings.owner)
 
-    def begin(
-        self,
-        step: TaskStep | Mapping[str, Any] | str | None,
-        *,
-        task: Task | Mapping[str, Any] | None = None,
-        options: TaskOptions | None = None,
-    ) -> None:
-        """Begin a step: from the next request on, its payload is in the final user message.
 
-        ``step``: a TaskStep, a mapping, or the id of a step of the task; None ends the task. ``task`` and
-        ``options`` default to those of the step before. ``pack`` raises PackInvalid for a step without text or
-        acceptance, FloorsExceedWindow for one that has to be split. Raises InputError, UnknownName, PlanError.
-        """
-        with self._lock:
-            known = self._own_text.payload if self._own_text else None
-            if step is None:
-                if self._own_text is not None:
-                    self._own_text.payload = None
-                self._engine.recorder.task = ""
-                return
-            options = options or (known.options if known else TaskOptions())
-            check(options, TaskOptions, advice="options are TaskOptions(...)")
-            check_contract(options, self._engine)
-            of, found = find_step(
-                step, task if task is None or isinstance(task, Task) else read_task(task), known=known
-            )
-            if self._own_text is None:
-                self._own_text = OwnText(None, None)
-            self._own_text.payload = StepPayload(of, found, options, store=self.store)
+def get_step(session: Holder) -> TaskStep | None:
+    """The step that was begun; None: there is none."""
+    return session._own_text.payload.step if session._own_text and session._own_text.payload else None
 
-    def check_acceptance(self, output: str | None = None) -> Acceptance:
-        """Check an answer (None: the newest) by the checklist of the step, and store the outcome.
 
-        Where an item failed and ``repairs_left`` is not 0, the next request asks to repair it. Raises InputError
-        without a step, and for a check that the options lack; StoreError.
-        """
-        with self._lock:
-            payload = self._own_text.payload if self._own_text else None
-            check(payload, StepPayload, advice="begin a step first")
-            assert payload is not None
-            return payload.check(self._engine, output)
+def begin_step(
+    session: Holder,
+    step: TaskStep | Mapping[str, Any] | str | None,
+    *,
+    task: Task | Mapping[str, Any] | None = None,
+    options: TaskOptions | None = None,
+) -> None:
+    """Begin a step: from the next request on, its payload is in the final user message.
+
+    ``step``: a TaskStep, a mapping, or the id of a step of the task; None ends the task. ``task`` and
+    ``options`` default to those of the step before. ``pack`` raises PackInvalid for a step without text or
+    acceptance, FloorsExceedWindow for one that has to be split. Raises InputError, UnknownName, PlanError.
+    """
+    with session._lock:
+        known = session._own_text.payload if session._own_text else None
+        if step is None:
+            if session._own_text is not None:
+                session._own_text.payload = None
+            session._engine.recorder.task = ""
+            return
+        options = options or (known.options if known else TaskOptions())
+        check(options, TaskOptions, advice="options are TaskOptions(...)")
+        check_contract(options, session._engine)
+        of, found = find_step(
+            step, task if task is None or isinstance(task, Task) else read_task(task), known=known
+        )
+        if session._own_text is None:
+            session._own_text = OwnText(None, None)
+        session._own_text.payload = StepPayload(of, found, options, store=session.store)
+
+
+def check_output(session: Holder, output: str | None = None) -> Acceptance:
+    """Check an answer (None: the newest) by the checklist of the step, and store the outcome.
+
+    Where an item failed and ``repairs_left`` is not 0, the next request asks to repair it. Raises InputError
+    without a step, and for a check that the options lack; StoreError.
+    """
+    with session._lock:
+        payload = session._own_text.payload if session._own_text else None
+        check(payload, StepPayload, advice="begin a step first")
+        assert payload is not None
+        return payload.check(session._engine, output)

@@ -95,7 +95,7 @@ class Artifacts:
         """``owner``: tenant and session."""
         self._store, self._owner = store, owner
 
-    def put(self, address: str, data: str | bytes, provenance: Provenance = Provenance()) -> str:  # noqa: B008 - frozen
+    def put(self, address: str, data: str | bytes, *, provenance: Provenance = Provenance()) -> str:  # noqa: B008 - frozen
         """Store a content under ``TASK/STEP/NAME`` and return its address. A name that is taken gets a new version.
 
         Raises AddressError for a name that addresses cannot hold, InputError for other values, StoreError.

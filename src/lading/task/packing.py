@@ -91,7 +91,7 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
 
 
 class LayerUse(Struct, frozen=True, kw_only=True):
-    """What the layers outside of the payload use, in tokens, and the dialogue's signals."""
+    """Tokens of the layers outside of the payload, and the signals of the dialogue."""
 
     window_tokens: int
     reserve_tokens: int
@@ -162,9 +162,7 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
     values = _write_fixed(context, options, count)
     terms = find_terms([*step.text, *(item.text for item in step.checklist.items), context.request])
     evidence, dropped = _sort_out_evidence(context.evidence)
-    memory = [one for one in context.memory if one.score >= options.memory_threshold and one.text.strip()]
-    kept = {one.id for one in memory}
-    dropped += [("memory", "below the threshold", one.id) for one in context.memory if one.id not in kept]
+    memory, unfit = _sort_out_memory(context.memory, options.memory_threshold)
     bullets = {one.uri: write_evidence(one, terms) for one in evidence}
     notes = {one.id: write_memory(one) for one in memory}
     tokens = {name: count(text) for name, text in (*bullets.items(), *notes.items())}
@@ -206,7 +204,7 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
             for one, of in ((evidence[at], covers[at]) for at in shown)
         ),
         memory_ids=tuple(held["memory"]),
-        dropped=group_dropped([*dropped, *forgotten, *over]),
+        dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
         evidence_needed=tuple(
             item.id for item in step.checklist.items if item.proof == "evidence" and item.id not in proven
         ),
@@ -289,6 +287,13 @@ def _sort_out_evidence(given: Sequence[Evidence]) -> tuple[list[Evidence], list[
         else:
             kept.setdefault(one.uri, one)
     return [*kept.values()], dropped
+
+
+def _sort_out_memory(given: Sequence[Memory], threshold: float) -> tuple[list[Memory], list[Drop]]:
+    """Return the memories from the threshold on, each id once, and what was left out."""
+    kept = {one.id: one for one in reversed(given) if one.score >= threshold and one.text.strip()}
+    left = dict.fromkeys(one.id for one in given if one.id not in kept)
+    return [*kept.values()][::-1], [("memory", "below the threshold", name) for name in left]
 
 
 def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> AllocatorSignals:
