@@ -27,12 +27,12 @@ class Holder(Protocol):
 
 
 def get_artifacts(session: Holder) -> Artifacts:
-    """The named artifacts of the session and the results of tools in its steps: ``put``, ``get``, ``list``."""
+    """Return the named artifacts of the session and the results of tools in its steps: ``put``, ``get``, ``list``."""
     return Artifacts(session.store, session._engine.settings.owner)
 
 
 def get_step(session: Holder) -> TaskStep | None:
-    """The step that was begun; None: there is none."""
+    """Return the step that was begun; None: there is none."""
     return session._own_text.payload.step if session._own_text and session._own_text.payload else None
 
 
