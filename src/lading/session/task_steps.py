@@ -27,7 +27,7 @@ class Holder(Protocol):
 
 
 def get_artifacts(session: Holder) -> Artifacts:
-    """Return the named artifacts of the session and the results of tools in its steps: ``put``, ``get``, ``list``."""
+    """Return the session's named artifacts and the results of tools in its steps: ``put``, ``get``, ``list``."""
     return Artifacts(session.store, session._engine.settings.owner)
 
 
