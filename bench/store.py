@@ -63,9 +63,18 @@ class Capture(MemoryStore):
         manifest: bytes | None = None,
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
+        artifacts: Sequence[bytes] = (),
     ) -> None:
         """Append, and note it."""
-        super().append(tenant, session, entries=entries, edits=edits, manifest=manifest, call=call, blobs=blobs)
+        super().append(
+            *(tenant, session),
+            entries=entries,
+            edits=edits,
+            manifest=manifest,
+            call=call,
+            blobs=blobs,
+            artifacts=artifacts,
+        )
         self.appends.append(Append(tuple(entries), tuple(edits), manifest, dict(blobs)))
 
 

@@ -89,7 +89,7 @@ def test_a_reopened_session_waits_as_long() -> None:
         first, again = compacted(going_on, epoch), compacted(engine, epoch)
         assert (first.body, first.manifest) == (again.body, again.manifest)
         assert one.asked == other.asked
-        engine = reopen(engine.settings, engine._recorder._store)  # type: ignore[arg-type]
+        engine = reopen(engine.settings, engine.recorder._store)  # type: ignore[arg-type]
 
 
 def test_who_is_not_asked_for_so_little_or_by_the_strategy_is_told_so() -> None:

@@ -17,6 +17,7 @@ from lading.errors import (
     InputError,
     LadingError,
     LoopStopped,
+    PackInvalid,
     PastChanged,
     SessionBusy,
     StoreError,
@@ -32,6 +33,9 @@ from lading.session.loop_detection import LoopDetection
 from lading.session.options import SessionOptions
 from lading.session.session import Session
 from lading.stores import open_store
+from lading.task.evidence import Evidence, Memory
+from lading.task.packing import TaskOptions
+from lading.task.task import Checklist, ChecklistItem, Task, TaskPlan, TaskStep
 from lading.wire.replies import Reply
 
 if typing.TYPE_CHECKING:
@@ -41,8 +45,11 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "AsyncSession",
     "Card",
+    "Checklist",
+    "ChecklistItem",
     "ContextOverflow",
     "ContextProvider",
+    "Evidence",
     "File",
     "IllegalRequest",
     "Image",
@@ -51,8 +58,10 @@ __all__ = [
     "LoopDetection",
     "LoopStopped",
     "Manifest",
+    "Memory",
     "Message",
     "Pack",
+    "PackInvalid",
     "PastChanged",
     "Reply",
     "Session",
@@ -62,6 +71,10 @@ __all__ = [
     "Summarizer",
     "Summary",
     "SummaryRequest",
+    "Task",
+    "TaskOptions",
+    "TaskPlan",
+    "TaskStep",
     "Text",
     "Tool",
     "ToolCall",

@@ -65,18 +65,18 @@ class Engine:
         self._detail: Detail = settings.tool_detail
         self.pending: list[Event] = []
         """Events to report with the next pack."""
-        self._recorder = Recorder(settings, store)
+        self.recorder = Recorder(settings, store)
         self._account: Account = 0.0
 
     @property
     def call(self) -> int:
         """Number of the next call, from 1."""
-        return self._recorder.known.last.call + 1
+        return self.recorder.known.last.call + 1
 
     @property
     def shown(self) -> int:
         """Number of log entries that the last request could show."""
-        return self._recorder.known.last.entries
+        return self.recorder.known.last.entries
 
     @property
     def changes_requests(self) -> bool:
@@ -87,41 +87,41 @@ class Engine:
     def room_tokens(self) -> int:
         """Token budget of the conversation after its opening messages, tools included, for any next request."""
         view = self.history.view
-        rooms = self._recorder.known.rooms(self.settings, items=len(view))
+        rooms = self.recorder.known.rooms(self.settings, items=len(view))
         return max(min(rooms) - view.tokens_before(view.head), 0)
 
     @property
     def calibration(self) -> Calibration:
         """The calibration of the session's counter from reported usage."""
-        return self._recorder.known.calibration
+        return self.recorder.known.calibration
 
     @property
     def accepted_tokens(self) -> int:
         """The largest input that the provider has taken, by its own count."""
-        return self._recorder.known.accepted_tokens
+        return self.recorder.known.accepted_tokens
 
     @property
     def frame(self) -> Frame | None:
         """Settings, tools and fields of the last request; None when there was none."""
-        return self._recorder.frame
+        return self.recorder.frame
 
     @property
     def is_behind(self) -> bool:
         """Whether another writer has stored anything of the session since."""
-        return self._recorder.is_behind
+        return self.recorder.is_behind
 
     def start_from(self, calibration: Calibration) -> None:
         """Start from another session's calibration for the same model."""
-        self._recorder.known = self._recorder.known.start_from(calibration)
+        self.recorder.known = self.recorder.known.start_from(calibration)
 
     def change(self, settings: Settings) -> None:
         """Use these settings from the next request on. Only budget, rates and cache lifetime may differ."""
-        self.settings = self._recorder.settings = settings
+        self.settings = self.recorder.settings = settings
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, store: SessionStore) -> None:
         """Continue a stored session; ``recent``: its last manifests. For ``reopen``."""
-        self._recorder = Recorder(self.settings, store)
-        last = self._recorder.resume(stored, recent, history=self.history)
+        self.recorder = Recorder(self.settings, store)
+        last = self.recorder.resume(stored, recent, history=self.history)
         if last is not None:
             self._account, self._detail = last.account, last.tool_detail
 
@@ -137,15 +137,15 @@ class Engine:
         ``usage``: of the last call, if the messages are its reply. ``known_as``: for each the digest by which the
         caller knows it. Raises IllegalRequest for a NaN or infinite number.
         """
-        call, known = self.call, self._recorder.known
+        call, known = self.call, self.recorder.known
         for position, message in enumerate(messages):
             name = known_as[position] if known_as else None
             self.pending += self.history.append(message, call=call, at_s=at_s, usage=usage, known_as=name)
         self._request.forget(self.history.take_refitted())
         if usage is None:
             return
-        self._recorder.known = known.with_usage(usage, self.settings, history=self.history)
-        if self._recorder.known.has_doubted and not known.has_doubted:
+        self.recorder.known = known.with_usage(usage, self.settings, history=self.history)
+        if self.recorder.known.has_doubted and not known.has_doubted:
             self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
         if any(self.subscribers.groups):
             self.subscribers.publish(known.measure_usage(self.settings, usage))
@@ -160,12 +160,12 @@ class Engine:
         """Hide this entry and later ones from the next request on; False: one edit replaces both sides of it."""
         if (position := self.history.withdraw(entry, call=self.call)) is not None:
             self._request.forget(position)
-            self._recorder.known = self._recorder.known.cut(len(self.history.view))
+            self.recorder.known = self.recorder.known.cut(len(self.history.view))
         return position is not None
 
     def save(self) -> None:
         """Store the messages appended since the last ``pack``. Raises StoreError."""
-        self._recorder.save(self.history)
+        self.recorder.save(self.history)
 
     def pack(
         self,
@@ -213,7 +213,7 @@ class Engine:
         self.history.commit(fitted.plan)
         self.pending, self._account, self._detail = [], fitted.account, fitted.detail
         if any(self.subscribers.groups):
-            self.subscribers.publish(*pack.events, self._recorder.known.measure_usage(self.settings, pack.tokens))
+            self.subscribers.publish(*pack.events, self.recorder.known.measure_usage(self.settings, pack.tokens))
         return pack
 
     def _start_run(self, plan: Plan, tools: tuple[Tool, ...]) -> StrategyRun:
@@ -229,7 +229,7 @@ class Engine:
 
     def _recall(self) -> Known:
         """Return the state of the last request. After reopening, build it again for its digest chain."""
-        known, last = self._recorder.known, self._recorder.known.last
+        known, last = self.recorder.known, self.recorder.known.last
         if last.chain or not last.call:
             return known
         self._encode(self._request, self.history.rebuild_view(last.entries, last.edits), self._detail)
@@ -265,7 +265,7 @@ class Engine:
 
     def _fit(self, plan: Plan, now: Conditions) -> FittedPlan:
         """Let the strategy decide; lower the detail of the tools while the view does not fit."""
-        last, framed = now.known.last, self._recorder.frame
+        last, framed = now.known.last, self.recorder.frame
         most = lower_detail(self._detail, self.settings.tool_detail)
         rungs = LADDER[LADDER.index(most) :] if self._strategy.changes_requests else (most,)
         for detail in rungs:
@@ -377,9 +377,9 @@ class Engine:
         marks_end = not tail and request.marks_end
         body, whole = add_tail(request, tail)[:2] if tail else (request.body(marks_end=marks_end), digest)
         broken = [RuleBroken(self.call, item.rule, item.path, item.detail) for item in violations]
-        edited = plan.list_applied(self._recorder.known.last.edits, before=shown)
+        edited = plan.list_applied(self.recorder.known.last.edits, before=shown)
         built = Built(whole, digest, tuple(request.prompt), tuple(request.ends), len(body), marks_end)
-        manifest = self._recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
+        manifest = self.recorder.record(facts, self.history, plan=plan, known=known, offer=offer, built=built)
         placed = [ContextInFront(known.last.call + 1, text.tokens, manifest.prefix.price) for text in front]
         return Pack(
             body, manifest, built.chain, built.ends, tuple(violations), (*events, *broken, *edited, *placed)

@@ -15,6 +15,7 @@
     │   ├── ContextOverflow     the provider rejected it as too long, and a smaller one too
     │   ├── IllegalRequest      it breaks a provider rule; carries the violations
     │   ├── LoopStopped         the model repeats itself, and loop_detection stops it
+    │   ├── PackInvalid         a step lacks what its pack requires; says what
     │   ├── FloorsExceedWindow  the fixed layers of a step need more than the window
     │   └── RequiredTooLarge    the required candidates need more than their budget
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
@@ -162,6 +163,21 @@ class LoopStopped(PackError):
         """The kind of repetition: calls or text."""
         self.times = times
         """How often, the newest included."""
+
+
+class PackInvalid(PackError):
+    """The pack of a step is invalid: a required item is missing."""
+
+    def __init__(self, text: str = "", *, step: str, missing: Literal["acceptance", "step"]) -> None:
+        advice = {
+            "acceptance": "has no acceptance checklist. Split or clarify the step, so that it says when it is done",
+            "step": "has no text. Ask the planner to restate it",
+        }
+        super().__init__(text or f"The pack is invalid: the step {step!r} {advice[missing]}.")
+        self.step = step
+        """The step's id."""
+        self.missing = missing
+        """The required item."""
 
 
 class FloorsExceedWindow(PackError):

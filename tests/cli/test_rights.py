@@ -35,6 +35,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "show": ("store@session:1",),
     "why": ("store", "Hello"),
     "strict-provider": ("--script", "in/script.json", "--", "true"),
+    "cite-check": ("in/session.json", "--store", "store"),
     "diff": ("store@session:1", "store@session:last"),
 }
 """A run of each command that reads or writes every kind of file it can. None asks a model: the cap is 0."""

@@ -101,7 +101,7 @@ def events(pack: Pack, kind: type[Any]) -> list[str]:
 
 
 def verified(engine: Engine) -> bool:
-    store = engine._recorder._store
+    store = engine.recorder._store
     assert store is not None
     return not any(outcome.problem for outcome in verify(store, tenant="default", session="session"))
 

@@ -47,6 +47,16 @@ def test_what_was_appended_is_loaded(store: SessionStore) -> None:
     assert list(store.manifests("acme", "s1")) == [manifest(0), manifest(1), manifest(2)]
 
 
+def test_records_of_artifacts_are_kept_in_order_beside_the_rest(store: SessionStore) -> None:
+    store.append("acme", "s1", artifacts=[b"{}", BIG])
+    store.append("acme", "s1", entries=entries(0, 1), manifest=manifest(0), artifacts=[b"[]"], blobs={DIGEST: BLOB})
+    assert store.artifacts("acme", "s1") == [b"{}", BIG, b"[]"]
+    assert store.counts("acme", "s1") == (1, 0, 1)
+    assert store.load("acme", "s1").calls == 1
+    with pytest.raises(StoreError, match="no session"):
+        store.artifacts("acme", "s2")
+
+
 def test_what_is_stored_is_counted_without_being_read(store: SessionStore) -> None:
     assert store.counts("acme", "s1") == (0, 0, 0)
     store.append("acme", "s1", entries=entries(0, 3), edits=[edit(0)], manifest=manifest(0))

@@ -144,5 +144,7 @@ def test_a_store_that_lacks_a_method_is_refused() -> None:
     class Old:
         def append(self) -> None: ...
 
-    with pytest.raises(InputError, match=r"Old has no blob, .*exists.*; see lading\.stores\.SessionStore"):
+    with pytest.raises(
+        InputError, match=r"Old has no artifacts, blob, .*exists.*; see lading\.stores\.SessionStore"
+    ):
         Session("gpt-4o", store=Old())  # type: ignore[arg-type]

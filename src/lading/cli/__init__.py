@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "list a store, print a request as the model saw it, or read an address",
     "why": "find whether a text was in a request, and if not, what removed it",
     "strict-provider": "run a local provider that follows a script and refuses what real ones refuse",
+    "cite-check": "check what an answer cites: it exists, was shown, and holds what is quoted",
     "diff": "show the difference between two requests, and its cause",
 }
 """The commands and their summaries. Each is a module of that name (``_`` for ``-``), imported when it is called."""

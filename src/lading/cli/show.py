@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
 
-from lading.addresses import SCHEME, Address, relative
+from lading.addresses import SCHEME, Address, parse, relative
 from lading.audit.pointers import render_text, resolve
 from lading.audit.snapshots import SentMessage, Snapshot
 from lading.cli import terminal
@@ -37,6 +37,9 @@ from lading.history.log import Edit, Entry
 from lading.history.view import rebuild
 from lading.request.manifest import totals, unseal
 from lading.stores import SessionStore
+from lading.task.artifacts import Artifacts
+from lading.task.citing import load_outcomes, read_record
+from lading.task.record import write_manifest
 
 
 @click.command("show")
@@ -44,8 +47,9 @@ from lading.stores import SessionStore
 @click.option(
     "--store", "folder", default=".", show_default=True, metavar="DIR", help="The store to read an ADDRESS from."
 )
+@click.option("--manifest", "as_manifest", is_flag=True, help="Print the manifest.json of a request (MANIFEST).")
 @json_option("Print the same as JSON.")
-def command(what: str, folder: str, as_json: bool) -> None:
+def command(what: str, folder: str, as_manifest: bool, as_json: bool) -> None:
     """List the sessions of a STORE; or print the messages of one request as the model saw them, with what was
     removed and where it is now; or print in full the messages that an ADDRESS points to:
     artifact://tenant/session/log/17, .../log/17-42, or .../log/17.0 for a part. If the store holds one session,
@@ -58,6 +62,7 @@ def command(what: str, folder: str, as_json: bool) -> None:
     Examples:
       lading show ./store
       lading show ./store@session-1:12
+      lading show ./store@session-1:last --manifest
       lading show artifact://default/session-1/log/17 --store ./store
     """
     is_address = what.startswith(SCHEME)
@@ -69,6 +74,8 @@ def command(what: str, folder: str, as_json: bool) -> None:
                 sessions = list_sessions(store, problems)
             terminal.print_either(as_json, lambda: {"sessions": sessions}, show=lambda: print_sessions(sessions))
             fail_if_damaged(problems)
+        elif not is_address and parse_request_name(what) and as_manifest:
+            terminal.print_json(read_manifest(what))
         elif not is_address and parse_request_name(what):
             request = find_snapshot(what)
             show = partial(print_request, request, folder=what.rpartition("@")[0])
@@ -77,6 +84,15 @@ def command(what: str, folder: str, as_json: bool) -> None:
             raise InputError(
                 f"There is no folder {what[:200]!r}, and it is not an address; expected a store, "
                 f"{REQUEST_FORM}, {SCHEME}log/N or {SCHEME}tenant/session/log/N."
+            )
+        elif parse(what, within=("default", "session")).kind == "tasks":
+            with open_existing(folder) as store:
+                place = complete_address(store, what)
+                content = Artifacts(store, (place.tenant, place.session)).get(place.relative)
+            terminal.print_either(
+                as_json,
+                lambda: content.decode("utf-8", "replace"),
+                show=lambda: _echo(content.decode("utf-8", "replace")),
             )
         else:
             with open_existing(folder) as store:
@@ -142,6 +158,17 @@ def print_sessions(sessions: Sequence[SessionSummary]) -> None:
     for item in sessions:
         for record in item.records:
             say(f"{item.tenant}/{item.session} since call {record.call}: {_describe_record(record)}")
+
+
+def read_manifest(text: str) -> dict[str, Any]:
+    """Read the ``manifest.json`` of a request by its name. Raises like ``find_snapshot``."""
+    request = find_snapshot(text)
+    place = request.manifest.place
+    owner = place.tenant, place.session
+    with open_existing(text.rpartition("@")[0]) as store:
+        record = read_record(store, owner, digest=place.task)
+        outcomes = load_outcomes(store, owner, call=place.call)
+    return write_manifest(request.manifest, request.frame, record=record, acceptance=outcomes)
 
 
 def encode_request(request: Snapshot) -> dict[str, Any]:

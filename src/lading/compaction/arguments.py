@@ -31,7 +31,7 @@ _JSON = json.JSONDecoder()
 def has_large_calls(item: Item) -> bool:
     """Return whether arguments of a call in the message are or were large; False for pinned messages."""
     large = (call for call in item.message.calls if len(call.arguments) > LARGE_CHARS or item.kind == "clipped")
-    return item.kind != "pinned" and any(large)
+    return item.kind not in ("pinned", "payload") and any(large)
 
 
 def clip_arguments(view: View, item: Item, *, cap_tokens: int, reason: str, pressure: Pressure) -> Draft | None:

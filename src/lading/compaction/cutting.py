@@ -95,6 +95,9 @@ def carry_request(view: View, first: int, *, last: int, pressure: Pressure) -> t
     """Return the user's newest request, if it is among the entries ``first`` to ``last`` and not too long."""
     if view.newest_request is None or not first <= view.newest_request[0] <= last:
         return ()
+    if view.payload == view.newest_request[0]:
+        # The payload has it verbatim, and is pinned.
+        return ()
     message = view.newest_request[1]
     kept = tuple(part for part in message.parts if not _is_empty(part))
     shown = message.with_parts(kept) if len(kept) < len(message.parts) else message

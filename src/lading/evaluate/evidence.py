@@ -64,7 +64,7 @@ class ProbeScore(Struct, frozen=True):
     covered: float = 0.0
 
 
-class Evidence(Struct, frozen=True):
+class EvidenceScore(Struct, frozen=True):
     """The probes of a comparison, scored for one contestant at one window and one set of prices."""
 
     overall: EvidenceShares
@@ -161,7 +161,7 @@ def measure_evidence(
     return least >= LEAST_SHARE, all(collapse_spaces(quote) in reading.text for quote in quotes), least
 
 
-def sum_evidence(scored: Sequence[ProbeScore]) -> Evidence | None:
+def sum_evidence(scored: Sequence[ProbeScore]) -> EvidenceScore | None:
     """Sum up probe scores; return None where there are none."""
     by: dict[str, dict[str, list[ProbeScore]]] = {
         name: {} for name in ("kind", "importance", "distance", "session")
@@ -174,7 +174,7 @@ def sum_evidence(scored: Sequence[ProbeScore]) -> Evidence | None:
     for key in ("kind", "importance", "session"):
         by[key] = dict(sorted(by[key].items()))
     shares = {key: {name: _average_scores(group) for name, group in groups.items()} for key, groups in by.items()}
-    return Evidence(_average_scores(scored), shares, tuple(scored)) if scored else None
+    return EvidenceScore(_average_scores(scored), shares, tuple(scored)) if scored else None
 
 
 def _average_scores(group: Sequence[ProbeScore]) -> EvidenceShares:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from lading.economics import Rates, Usage
-from lading.evaluate.evidence import Evidence, ProbeScore, sum_evidence
+from lading.evaluate.evidence import EvidenceScore, ProbeScore, sum_evidence
 from lading.evaluate.guards import GuardMeasures
 from lading.evaluate.session_runs import RunCall
 from lading.evaluate.tally import quantile
@@ -145,7 +145,7 @@ class ContestantScore(Struct, frozen=True):
     tokens: RequestTokens
     cost: CostFigures
     edits: EditCounts
-    evidence: Evidence | None
+    evidence: EvidenceScore | None
     """None without probes."""
     recall: RecallShares
     guards: GuardFigures

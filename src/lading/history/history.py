@@ -28,8 +28,8 @@ CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
 REFITTED = "for another model: "
 """Starts the reason of an edit that shows what was shown before in another provider format."""
-_STAYING = frozenset({None, *NO_COMPACTIONS})
-"""Kinds of edits after which an entry is shown in full."""
+_STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
+"""Kinds of edits after which an entry is shown in full, and as nothing but itself."""
 
 
 class History:

@@ -19,12 +19,12 @@ from msgspec import Struct
 from lading import jsonbytes
 from lading.messages import Message
 
-EditKind: TypeAlias = Literal[
-    "repaired", "restated", "pinned", "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"
-]
-"""``repaired`` by the sanitizer, ``restated`` and ``pinned`` by the caller; all others are a strategy's."""
+_Kept: TypeAlias = Literal["repaired", "restated", "pinned", "payload"]
+EditKind: TypeAlias = Literal[_Kept, "reshaped", "clipped", "cleared", "digested", "summarised", "dropped"]
+"""``repaired`` by the sanitizer, ``restated``, ``pinned`` and (for a task's step) ``payload`` by the caller; others
+are a strategy's."""
 
-NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned")
+NO_COMPACTIONS: tuple[EditKind, ...] = ("repaired", "restated", "pinned", "payload")
 """Kinds of edits that are no compaction; strategies may not use them."""
 
 _BLOCK_ENTRIES = 32

@@ -63,7 +63,7 @@ class View:
     __slots__ = (
         *("_items", "_head", "_rounds", "_edits", "_readings", "_derived", "_entries", "_total", "_tokens"),
         *("_clearable", "_first_assistant", "_newest_request", "_last_entry", "_log", "_withdrawn", "_users"),
-        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "__weakref__"),
+        *("_said", "_admitted", "_pinned", "_restoring", "_only_restoring", "_restored", "_payload", "__weakref__"),
     )
     items: Sequence[Item] = _read("_items")
     """The shown messages, in order, each with its entry and tokens."""
@@ -82,6 +82,9 @@ class View:
     """Tokens of all messages."""
     newest_request: tuple[int, Message] | None = _read("_newest_request")
     """Entry and raw text message of the user's newest request, shown or not; None when there is none."""
+
+    payload: int = _read("_payload")
+    """Entry of the newest payload of a task's step; -1: there is none."""
 
     def __init__(self, log: Sequence[Entry] = ()) -> None:
         """``log``: where the raw messages are read, entries that are not appended yet included."""
@@ -106,6 +109,7 @@ class View:
         self._admitted: dict[int, tuple[Message, ...]] = {}
         """How entries with a repair or a cut of their own are shown."""
         self._pinned: dict[int, tuple[Message, ...]] = {}
+        self._payload = -1
         self._restoring: set[str] = set()
         """Ids of calls of the tool ``restore``; an id means the newest call that has it."""
         self._only_restoring: set[int] = set()
@@ -231,7 +235,10 @@ class View:
             self._restored.add(entry)
 
     def _track_pin(self, edit: Edit) -> None:
-        if edit.kind == "pinned":
+        if edit.kind == "payload":
+            self._pinned.pop(self._payload, None)  # Strategies may compact what it supersedes.
+            self._payload = edit.first
+        if edit.kind in ("pinned", "payload"):
             self._pinned[edit.first] = edit.replacement
 
     def _track_edit(self, edit: Edit) -> None:

@@ -101,6 +101,8 @@ class RequestPlace(Struct, frozen=True, omit_defaults=True):
     at_s: float | None = None
     """Time of the request according to the caller, in seconds since 1970."""
     cause: Cause = ""
+    task: str = ""
+    """Digest of the stored record of its task's payload (``lading.task.record``); empty: there is none."""
 
 
 class LogExtent(Struct, frozen=True, omit_defaults=True):

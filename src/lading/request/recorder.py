@@ -82,6 +82,8 @@ class Recorder:
         self.known = Known(Calibration().for_model(settings.card.provider, settings.card.name))
         self.frame: Frame | None = None
         """Settings, tools and fields of the last request."""
+        self.task = ""
+        """Digest of the stored record of the payload that the next requests show; empty: they show none."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
@@ -95,6 +97,7 @@ class Recorder:
         if not recent:
             return None
         last = recent[-1]
+        self.task = last.place.task
         shown = rebuild(history.entries[: last.seen.entries], history.edits[: last.seen.edits])
         known = Known(last.sent.expected.calibration if last.sent.expected else self.known.calibration)
         seen = Last(
@@ -160,7 +163,7 @@ class Recorder:
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause),
+                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),

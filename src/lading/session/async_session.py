@@ -27,6 +27,9 @@ from lading.messages import Message, MessageLike
 from lading.request.pack import Pack
 from lading.session.matching import Changed
 from lading.session.session import Session
+from lading.task.acceptance import Acceptance
+from lading.task.packing import TaskOptions
+from lading.task.task import Task, TaskStep
 from lading.wire.replies import Reply
 
 Result = TypeVar("Result")
@@ -67,6 +70,20 @@ class AsyncSession:
     ) -> Pack:
         """See ``Session.pack``."""
         return await in_thread(partial(self.session.pack, tools, fields=fields, at_s=at_s, tail=tail))
+
+    async def begin(
+        self,
+        step: TaskStep | Mapping[str, Any] | str | None,
+        *,
+        task: Task | Mapping[str, Any] | None = None,
+        options: TaskOptions | None = None,
+    ) -> None:
+        """See ``Session.begin``."""
+        await to_thread(self.session.begin, step, task=task, options=options)
+
+    async def check_acceptance(self, output: str | None = None) -> Acceptance:
+        """See ``Session.check_acceptance``."""
+        return await to_thread(self.session.check_acceptance, output)
 
     async def reply(self, response: object) -> Reply:
         """See ``Session.reply``; the stream may be asynchronous."""

@@ -36,6 +36,7 @@ from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
+from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
@@ -49,6 +50,9 @@ from lading.wire.replies import Reply
 
 class Session:
     """One conversation with one model, in a store."""
+
+    begin, check_acceptance = begin_step, check_output
+    artifacts, step = property(get_artifacts), property(get_step)
 
     def __init__(
         self,
@@ -135,7 +139,7 @@ class Session:
         return [*list_observations(self.entries)]
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
-        """Call a function with each event of a name or type; return a function that ends it (``Subscribers``)."""
+        """Call a function with each event of a name or type; return a function that ends it."""
         return self._engine.subscribers.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
@@ -301,7 +305,7 @@ class Session:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
             if own and not cause:
-                own.prepare(engine, tail, extend=self.extend, stops=self.events)
+                own.prepare(engine, tail, tools=tools, extend=self.extend, stops=self.events)
             make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)

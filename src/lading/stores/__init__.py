@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.addresses import Address, Names, check_name
-from lading.errors import AddressError, InputError, SessionBusy, StoreError, TamperedError
+from lading.errors import AddressError, InputError, StoreError, TamperedError
 from lading.history.log import Edit, Entry
 from lading.registry import lookup
 from lading.stores.leases import Lease
@@ -59,14 +59,15 @@ class SessionStore(Protocol):
         manifest: bytes | None = None,
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
+        artifacts: Sequence[bytes] = (),
     ) -> None:
         """Append to a session, all or nothing; the first append creates the session.
 
         Entries and edits must continue the stored indexes. ``call`` is the required index of the manifest; without
-        it the manifest gets the next one. ``blobs`` are keyed by their SHA-256; an existing blob is kept. Raises
-        StoreError when an index does not continue what is stored (another writer was faster, or a write was lost),
-        AddressError when a blob has another digest than its key, InputError when a value cannot be written as
-        JSON.
+        it the manifest gets the next one. ``blobs`` are keyed by their SHA-256; an existing blob is kept.
+        ``artifacts``: records of named artifacts, as JSON. Raises StoreError when an index does not continue what
+        is stored (another writer was faster, or a write was lost), AddressError when a blob has another digest than
+        its key, InputError when a value cannot be written as JSON.
         """
 
     def load(self, tenant: str, session: str, *, verify: bool = False) -> Stored:
@@ -80,6 +81,9 @@ class SessionStore(Protocol):
 
     def entries(self, tenant: str, session: str, *, start: int = 0) -> Iterator[Entry]:
         """Iterate over the entries in order, from index ``start`` on, in batches. Raises like ``load``."""
+
+    def artifacts(self, tenant: str, session: str) -> list[bytes]:
+        """Return the records of named artifacts, in order. Raises like ``load``."""
 
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """Read the blob of that digest, and verify it.
@@ -206,25 +210,3 @@ def check_message(entry: Entry, *, tenant: str, session: str) -> None:
     if jsonbytes.digest(jsonbytes.dump_value(entry.message)) != entry.digest:
         address = Address(tenant, session, "log", str(entry.index))
         raise TamperedError(f"{address} does not have the digest it was recorded with; restore a copy.")
-
-
-def make_missing_session_error(tenant: str, session: str, *, known: Sequence[tuple[str, str]]) -> StoreError:
-    """Make the error for a missing session; it lists some existing ones of the tenant, and of no other."""
-    names = [name for of, name in known if of == tenant]
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    holds = f"It has: {', '.join(names[:8])}{more}." if names else "It has none yet."
-    return StoreError(f"The store has no session {session!r} of tenant {tenant!r}. {holds}")
-
-
-def make_busy_error(tenant: str, session: str, *, holder: str) -> SessionBusy:
-    """Make the error for a session that another writer holds. ``holder`` describes that writer."""
-    return SessionBusy(
-        f"The session {session!r} of tenant {tenant!r} is being written by {holder}. Close it there, wait for "
-        "it with a larger wait_s, or use another session name."
-    )
-
-
-def make_missing_blob_error(tenant: str, session: str, *, digest: str) -> AddressError:
-    """Make the error for a missing blob."""
-    address = Address(tenant, session, "blob", digest)
-    return AddressError(f"{address} points nowhere: the session has no such blob; check the address.")

@@ -12,7 +12,7 @@ from lading import stores
 from lading.addresses import LAST, Names, check_name
 from lading.errors import SessionBusy, StoreError
 from lading.history.log import Edit, Entry, Log
-from lading.stores import NO_BLOBS, SessionStore, Stored
+from lading.stores import NO_BLOBS, SessionStore, Stored, refusals
 from lading.stores.artifacts import check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
 
@@ -23,6 +23,7 @@ class _MemorySession:
         self.edits: list[Edit] = []
         self.manifests: list[bytes] = []
         self.blobs: dict[str, bytes] = {}
+        self.artifacts: list[bytes] = []
 
 
 class MemoryStore(SessionStore):
@@ -46,6 +47,7 @@ class MemoryStore(SessionStore):
         manifest: bytes | None = None,
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
+        artifacts: Sequence[bytes] = (),
     ) -> None:
         """Append to a session, all or nothing; see SessionStore."""
         if blobs:
@@ -64,6 +66,7 @@ class MemoryStore(SessionStore):
             target.edits.extend(edits)
             target.manifests.extend([zlib.compress(manifest, 1)] if manifest is not None else [])
             target.blobs = {**blobs, **target.blobs}
+            target.artifacts.extend(artifacts)
             if (tenant, session) not in sessions:
                 insort(self._names, (tenant, session, len(sessions)))
             sessions[tenant, session] = target
@@ -89,13 +92,18 @@ class MemoryStore(SessionStore):
         with self._lock:
             return iter(self._find_session(tenant, session).entries[max(start, 0) :])
 
+    def artifacts(self, tenant: str, session: str) -> list[bytes]:
+        """Return the records of named artifacts; see SessionStore."""
+        with self._lock:
+            return [*self._find_session(tenant, session).artifacts]
+
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """Read the blob of that digest; see SessionStore."""
         check_digest(digest)
         with self._lock:
             found = self._find_session(tenant, session).blobs.get(digest)
         if found is None:
-            raise stores.make_missing_blob_error(tenant, session, digest=digest)
+            raise refusals.make_missing_blob_error(tenant, session, digest=digest)
         return found
 
     def sessions(self, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:
@@ -123,7 +131,7 @@ class MemoryStore(SessionStore):
                 self._check_open()
             mine, leased = object(), self._leased
             if leased.setdefault((tenant, session), mine) is not mine:
-                return stores.make_busy_error(tenant, session, holder="this process")
+                return refusals.make_busy_error(tenant, session, holder="this process")
             return lambda: leased.pop((tenant, session), None)
 
         return acquire(attempt, wait_s=wait_s)
@@ -145,7 +153,7 @@ class MemoryStore(SessionStore):
         sessions = self._check_open()
         found = sessions.get((tenant, session))
         if found is None:
-            raise stores.make_missing_session_error(tenant, session, known=sorted(sessions))
+            raise refusals.make_missing_session_error(tenant, session, known=sorted(sessions))
         return found
 
 

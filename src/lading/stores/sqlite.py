@@ -25,7 +25,7 @@ from lading import jsonbytes, stores
 from lading.addresses import LAST, Address, Names
 from lading.errors import AddressError, InputError, SessionBusy, StoreError, StoreFormatError, TamperedError
 from lading.history.log import Edit, Entry
-from lading.stores import NO_BLOBS, SessionStore, Stored
+from lading.stores import NO_BLOBS, SessionStore, Stored, refusals
 from lading.stores.artifacts import FilesystemArtifacts, check_digest
 from lading.stores.leases import Lease, Release, acquire, check_lease_request
 from lading.stores.lockfiles import LockFile, try_lock
@@ -70,6 +70,7 @@ class SqliteStore(SessionStore):
         manifest: bytes | None = None,
         call: int | None = None,
         blobs: Mapping[str, bytes] = NO_BLOBS,
+        artifacts: Sequence[bytes] = (),
     ) -> None:
         """Append to a session, all or nothing; see SessionStore."""
         stores.check_blobs(blobs)
@@ -77,23 +78,24 @@ class SqliteStore(SessionStore):
             "entry": [_dump(entry, what="Entry") for entry in entries],
             "edit": [_dump(edit, what="Edit") for edit in edits],
             "manifest": [] if manifest is None else [manifest],
+            "artifact": artifacts,
         }
-        artifacts = self._artifacts(tenant, session)
+        files = self._artifacts(tenant, session)
         with self._transaction("BEGIN IMMEDIATE") as sql:
             number, counts = _find_record(sql, tenant, session) or _insert_record(sql, tenant, session)
-            found = _StoredSession(sql, artifacts, tenant, session, number, counts)
+            found = _StoredSession(sql, files, tenant, session, number, counts)
             stores.check_continues(entries, edits, call=call, stored=tuple(counts[kind] for kind in _KINDS))
             sql.executemany(
                 "INSERT INTO item (session, kind, idx, crc, artifact, body) VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (number, kind, index, found.checksum(kind, index, body), *_store_content(body, artifacts))
-                    for kind in _KINDS
+                    (number, kind, index, found.checksum(kind, index, body), *_store_content(body, files))
+                    for kind in bodies
                     for index, body in enumerate(bodies[kind], start=counts[kind])
                 ],
             )
             sql.executemany(
                 "INSERT OR IGNORE INTO blob (session, digest, artifact, body) VALUES (?, ?, ?, ?)",
-                [(number, digest, *_store_content(data, artifacts)) for digest, data in blobs.items()],
+                [(number, digest, *_store_content(data, files)) for digest, data in blobs.items()],
             )
             sql.execute(
                 "UPDATE session SET entries = ?, edits = ?, manifests = ? WHERE id = ?",
@@ -122,6 +124,11 @@ class SqliteStore(SessionStore):
         """Iterate over the entries in order; see SessionStore."""
         bodies = self._read_bodies(tenant, session, "entry", start=start)
         return (_decode(body, Entry, place) for place, body in bodies)
+
+    def artifacts(self, tenant: str, session: str) -> list[bytes]:
+        """Return the records of named artifacts; see SessionStore."""
+        with self._open_session(tenant, session) as found:
+            return found.bodies("artifact", 0, found.counts["artifact"])
 
     def blob(self, tenant: str, session: str, *, digest: str) -> bytes:
         """Read the blob of that digest; see SessionStore."""
@@ -152,7 +159,7 @@ class SqliteStore(SessionStore):
                 path.parent.mkdir(mode=0o700, exist_ok=True)
                 found = try_lock(path)
                 if isinstance(found, str):
-                    return stores.make_busy_error(tenant, session, holder=found)
+                    return refusals.make_busy_error(tenant, session, holder=found)
                 self._locks.add(found)
                 return found.release
 
@@ -197,7 +204,7 @@ class SqliteStore(SessionStore):
         with self._transaction("BEGIN") as sql:
             record = _find_record(sql, tenant, session)
             if record is None:
-                raise stores.make_missing_session_error(tenant, session, known=_list_names(sql, tenant))
+                raise refusals.make_missing_session_error(tenant, session, known=_list_names(sql, tenant))
             yield _StoredSession(sql, artifacts, tenant, session, *record)
 
     @contextmanager
@@ -274,7 +281,7 @@ class _StoredSession(Struct, frozen=True):
             "SELECT artifact, body FROM blob WHERE session = ? AND digest = ?", (self.number, digest)
         ).fetchone()
         if row is None:
-            raise stores.make_missing_blob_error(self.tenant, self.session, digest=digest)
+            raise refusals.make_missing_blob_error(self.tenant, self.session, digest=digest)
         place = str(Address(self.tenant, self.session, "blob", digest))
         artifact, body = row
         content = self._read_content(artifact, body, place)
@@ -295,20 +302,23 @@ class _StoredSession(Struct, frozen=True):
 
 def _find_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts] | None:
     row = sql.execute(
-        "SELECT id, entries, edits, manifests FROM session WHERE tenant = ? AND name = ?", (tenant, session)
+        "SELECT id, entries, edits, manifests, "
+        "(SELECT COUNT(*) FROM item WHERE item.session = session.id AND kind = 'artifact') "
+        "FROM session WHERE tenant = ? AND name = ?",
+        (tenant, session),
     ).fetchone()
     if row is None:
         return None
     if not all(isinstance(count, int) and 0 <= count < _MAX_ITEMS for count in row):
         raise _make_tampered_error(f"The record of session {tenant}/{session}")
-    return row[0], dict(zip(_KINDS, row[1:], strict=True))
+    return row[0], dict(zip((*_KINDS, "artifact"), row[1:], strict=True))
 
 
 def _insert_record(sql: sqlite3.Connection, tenant: str, session: str) -> tuple[int, Counts]:
     sql.execute(
         "INSERT INTO session (tenant, name, entries, edits, manifests) VALUES (?, ?, 0, 0, 0)", (tenant, session)
     )
-    return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys(_KINDS, 0)
+    return sql.execute("SELECT last_insert_rowid()").fetchone()[0], dict.fromkeys((*_KINDS, "artifact"), 0)
 
 
 def _list_names(sql: sqlite3.Connection, tenant: str = "", *, prefix: str = "", limit: int | None = None) -> Names:

@@ -1,5 +1,7 @@
-"""One step of a task as a request: how the window is divided among its layers, and what each layer shows.
+"""One step of a task as a request: its payload, how the window is divided, what is shown, and when it is done.
 
-Pure functions over frozen values. Knows no session, store, provider or strategy. Start with ``allocator.py``
-(budgets by layer), then ``signals.py`` (what moves them) and ``selection.py`` (candidates within a budget).
+Pure functions over frozen values; only ``artifacts.py`` and ``citing.py`` read a store. Start with ``task.py`` (a
+task and its steps) and ``packing.py``, which makes a payload: ``templates.py`` (its text), ``evidence.py`` (what it
+may show), ``allocator.py`` and ``signals.py`` (budgets by layer), ``selection.py`` (candidates within a budget),
+``record.py`` (what is kept of it). ``acceptance.py`` checks the answer.
 """

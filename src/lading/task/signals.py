@@ -114,8 +114,8 @@ def measure_retrieval_hit_rate(shown: Mapping[str, str], answer: str, *, known: 
 
 def measure_similarity(query: str, texts: Iterable[str]) -> float:
     """Return how well the best of the texts matches: the share of the query's words that it contains, 0 to 1."""
-    wanted = _find_words(query)
-    return max((len(wanted & _find_words(text)) / len(wanted) for text in texts), default=0.0) if wanted else 0.0
+    wanted = find_words(query)
+    return max((len(wanted & find_words(text)) / len(wanted) for text in texts), default=0.0) if wanted else 0.0
 
 
 def measure_freshness(ages_days: Collection[float]) -> float:
@@ -175,7 +175,8 @@ def _find_values(text: str) -> set[str]:
     }
 
 
-def _find_words(text: str) -> set[str]:
+def find_words(text: str) -> set[str]:
+    """Return the words of a text with three letters or digits or more, casefolded."""
     return set(_WORD.findall(text.casefold()))
 
 

@@ -201,6 +201,11 @@ def read_task(given: Mapping[str, Any]) -> Task:
     return _convert(built, Task)
 
 
+def read_step(given: object) -> TaskStep:
+    """Read a step from a mapping, as ``read_task`` does."""
+    return _convert(_read_step(given), TaskStep)
+
+
 def _read_step(given: object) -> Mapping[str, Any]:
     options = _name_fields(given, TaskStep, of="a step")
     text, tools, checklist = options.get("text", ()), options.get("tools", ()), options.get("checklist", ())

@@ -30,7 +30,7 @@ def compact_by_rules(
     end = min(_find_boundary(messages, view.head, pairs=options.preserve_recent_turns), newest_block(messages))
     for position in range(view.head, end):
         item, message = view.items[position], messages[position]
-        if item.kind in ("dropped", "summarised", "pinned"):
+        if item.kind in ("dropped", "summarised", "pinned", "payload"):
             continue
         pointer = find_address(view, position, pressure=pressure)
         parts: list[Part] = []

@@ -1,0 +1,188 @@
+"""Check an answer against the checklist of its step, and the addresses that any text cites.
+
+Rules decide where they can: evidence that is cited, exists, was shown and holds what is quoted; sections; patterns;
+a JSON schema; a function of the caller; a judge. An item without proof is shown and not checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from lading.effects import attempt, describe_error
+from lading.errors import InputError
+from lading.task import patterns
+from lading.task.json_schema import find_mismatch
+from lading.task.task import Checklist, ChecklistItem
+from lading.validation import did_you_mean
+
+Check: TypeAlias = Callable[[str], object]
+Judge: TypeAlias = Callable[[ChecklistItem, str], object]
+LEAST_QUOTE_CHARS = 12
+"""Shorter quoted words are names and terms, no quotes."""
+_URI = re.compile(r"artifact://[A-Za-z0-9_./@~-]*[A-Za-z0-9]")
+_QUOTE = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
+_BLOCK = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_HEADER = re.compile(r"^\s*(?:#{1,6}\s*)?(?:\*\*)?(.+?)(?:\*\*)?\s*:?(?:\*\*)?\s*$")
+
+
+class Checks(Struct, frozen=True, kw_only=True):
+    """Functions of the caller. They return a bool, or a text that says what is wrong (empty: nothing)."""
+
+    functions: Mapping[str, Check] = {}
+    """By the name that a checklist item gives as argument."""
+    judge: Judge | None = None
+    """For items with the proof ``judge``: a model of yours."""
+
+
+class ItemOutcome(Struct, frozen=True):
+    """The outcome of one checklist item."""
+
+    id: str
+    status: Literal["passed", "failed", "unchecked"]
+    why: str = ""
+
+
+class Acceptance(Struct, frozen=True):
+    """The outcome of a checklist."""
+
+    items: tuple[ItemOutcome, ...] = ()
+    repairs_left: int = 0
+    """Number of repair packs that may still be made, where an item failed; the next request is one."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether no item failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[ItemOutcome, ...]:
+        """The items that failed."""
+        return tuple(item for item in self.items if item.status == "failed")
+
+
+class Citation(Struct, frozen=True):
+    """An address in a text, with what is wrong with it; empty: nothing."""
+
+    uri: str
+    line: int
+    """From 1."""
+    problem: str = ""
+
+
+class KnownEvidence(Struct, frozen=True):
+    """The evidence that an answer may cite."""
+
+    shown: Mapping[str, str] = {}
+    """Texts by address."""
+    covers: Mapping[str, tuple[str, ...]] = {}
+    """By address, the ids of the checklist items that it proves; for addresses that are not here any."""
+    others: Callable[[str], str | None] = lambda _: None
+    """Reads an address that was not shown; None: it does not exist."""
+
+
+def check_acceptance(
+    output: str,
+    checklist: Checklist,
+    *,
+    evidence: KnownEvidence = KnownEvidence(),  # noqa: B008 - frozen
+    checks: Checks = Checks(),  # noqa: B008 - frozen
+) -> Acceptance:
+    """Check an answer by each item of a checklist. Raises InputError for an item whose function is not given."""
+    for item in checklist.items:
+        if item.proof == "callable" and item.argument not in checks.functions:
+            meant = did_you_mean(str(item.argument), checks.functions)
+            raise InputError(
+                f"The item {item.id!r} needs the function {item.argument!r}.{meant} Give it in checks."
+            )
+    return Acceptance(tuple(_check_item(item, output, evidence, checks) for item in checklist.items))
+
+
+def _check_item(item: ChecklistItem, output: str, evidence: KnownEvidence, checks: Checks) -> ItemOutcome:
+    if item.proof == "none":
+        return ItemOutcome(item.id, "unchecked", "it needs no proof")
+    judge = checks.judge
+    if item.proof == "judge" and judge is None:
+        return ItemOutcome(item.id, "unchecked", "there is no judge")
+    prove: Mapping[str, Callable[[], str]] = {
+        "evidence": lambda: _check_evidence(item, output, evidence),
+        "section": lambda: _check_section(str(item.argument), output),
+        "pattern": lambda: (
+            "" if patterns.search(str(item.argument), output) else f"nothing matches {item.argument}"
+        ),
+        "json_schema": lambda: _check_schema(item.argument, output),
+        "callable": lambda: _ask(partial(checks.functions[str(item.argument)], output)),
+        "judge": lambda: _ask(lambda: judge and judge(item, output)),
+    }
+    why = prove[item.proof]()
+    return ItemOutcome(item.id, "failed" if why else "passed", why)
+
+
+def _ask(call: Callable[[], object]) -> str:
+    answer = attempt(call)
+    if isinstance(answer, Exception):
+        return describe_error(answer)
+    if isinstance(answer, str):
+        return answer
+    return "" if answer is True else "the check said no"
+
+
+def _check_evidence(item: ChecklistItem, output: str, evidence: KnownEvidence) -> str:
+    found = check_citations(output, evidence)
+    if not found:
+        return "no evidence is cited"
+    if problem := next((f"{one.uri}: {one.problem}" for one in found if one.problem), ""):
+        return problem
+    fits = any(item.id in evidence.covers.get(one.uri, (item.id,)) for one in found)
+    return "" if fits else "none of the cited evidence covers it"
+
+
+def check_citations(text: str, evidence: KnownEvidence) -> list[Citation]:
+    """Check each address in a text: it exists, it was shown, and what its line quotes is in it."""
+    found: list[Citation] = []
+    plain: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        uris = list(dict.fromkeys(_URI.findall(line)))
+        texts = {uri: evidence.shown.get(uri) for uri in uris}
+        quotes = [
+            one for pair in _QUOTE.findall(line) if len(one := _plain(pair[0] or pair[1])) >= LEAST_QUOTE_CHARS
+        ]
+        for uri in uris if quotes else ():
+            plain.setdefault(uri, _plain(texts[uri] or ""))
+        # A line may cite several sources: each quote has to be in one of them.
+        missing = next((quote for quote in quotes if not any(quote in plain[uri] for uri in uris)), "")
+        for uri in uris:
+            problem = f"the quote {missing[:80]!r} is not in it" if missing else ""
+            if texts[uri] is None:
+                problem = "it does not exist" if evidence.others(uri) is None else "it was not shown"
+            found.append(Citation(uri, number, problem))
+    return found
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).strip(" .,;…").casefold()
+
+
+def _check_section(name: str, output: str) -> str:
+    lines = output.splitlines()
+    for at, line in enumerate(lines):
+        header = _HEADER.match(line)
+        if header and header[1].strip().casefold() == name.strip().casefold():
+            behind = next((rest for rest in lines[at + 1 :] if rest.strip()), "#")
+            return f"the section {name!r} is empty" if behind.startswith("#") else ""
+    return f"there is no section {name!r}"
+
+
+def _check_schema(schema: str | Mapping[str, Any], output: str) -> str:
+    block = _BLOCK.search(output)
+    try:
+        value = json.loads(block[1] if block else output)
+    except (ValueError, RecursionError) as error:
+        return f"the output is no JSON: {error}"
+    return find_mismatch(value, msgspec.to_builtins(schema))

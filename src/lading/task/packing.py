@@ -1,0 +1,370 @@
+"""Make the payload of a step: check what is required, divide the window, choose evidence and memories, write.
+
+``assemble`` is a function of values: a ``StepContext`` and the options give text and record of the payload.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lading.errors import InputError, PackInvalid
+from lading.jsonbytes import digest
+from lading.stores import NO_BLOBS
+from lading.task.acceptance import Acceptance, Checks
+from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
+from lading.task.candidates import Candidate
+from lading.task.evidence import (
+    REQUEST,
+    Evidence,
+    Memory,
+    find_terms,
+    measure_coverage_by_item,
+    write_bullets,
+    write_evidence,
+    write_memory,
+)
+from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_dropped
+from lading.task.selection import select
+from lading.task.signals import (
+    AllocatorSignals,
+    find_words,
+    measure_checklist_evidence_ratio,
+    measure_freshness,
+    measure_similarity,
+    weigh_risk,
+)
+from lading.task.task import Constraints, StepTool, Task, TaskStep
+from lading.task.templates import RULES, fill, find_template, read_templates
+
+FindEvidence: TypeAlias = Callable[["StepContext"], Iterable[Evidence]]
+FindMemories: TypeAlias = Callable[["StepContext"], Iterable[Memory]]
+Restate: TypeAlias = Callable[[PackInvalid], "TaskStep | None"]
+TOP_EVIDENCE = 3
+"""Pieces of evidence that stand last in the payload."""
+MOST_REPEATED_TOKENS = 2_000
+"""A longer request is not repeated by later payloads of its turn: they name its address."""
+NONE = "- none"
+"""Of a layer that may be empty: headers are the same in each payload."""
+Drop: TypeAlias = tuple[str, str, str]
+
+
+class TaskOptions(Struct, frozen=True, kw_only=True):
+    """How the steps of a task are packed. Raises InputError for a value that cannot be used."""
+
+    evidence: FindEvidence | None = None
+    """Gives candidates beside the results of tools in earlier steps."""
+    memory: FindMemories | None = None
+    """Gives candidates."""
+    memory_threshold: float = 0.0
+    """Memories below this score are not shown."""
+    profile: TaskProfile | str = "research"
+    floors: Floors | str = "manifest"
+    templates: Mapping[str, str] | str | Path | None = None
+    """By ``name:tier`` or name (the role); a folder of them; or ``"document"``."""
+    contract: Literal["header", "system"] = "header"
+    """Where the rules of interpretation are: in the payload, or (``templates.CONTRACT``) in your system prompt."""
+    recitation: bool = False
+    """Ask the model to restate STEP and ACCEPTANCE first."""
+    planner: Restate | None = None
+    """Answers an invalid pack with a step that replaces it; None: the error is raised."""
+    checks: Checks = Checks()
+    """Functions and the judge of acceptance."""
+    most_repairs: int = 2
+
+    def __post_init__(self) -> None:
+        for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
+            if given is not None and not callable(given):
+                raise InputError(f"{name} is {given!r}; give a function.")
+        if not 0 <= self.memory_threshold <= 1 or self.most_repairs < 0:
+            raise InputError("Give a memory_threshold from 0 to 1, and a most_repairs from 0 on.")
+        if self.contract not in ("header", "system"):
+            raise InputError(f"contract is {self.contract!r}; choose header or system.")
+        read_templates(self.templates)
+
+
+class LayerUse(Struct, frozen=True, kw_only=True):
+    """Tokens of the layers outside of the payload, and the signals of the dialogue."""
+
+    window_tokens: int
+    reserve_tokens: int
+    """For the answer and the margin of the count."""
+    system: int = 0
+    tools: int = 0
+    conversation: int = 0
+    expected_tool_calls: int = 0
+    unresolved_questions: int = 0
+    dialogue_depth: int = 0
+    retrieval_hit_rate: float = 0.0
+
+
+class StepContext(Struct, frozen=True, kw_only=True):
+    """Everything that the payload of a step is made of."""
+
+    task: Task
+    step: TaskStep
+    request: str = ""
+    """The user's words."""
+    request_uri: str = ""
+    """Not empty: a payload of this turn has them already."""
+    tier: str = ""
+    tools: Sequence[StepTool] = ()
+    """The step's tools, described."""
+    evidence: Sequence[Evidence] = ()
+    memory: Sequence[Memory] = ()
+    failed: Acceptance | None = None
+    """The outcome that this payload asks to repair."""
+    repair: int = 0
+    summary: str = ""
+    """Of the conversation that is no longer shown."""
+    supersedes: bool = False
+    """Whether an earlier payload is in the conversation."""
+
+
+class Payload(Struct, frozen=True):
+    """The text that a model reads, and its record."""
+
+    text: str
+    record: PayloadRecord
+    texts: Mapping[str, bytes] = NO_BLOBS
+    """Of the shown evidence that no log holds, by SHA-256."""
+
+
+def check_required(step: TaskStep, planner: Restate | None = None) -> TaskStep:
+    """Return the step, or the one that the planner gives in its place. Raises PackInvalid."""
+    missing: Literal["acceptance", "step"] | None = None
+    if not any(line.strip() for line in step.text):
+        missing = "step"
+    elif not step.checklist.items:
+        missing = "acceptance"
+    if missing is None:
+        return step
+    problem = PackInvalid(step=step.id, missing=missing)
+    if planner is None or (restated := planner(problem)) is None:
+        raise problem
+    return check_required(restated)
+
+
+def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count: Callable[[str], int]) -> Payload:
+    """Make the payload. ``count``: tokens of a text.
+
+    Raises FloorsExceedWindow where the fixed layers leave nothing: split the step. Raises InputError.
+    """
+    step, role = context.step, context.step.role
+    template = find_template(role, tier=context.tier, own=read_templates(options.templates))
+    values = _write_fixed(context, options, count)
+    terms = find_terms([*step.text, *(item.text for item in step.checklist.items), context.request])
+    evidence, dropped = _sort_out_evidence(context.evidence)
+    memory, unfit = _sort_out_memory(context.memory, options.memory_threshold)
+    bullets = {one.uri: write_evidence(one, terms) for one in evidence}
+    notes = {one.id: write_memory(one) for one in memory}
+    tokens = {name: count(text) for name, text in (*bullets.items(), *notes.items())}
+    signals = _measure(context, use, memory)
+    used = {
+        "system": use.system,
+        "task": count(fill(template, values)),
+        "tools": use.tools,
+        "evidence": sum(tokens[uri] for uri in bullets),
+        "memory": sum(tokens[name] for name in notes),
+        "conversation": use.conversation,
+    }
+    divide = partial(
+        allocate, use.window_tokens, floors=_hold_reserve(options, use), profile=options.profile, signals=signals
+    )
+    caps = divide()
+    caps = divide(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
+    budgets = divide(used=used)
+    covers = measure_coverage_by_item(evidence, step.checklist)
+    shown, over = _choose_evidence(evidence, covers, tokens, terms=terms, budgets=budgets)
+    recalled, forgotten = _choose_memory(memory, tokens, budgets)
+    held = {"evidence": [evidence[at].uri for at in shown], "memory": [one.id for one in recalled]}
+    lines = [bullets[uri] for uri in held["evidence"]]
+    values["evidence"] = "\n".join(lines[:-TOP_EVIDENCE]) or ("- below" if lines else NONE)
+    values["top_evidence"] = "\n".join(lines[-TOP_EVIDENCE:])
+    values["memory"] = "\n".join(notes[name] for name in held["memory"]) or NONE
+    shown_tokens = {layer: sum(tokens[name] for name in names) for layer, names in held.items()}
+    proven = {name for at in shown for name in covers[at]}
+    record = PayloadRecord(
+        task_id=context.task.id,
+        step_id=step.id,
+        role=role,
+        repair=context.repair,
+        template=digest(template.encode(errors="backslashreplace")),
+        layers=_record_layers(caps, budgets, used | shown_tokens),
+        signals=msgspec.structs.asdict(signals),
+        artifacts=tuple(
+            ShownArtifact(one.uri, one.signed, tuple(sorted(of)), one.covers is not None)
+            for one, of in ((evidence[at], covers[at]) for at in shown)
+        ),
+        memory_ids=tuple(held["memory"]),
+        dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
+        evidence_needed=tuple(
+            item.id for item in step.checklist.items if item.proof == "evidence" and item.id not in proven
+        ),
+    )
+    texts = {evidence[at].signed.sha256: evidence[at].data for at in shown if not evidence[at].is_shown}
+    return Payload(fill(template, values), record, {digest: data for digest, data in texts.items() if data})
+
+
+def _record_layers(caps: LayerBudgets, budgets: LayerBudgets, used: Mapping[str, int]) -> dict[str, LayerRecord]:
+    percent = caps.format_percentages()
+    return {
+        layer: LayerRecord(percent[layer], tokens, used.get(layer, 0)) for layer, tokens in budgets.tokens.items()
+    }
+
+
+def _write_fixed(context: StepContext, options: TaskOptions, count: Callable[[str], int]) -> dict[str, str]:
+    """Write the places of a template that are never truncated."""
+    task, step = context.task, context.step
+    title = "CONTEXT PACK" + ("\nIt supersedes every earlier CONTEXT PACK." if context.supersedes else "")
+    recite = "First restate STEP and ACCEPTANCE in one or two lines." if options.recitation else ""
+    request = context.request
+    if context.request_uri and count(request) > MOST_REPEATED_TOKENS:
+        request = f"(in the conversation above, {context.request_uri})"
+    failed = context.failed.failed if context.failed else ()
+    return {
+        "title": title,
+        "rules": (RULES if options.contract == "header" else "NAMES:") + f"\n- {_name_results(context)}",
+        "step_id": step.id,
+        "goal": write_bullets([task.goal]),
+        "step": write_bullets(step.text),
+        "constraints": write_bullets(_list_constraints(task.constraints, step.constraints)),
+        "tools": write_bullets(map(_write_tool, context.tools)),
+        "acceptance": write_bullets(f"[{item.id}] {item.text}{_ask(item.proof)}" for item in step.checklist.items),
+        "repair": write_bullets(f"[{one.id}] FAILED: {one.why}" for one in failed),
+        "stop": write_bullets(
+            [*(f"stop: {one}" for one in step.stop_conditions), step.next and f"next: {step.next}"]
+        ),
+        "summary": write_bullets([context.summary]),
+        "recitation": recite,
+        "request": request,
+    }
+
+
+def _name_results(context: StepContext) -> str:
+    address = f"artifact://tasks/{context.task.id}/{context.step.id}/TOOL@N"
+    return f"Result N of the tool TOOL in this step is {address}."
+
+
+def _ask(proof: str) -> str:
+    return " (cite the evidence)" if proof == "evidence" else ""
+
+
+def _list_constraints(task: Constraints, step: Constraints) -> list[str]:
+    def least(name: str) -> Any:
+        own = getattr(step, name)
+        return getattr(task, name) if own is None or own == "" else own
+
+    latency, cost, tokens, risk = map(least, ("latency_s", "budget_usd", "token_budget", "risk"))
+    limits = [
+        *([f"Latency <= {latency:g}s"] if latency is not None else []),
+        *([f"cost <= ${cost:.2f}"] if cost is not None else []),
+        *([f"tokens <= {tokens}"] if tokens is not None else []),
+        *([f"risk: {risk}"] if risk else []),
+    ]
+    return ["; ".join(limits)] if limits else []
+
+
+def _write_tool(tool: StepTool) -> str:
+    call = f"{tool.name}({tool.inputs})" + (f" -> {tool.outputs}" if tool.outputs else "")
+    return f"{call}: {tool.purpose}" if tool.purpose else call
+
+
+def _sort_out_evidence(given: Sequence[Evidence]) -> tuple[list[Evidence], list[Drop]]:
+    """Return the evidence that proves something, each address once, and what was left out."""
+    kept: dict[str, Evidence] = {}
+    dropped: list[Drop] = []
+    for one in given:
+        if one.problem:
+            dropped.append(("evidence", one.problem, one.uri))
+        else:
+            kept.setdefault(one.uri, one)
+    return [*kept.values()], dropped
+
+
+def _sort_out_memory(given: Sequence[Memory], threshold: float) -> tuple[list[Memory], list[Drop]]:
+    """Return the memories from the threshold on, each id once, and what was left out."""
+    kept = {one.id: one for one in reversed(given) if one.score >= threshold and one.text.strip()}
+    left = dict.fromkeys(one.id for one in given if one.id not in kept)
+    return [*kept.values()][::-1], [("memory", "below the threshold", name) for name in left]
+
+
+def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> AllocatorSignals:
+    step = context.step
+    query = "\n".join([*step.text, context.request])
+    scores = [one.score for one in memory if one.score]
+    ages = [one.age_days for one in memory if one.age_days is not None]
+    return AllocatorSignals(
+        checklist_evidence_ratio=measure_checklist_evidence_ratio(
+            [item.proof == "evidence" for item in step.checklist.items]
+        ),
+        expected_tool_calls=use.expected_tool_calls,
+        risk_weight=weigh_risk(step.constraints.risk or context.task.constraints.risk or 0.0),
+        retrieval_hit_rate=use.retrieval_hit_rate,
+        similarity=max(scores) if scores else measure_similarity(query, (one.text for one in memory)),
+        freshness=measure_freshness(ages),
+        unresolved_questions=use.unresolved_questions,
+        dialogue_depth=use.dialogue_depth,
+    )
+
+
+def _hold_reserve(options: TaskOptions, use: LayerUse) -> Floors | str:
+    """Raise the floor of the slack to what the session reserves for the answer."""
+    floors = BUDGETS.get(options.floors) if isinstance(options.floors, str) else options.floors
+    if floors is None:
+        return options.floors
+    reserved = math.ceil(100 * use.reserve_tokens / use.window_tokens)
+    return replace(floors, slack_min=max(floors.slack_min, min(reserved, 100)))
+
+
+def _choose_evidence(
+    evidence: Sequence[Evidence],
+    covers: Sequence[Mapping[str, float]],
+    tokens: Mapping[str, int],
+    *,
+    terms: Sequence[str],
+    budgets: LayerBudgets,
+) -> tuple[list[int], list[Drop]]:
+    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped."""
+    if not evidence:
+        return [], []
+    wanted = set(terms)
+    found = [
+        len(wanted & find_words(f"{one.summary}\n{one.text}")) / len(wanted) if wanted else 0.0 for one in evidence
+    ]
+    # Newer evidence is worth a little more: of equals the oldest is dropped first.
+    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(found)]
+    candidates = [
+        Candidate(
+            one.uri,
+            max(tokens[one.uri], 1),
+            value=worth[at] / 10,
+            concepts={**covers[at], REQUEST: found[at]},
+            layer="evidence",
+        )
+        for at, one in enumerate(evidence)
+    ]
+    chosen = select(candidates, budgets.tokens["evidence"])
+    positions = {one.uri: at for at, one in enumerate(evidence)}
+    order = sorted((positions[uri] for uri in chosen.chosen), key=lambda at: (sum(covers[at].values()), worth[at]))
+    return order, [("evidence", one.reason, one.id) for one in chosen.dropped]
+
+
+def _choose_memory(
+    memory: Sequence[Memory], tokens: Mapping[str, int], budgets: LayerBudgets
+) -> tuple[list[Memory], list[Drop]]:
+    """Choose memories; return the chosen, the best last, and what was dropped."""
+    candidates = [
+        Candidate(one.id, max(tokens[one.id], 1), value=max(one.score, 0.01), layer="memory") for one in memory
+    ]
+    chosen = select(candidates, budgets.tokens["memory"])
+    kept = {*chosen.chosen}
+    shown = sorted((one for one in memory if one.id in kept), key=lambda one: (one.score, one.id))
+    return shown, [("memory", one.reason, one.id) for one in chosen.dropped]
