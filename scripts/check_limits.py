@@ -41,13 +41,13 @@ FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
 LINE_FILES = {"session": 44, "client": 62}
-LINE_FUNCTIONS = {"session": 203, "client": 339}
-LINE_CALLS = {"session": 390, "client": 805}
+LINE_FUNCTIONS = {"session": 207, "client": 343}
+LINE_CALLS = {"session": 395, "client": 815}
 LINE_STATE = 11
 LINE_LINES = {"session": 8_790, "client": 11_620}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 35_910
-SOURCE_LINES = 53_290
+LOWER_FLOORS_LINES = 35_920
+SOURCE_LINES = 53_300
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
