@@ -42,7 +42,8 @@ class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind", omit_def
     text: str
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_defaults=True):
@@ -55,7 +56,8 @@ class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind", omit_d
     media_type: str = ""
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_defaults=True):
@@ -69,7 +71,8 @@ class File(Struct, frozen=True, gc=False, tag="file", tag_field="kind", omit_def
     name: str = ""
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind", omit_defaults=True):
@@ -80,7 +83,8 @@ class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind",
     arguments: str
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind", omit_defaults=True):
@@ -97,7 +101,8 @@ class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"
     is_shown: bool = False
     """Whether ``text`` is sent as text of the message, because the model does not take the reasoning back."""
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
 
 class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind", omit_defaults=True):
@@ -123,7 +128,8 @@ class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", tag_field="ki
     name: str = ""
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
     @property
     def text(self) -> str:
@@ -145,7 +151,8 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     message of Lading itself; no provider format encodes this value, and no text can set it."""
     template: Template | None = None
 
-    __post_init__ = _freeze_template
+    def __post_init__(self) -> None:
+        _freeze_template(self)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
