@@ -135,7 +135,7 @@ class StreamedAnswer:
         """Return the reply so far; report a complete one without usage, once per session."""
         reply = self._stream.reply()
         if reply.complete and reply.usage is None:
-            self._call.session.untold_usage()
+            self._call.session.report_missing_usage()
         return reply
 
     def _release(self) -> bytes:

@@ -82,14 +82,9 @@ class Session:
         """Events about the model's name, and of everything that happens outside of a pack."""
         options = opening.add_summarizer(options, summarizer)
         self.options = options = opening.add_providers(options, providers)
+        used = apply_options(strategy, when=when, verbatim=options.verbatim)
         self.settings = opening.make_settings(
-            card,
-            name=name,
-            strategy=apply_options(strategy, when=when, verbatim=options.verbatim),
-            window=window,
-            output_reserve=output_reserve,
-            wire=wire,
-            options=options,
+            card, name=name, strategy=used, window=window, output_reserve=output_reserve, wire=wire, options=options
         )
         self._reserves = output_reserve is not None
         self.model = model.name if isinstance(model, Card) else model  # In requests.
@@ -332,17 +327,15 @@ class Session:
             if answered.complete and not is_known:
                 self.extend([answered.message], known_as=[known_as], usage=answered.usage)
                 if answered.usage is None and response is not answered:
-                    self.untold_usage(is_stream=is_stream(response))
+                    self.report_missing_usage(is_stream=is_stream(response))
                 self._replies.add(named)
         return answered
 
-    def untold_usage(self, *, is_stream: bool = True) -> UsageMissing | None:
-        """Return the event of a reply without usage, the first time; it is added to ``events``."""
-        if any(isinstance(event, UsageMissing) for event in self.events):
-            return None
-        missing = UsageMissing(self.name, opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream))
-        self.events.append(missing)
-        return missing
+    def report_missing_usage(self, *, is_stream: bool = True) -> None:
+        """Add the event of a reply without usage to ``events``, once."""
+        if not any(isinstance(event, UsageMissing) for event in self.events):
+            advice = opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream)
+            self.events.append(UsageMissing(self.name, advice))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
