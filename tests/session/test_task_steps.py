@@ -283,6 +283,16 @@ def test_results_of_this_step_may_be_cited_and_forged_addresses_may_not() -> Non
         assert "the quote 'acme is 60 % cheaper' is not in it" in forged.failed[0].why
 
 
+def test_verify_misses_the_record_of_a_payload_that_is_gone() -> None:
+    store = MemoryStore()
+    with begun(store=store) as session:
+        digest = session.pack().manifest.place.task
+        assert store._sessions is not None
+        del store._sessions["default", "session"].blobs[digest]
+        (outcome,) = verify(store, tenant="default", session="session")
+    assert digest in outcome.problem
+
+
 def test_an_async_session_has_the_same() -> None:
     async def main() -> str:
         async with AsyncSession(Session("gpt-4o")) as session:
