@@ -74,7 +74,7 @@ def model(seen: Seen) -> Say:
 def run_step(session: lading.Session, openai: OpenAI, step: str) -> list[Acceptance]:
     """Runs one step until its answer is accepted or no repair is left; returns the outcomes."""
     session.begin(step, task=TASK)
-    outcomes = []
+    outcomes: list[Acceptance] = []
     while not outcomes or outcomes[-1].repairs_left:
         reply = session.reply(openai.chat.completions.create(**session.pack(TOOLS).request))
         results = session.handle(reply)

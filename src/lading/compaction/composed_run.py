@@ -41,8 +41,7 @@ class ComposedRun(StrategyRun):
                 decide(index, room_tokens)
         for draft in _keep_newest(staged.edits[len(plan.edits) :]):
             plan.apply(draft, room_tokens=room_tokens)
-        if self._strategy.changes_requests and plan.view.tokens > room_tokens:
-            self.rescue(plan, pressure, others=runs)
+        self.finish(plan, pressure, others=runs)
         return join_account(accounts)
 
     def _start_part(self, part: Strategy) -> StrategyRun:

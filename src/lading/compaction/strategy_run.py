@@ -27,6 +27,7 @@ from lading.compaction import (
 from lading.compaction.clearing import clear
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
+from lading.compaction.superseded import draft_superseded
 from lading.effects import attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryDiscarded, SummaryNotAsked, SummaryRejected
@@ -77,8 +78,7 @@ class StrategyRun:
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         compaction = self.compact(plan, pressure, run=run)
-        if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
-            self.rescue(plan, pressure)
+        self.finish(plan, pressure)
         return compaction.rent if compaction.drafts else before + compaction.rent
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
@@ -111,6 +111,18 @@ class StrategyRun:
         for draft in compaction.drafts:
             self.apply(draft, plan, pressure=pressure, others=others)
         return compaction
+
+    def finish(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
+        """Remove superseded payloads from the opening messages where the request does not fit, or diverges there
+        anyway; then cut a view that still does not fit."""
+        view, room_tokens = plan.view, pressure.room_tokens
+        if not self._strategy.changes_requests:
+            return
+        if view.tokens > room_tokens or plan.changed <= min(view.head, len(view) - 1):
+            for draft in draft_superseded(view, pressure):
+                plan.apply(draft, room_tokens=room_tokens)
+        if plan.view.tokens > room_tokens:
+            self.rescue(plan, pressure, others=others)
 
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
         """Cut a view that does not fit. Where no cut is legal, used results can still go."""

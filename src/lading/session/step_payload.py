@@ -105,13 +105,16 @@ class StepPayload:
         memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)
         context = msgspec.structs.replace(context, memory=memories)
         answer = next((one.text for one in reversed(view.messages) if one.role == "assistant"), "")
+        # The payload takes the place of a request that was not sent, and has it.
+        start, end = view.span(asked[0], asked[0]) if asked and not has_been_shown else (0, 0)
+        replaced = view.tokens_before(end) - view.tokens_before(start)
         systems = next((at for at, one in enumerate(view.messages) if one.role != "system"), len(view))
         use = LayerUse(
             window_tokens=settings.budget.window_tokens,
             reserve_tokens=settings.budget.window_tokens - settings.budget.room_tokens,
             system=view.tokens_before(systems),
             tools=settings.meter.count_tools(tuple(tools)),
-            conversation=view.tokens - view.tokens_before(systems),
+            conversation=view.tokens - view.tokens_before(systems) - replaced,
             expected_tool_calls=count_expected_tool_calls(view.messages, tools=len(self.step.tools)),
             unresolved_questions=count_unresolved_questions(view.messages),
             dialogue_depth=history.entries[-1].turn if history.entries else 0,

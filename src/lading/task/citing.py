@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from lading import jsonbytes
@@ -49,10 +50,21 @@ def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | No
 
 def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:
     """Return the outcomes of the answer of one call, oldest first."""
-    artifacts = Artifacts(store, owner)
-    named = [one for one in artifacts.list_named() if one.uri.rpartition("/")[2].partition("@")[0] == OUTCOME]
-    outcomes = [jsonbytes.load(artifacts.get(one.uri)) for one in named]
-    return [outcome for outcome in outcomes if isinstance(outcome, dict) and outcome.get("call") == call]
+    return [outcome for outcome in list_outcomes(store, owner) if outcome["call"] == call]
+
+
+def list_outcomes(store: SessionStore, owner: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return all outcomes of a session, oldest first, each with the call that it judges."""
+    artifacts, found = Artifacts(store, owner), list[dict[str, Any]]()
+    for one in artifacts.list_named():
+        if one.uri.rpartition("/")[2].partition("@")[0] != OUTCOME:
+            continue
+        # A caller may put anything under this name.
+        with suppress(ValueError):
+            outcome = jsonbytes.load(artifacts.get(one.uri))
+            if isinstance(outcome, dict) and isinstance(outcome.get("call"), int):
+                found.append(outcome)
+    return found
 
 
 def read_record(store: SessionStore, owner: tuple[str, str], *, digest: str) -> PayloadRecord | None:

@@ -110,6 +110,12 @@ def digest_text(text: str) -> str:
     return digest(text.encode(errors="backslashreplace"))
 
 
+def may_prove(covers: Sequence[str] | None, item: str) -> bool:
+    """Return whether evidence may prove an item: one of those that it is declared to cover, or without a
+    declaration any."""
+    return covers is None or item in covers
+
+
 def measure_coverage_by_item(evidence: Sequence[Evidence], checklist: Checklist) -> list[dict[str, float]]:
     """Return for each piece of evidence the ids of the checklist items that it covers, with a weight of 0 to 1."""
     wanted = {item.id: find_words(item.text) for item in checklist.items}

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.errors import InputError, PackInvalid
+from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
@@ -26,6 +26,7 @@ from lading.task.evidence import (
     Evidence,
     Memory,
     find_terms,
+    may_prove,
     measure_coverage_by_item,
     write_bullets,
     write_evidence,
@@ -175,12 +176,7 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         "memory": sum(tokens[name] for name in notes),
         "conversation": use.conversation,
     }
-    divide = partial(
-        allocate, use.window_tokens, floors=_hold_reserve(options, use), profile=options.profile, signals=signals
-    )
-    caps = divide()
-    caps = divide(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
-    budgets = divide(used=used)
+    caps, budgets = _divide_window(used, options=options, use=use, signals=signals)
     covers = measure_coverage_by_item(evidence, step.checklist)
     shown, over = _choose_evidence(evidence, covers, tokens, terms=terms, budgets=budgets)
     recalled, forgotten = _choose_memory(memory, tokens, budgets)
@@ -190,7 +186,6 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
     values["top_evidence"] = "\n".join(lines[-TOP_EVIDENCE:])
     values["memory"] = "\n".join(notes[name] for name in held["memory"]) or NONE
     shown_tokens = {layer: sum(tokens[name] for name in names) for layer, names in held.items()}
-    proven = {name for at in shown for name in covers[at]}
     record = PayloadRecord(
         task_id=context.task.id,
         step_id=step.id,
@@ -206,11 +201,36 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         memory_ids=tuple(held["memory"]),
         dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
         evidence_needed=tuple(
-            item.id for item in step.checklist.items if item.proof == "evidence" and item.id not in proven
+            item.id
+            for item in step.checklist.items
+            if item.proof == "evidence" and not any(may_prove(evidence[at].covers, item.id) for at in shown)
         ),
     )
     texts = {evidence[at].signed.sha256: evidence[at].data for at in shown if not evidence[at].is_shown}
     return Payload(fill(template, values), record, {digest: data for digest, data in texts.items() if data})
+
+
+def _divide_window(
+    used: Mapping[str, int], *, options: TaskOptions, use: LayerUse, signals: AllocatorSignals
+) -> tuple[LayerBudgets, LayerBudgets]:
+    """Return the budgets before and after unused tokens are handed on. Floors that no layer needs give way before a
+    long request or step is refused. Raises FloorsExceedWindow, InputError, UnknownName."""
+
+    def divide(floors: Floors | str) -> tuple[LayerBudgets, LayerBudgets]:
+        allotted = partial(allocate, use.window_tokens, floors=floors, profile=options.profile, signals=signals)
+        caps = allotted()
+        caps = allotted(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
+        return caps, allotted(used=used)
+
+    given = BUDGETS.get(options.floors) if isinstance(options.floors, str) else options.floors
+    if given is None:
+        return divide(options.floors)
+    # The slack holds at least what the session reserves for the answer.
+    reserved = min(math.ceil(100 * use.reserve_tokens / use.window_tokens), 100)
+    try:
+        return divide(replace(given, slack_min=max(given.slack_min, reserved)))
+    except FloorsExceedWindow:
+        return divide(replace(given, system=0, task=0, tools=0, slack_min=reserved))
 
 
 def _record_layers(caps: LayerBudgets, budgets: LayerBudgets, used: Mapping[str, int]) -> dict[str, LayerRecord]:
@@ -313,15 +333,6 @@ def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> A
         unresolved_questions=use.unresolved_questions,
         dialogue_depth=use.dialogue_depth,
     )
-
-
-def _hold_reserve(options: TaskOptions, use: LayerUse) -> Floors | str:
-    """Raise the floor of the slack to what the session reserves for the answer."""
-    floors = BUDGETS.get(options.floors) if isinstance(options.floors, str) else options.floors
-    if floors is None:
-        return options.floors
-    reserved = math.ceil(100 * use.reserve_tokens / use.window_tokens)
-    return replace(floors, slack_min=max(floors.slack_min, min(reserved, 100)))
 
 
 def _choose_evidence(
