@@ -133,7 +133,7 @@ def _cover(one: Evidence, wanted: Mapping[str, set[str]]) -> dict[str, float]:
 def write_evidence(one: Evidence, terms: Iterable[str]) -> str:
     """Write one bullet: the address, and the summary or the lines of the text with these terms."""
     of = one.provenance
-    label = f"- {one.uri}" + (f" ({of.producer})" if of.producer else "")
+    label = f"- {one.uri}" + (f" ({clip(of.producer, LINE_CHARS)})" if of.producer else "")
     if one.is_shown:
         return f"{label}: in the conversation"
     if of.sensitivity == "secret":
@@ -169,7 +169,7 @@ def _cut_around(line: str, terms: Iterable[str]) -> str:
 
 def write_memory(one: Memory) -> str:
     """Write one bullet: the text, and its date."""
-    return f"- {collapse_spaces(one.text)}" + (f" ({one.date})" if one.date else "")
+    return f"- {collapse_spaces(one.text)}" + (f" ({clip(one.date, LINE_CHARS)})" if one.date else "")
 
 
 def write_bullets(texts: Iterable[str]) -> str:
