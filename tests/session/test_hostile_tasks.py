@@ -10,6 +10,7 @@ import pytest
 
 from lading import Evidence, Memory, Session, TaskOptions, TaskStep, verify
 from lading.errors import FloorsExceedWindow, InputError, PlanError, UnknownName
+from lading.events import ContextLeftOut
 from lading.task.citing import load_manifest
 from lading.task.evidence import Provenance
 from lading.task.task import StepTool, read_step
@@ -160,3 +161,14 @@ def test_places_in_values_are_no_template_and_folders_that_loop_are_refused(tmp_
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError):
         TaskOptions(templates=tmp_path / "loop")
+
+
+def test_a_function_that_packs_costs_its_own_candidates_only() -> None:
+    with Session("gpt-4o") as session:
+        session.add("Go.")
+        options = TaskOptions(evidence=lambda _: [Evidence(URI, session.pack().body.decode())])
+        session.begin("step-2", task=TASK, options=options)
+        (event,) = session.pack().events
+        assert isinstance(event, ContextLeftOut)
+        assert "called pack()" in event.why
+        assert len(session.entries) == 1

@@ -41,7 +41,8 @@ class ComposedRun(StrategyRun):
                 decide(index, room_tokens)
         for draft in _keep_newest(staged.edits[len(plan.edits) :]):
             plan.apply(draft, room_tokens=room_tokens)
-        self.finish(plan, pressure, others=runs)
+        if self._strategy.changes_requests:
+            self.rescue(plan, pressure, others=runs)
         return join_account(accounts)
 
     def _start_part(self, part: Strategy) -> StrategyRun:

@@ -78,7 +78,9 @@ class StrategyRun:
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         compaction = self.compact(plan, pressure, run=run)
-        self.finish(plan, pressure)
+        does_fit = plan.view.tokens <= pressure.room_tokens
+        if self._strategy.changes_requests and (compaction.drafts or not does_fit):
+            self.rescue(plan, pressure)
         return compaction.rent if compaction.drafts else before + compaction.rent
 
     def admit(self, plan: Plan, pressure: Pressure) -> None:
@@ -95,12 +97,7 @@ class StrategyRun:
             position += 1 + len(plan.view.items) - length
 
     def compact(
-        self,
-        plan: Plan,
-        pressure: Pressure,
-        *,
-        run: Run,
-        others: Sequence[StrategyRun] = (),
+        self, plan: Plan, pressure: Pressure, *, run: Run, others: Sequence[StrategyRun] = ()
     ) -> Compaction:
         """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
@@ -112,20 +109,13 @@ class StrategyRun:
             self.apply(draft, plan, pressure=pressure, others=others)
         return compaction
 
-    def finish(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
-        """Remove superseded payloads from the opening messages where the request does not fit, or diverges there
-        anyway; then cut a view that still does not fit."""
-        view, room_tokens = plan.view, pressure.room_tokens
-        if not self._strategy.changes_requests:
-            return
-        if view.tokens > room_tokens or plan.changed <= min(view.head, len(view) - 1):
-            for draft in draft_superseded(view, pressure):
-                plan.apply(draft, room_tokens=room_tokens)
-        if plan.view.tokens > room_tokens:
-            self.rescue(plan, pressure, others=others)
-
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
-        """Cut a view that does not fit. Where no cut is legal, used results can still go."""
+        """Remove superseded payloads, then cut a view that does not fit. Where no cut is legal, used results can
+        still go."""
+        for draft in draft_superseded(plan, pressure):
+            plan.apply(draft, room_tokens=pressure.room_tokens)
+        if plan.view.tokens <= pressure.room_tokens:
+            return
         pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         used = plan.view.items[plan.view.head : plan.view.find_consumed_end()]
         rescue = draft_emergency_cut(plan.view, pressure)

@@ -50,6 +50,7 @@ class StepPayload:
         self._repair = 0
         self._failed: Acceptance | None = None
         """The outcome that the next payload asks to repair."""
+        self._is_assembling = False
         self._memories: Mapping[str, str] = {}
         """The memories of the last payload, by id."""
 
@@ -63,8 +64,14 @@ class StepPayload:
         is_current = newest is not None and (history.entries[newest.first].turn, newest.reason) == (turn, reason)
         if newest is not None and is_current and newest.call < engine.call:
             return
-        self.step = check_required(self.step, self.options.planner)
-        payload = self._assemble(engine, tools)
+        if self._is_assembling:
+            raise InputError("A function of TaskOptions called pack(). Return candidates from what it is given.")
+        self._is_assembling = True
+        try:
+            self.step = check_required(self.step, self.options.planner)
+            payload = self._assemble(engine, tools)
+        finally:
+            self._is_assembling = False
         digest, data = dump_record(payload.record)
         logged = {one.artifact.provenance.sha256 for one in list_results(history.entries, history.edits)}
         texts = {of: text for of, text in payload.texts.items() if of not in logged}
