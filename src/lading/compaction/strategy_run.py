@@ -78,8 +78,7 @@ class StrategyRun:
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         compaction = self.compact(plan, pressure, run=run)
-        does_fit = plan.view.tokens <= pressure.room_tokens
-        if self._strategy.changes_requests and (compaction.drafts or not does_fit):
+        if self._strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
             self.rescue(plan, pressure)
         return compaction.rent if compaction.drafts else before + compaction.rent
 
@@ -110,8 +109,7 @@ class StrategyRun:
         return compaction
 
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
-        """Remove superseded payloads, then cut a view that does not fit. Where no cut is legal, used results can
-        still go."""
+        """Remove superseded payloads and cut a view that does not fit; where no cut is legal, clear results."""
         for draft in draft_superseded(plan, pressure):
             plan.apply(draft, room_tokens=pressure.room_tokens)
         if plan.view.tokens <= pressure.room_tokens:
