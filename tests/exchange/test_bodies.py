@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -17,8 +18,8 @@ from lading.exchange import bodies
 from lading.exchange.bodies import Bodies, GivenMessages, read_body
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
-from lading.session.options import SessionOptions
 from lading.session.matching import fingerprint
+from lading.session.options import SessionOptions
 from lading.wire import find_wire
 from lading.wire.layout import Layout
 from tests.counting import count_calls
@@ -192,9 +193,8 @@ def test_what_a_call_decodes_does_not_grow_with_the_rounds(wire: str) -> None:
         for _ in range(9):
             body = {"model": "gpt-5", field: items}
             request = httpx2.Request("POST", f"http://provider{path}", content=json.dumps(body).encode())
-            counted.append(
-                count_calls(lambda: transport.handle_request(request).read(), jsonbytes.load, fingerprint)
-            )  # noqa: B023
+            send = partial(transport.handle_request, request)
+            counted.append(count_calls(send, jsonbytes.load, fingerprint))
             items += [model(f"{len(items)}."), user(f"And {len(items)}?")]
         (session,) = conversations.sessions
     assert len(session.known) == 18
