@@ -165,7 +165,7 @@ def test_a_websocket_is_told_of_once(
     events: list[Event] = []
     client: Any = wrap(kind(base_url="http://provider/v1", api_key="k"), on_event=events.append)
     with caplog.at_level(logging.WARNING, "lading"):
-        for one in (client, client.lading.session("other"), client.with_options(timeout=9)):
+        for one in (client, client.lading.session("other"), client.copy()):
             with pytest.raises(ConnectionRefusedError):
                 asyncio.run(entered(one.responses.connect()))
     assert opened == ["ws://provider/v1/responses"] * 3
