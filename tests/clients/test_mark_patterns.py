@@ -57,9 +57,12 @@ class Shape(Struct, frozen=True):
 
     conversations: int
     """How many begin alike and differ in the question at the end."""
+    questions: int
+    """Rounds of a question and its answer,"""
     rounds: int
+    """and rounds after them"""
     parallel: int
-    """Parallel calls in each round; 0: a round is a question and its answer."""
+    """of that many parallel calls; 0: these are questions too."""
     documents: int
     """Documents in front of each question."""
     early_documents: int
@@ -95,12 +98,13 @@ def marked(messages: list[dict[str, Any]], pattern: Pattern) -> list[dict[str, A
 
 def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
     """What the conversations cost, and how many requests the provider refused."""
-    turns = 0
+    turns = number = 0
 
     def answer(_: Any) -> Say:
         nonlocal turns
         turns += 1
-        return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(shape.parallel)))
+        calls = shape.parallel if number >= shape.questions else 0
+        return Say("Stone.", tuple(Use("read", {"path": f"{turns}/{at}"}) for at in range(calls)))
 
     system = text("Be brief. " * 600) | (pattern.mark(first=True) if pattern.in_system else {})
     tool = TOOL | (pattern.mark(first=True) if pattern.in_tools else {})
@@ -116,7 +120,7 @@ def bill(pattern: Pattern, shape: Shape, *, wraps: bool) -> tuple[float, int]:
                 messages.append({"role": "user", "content": [text(f"Example {at}: {DOCUMENT}")]})
                 messages.append({"role": "assistant", "content": [text("Stone.")]})
             messages.append(question(shape, conversation, BEGIN))
-            for number in range(shape.rounds):
+            for number in range(shape.questions + shape.rounds):
                 reply = client.messages.create(messages=marked(messages, pattern), **fields)
                 blocks = [block.to_dict() for block in reply.content]
                 messages.append({"role": "assistant", "content": blocks})
@@ -142,6 +146,7 @@ PATTERNS = st.builds(Pattern, st.integers(0, 3), st.booleans(), st.integers(0, 2
 SHAPES = st.builds(
     Shape,
     conversations=st.integers(1, 4),
+    questions=st.integers(0, 3),
     rounds=st.integers(1, 5),
     parallel=st.sampled_from([0, 0, 1, 2, 5, 8, 9, 10, 12, 20, 30]),
     documents=st.integers(0, 2),
@@ -150,16 +155,20 @@ SHAPES = st.builds(
 )
 ENDS = Pattern(2, False, 0, False, True, False, False, False)
 BEFORE_QUESTIONS = Pattern(0, False, 1, False, False, False, False, False)
+FIRST_QUESTIONS = Pattern(2, False, 1, False, False, False, False, False)
+FULL = Pattern(0, False, 2, True, True, False, False, False)
 EXAMPLES = Pattern(0, False, 0, True, False, False, False, False)
 
 
 @pytest.mark.fuzz
 @share_of_examples(1, thorough=0.1)
 @given(PATTERNS, SHAPES)
-@example(ENDS, Shape(1, 6, 12, 0, 0, 0))
-@example(ENDS, Shape(4, 2, 0, 0, 0, 3))
-@example(BEFORE_QUESTIONS, Shape(6, 1, 0, 1, 0, 0))
-@example(EXAMPLES, Shape(6, 1, 0, 0, 0, 3))
+@example(ENDS, Shape(1, 0, 6, 12, 0, 0, 0))
+@example(ENDS, Shape(4, 0, 2, 0, 0, 0, 3))
+@example(BEFORE_QUESTIONS, Shape(6, 0, 1, 0, 1, 0, 0))
+@example(EXAMPLES, Shape(6, 0, 1, 0, 0, 0, 3))
+@example(FULL, Shape(1, 0, 6, 0, 2, 0, 1))
+@example(FIRST_QUESTIONS, Shape(1, 3, 4, 30, 1, 0, 0))
 def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, shape: Shape) -> None:
     (own, _), (ours, refused) = (bill(pattern, shape, wraps=wraps) for wraps in (False, True))
     assert refused == 0
@@ -168,4 +177,4 @@ def test_no_marks_cost_more_than_with_the_callers_own_client(pattern: Pattern, s
 
 def test_a_request_with_more_marks_than_the_provider_takes_is_sent_with_fewer() -> None:
     pattern = Pattern(3, False, 2, False, True, True, False, False)
-    assert bill(pattern, Shape(1, 3, 2, 2, 0, 0), wraps=True)[1] == 0
+    assert bill(pattern, Shape(1, 0, 3, 2, 2, 0, 0), wraps=True)[1] == 0

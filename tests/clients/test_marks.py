@@ -59,12 +59,13 @@ def both_together() -> Iterator[Call]:
 
 
 def sent(
-    calls: Iterable[Call], *, wraps: bool = True, store: Path | None = None
+    calls: Iterable[Call], *, wraps: bool = True, store: Path | None = None, window: int | None = None
 ) -> tuple[list[dict[str, Any]], list[Usage]]:
     """The bodies that reach the provider, and what each is billed."""
     with StrictProvider(lambda _: Say("Stone."), foreign=True) as provider:
         plain = anthropic_client(provider)
-        client = wrap(plain, store=store, options=SessionOptions(restore=False)) if wraps else plain
+        options = SessionOptions(restore=False)
+        client = wrap(plain, store=store, window=window, options=options) if wraps else plain
         for call in calls:
             client.messages.create(**{"model": "claude-sonnet-5", "max_tokens": 100} | call)
         client.close()
@@ -129,20 +130,42 @@ def test_the_mark_at_the_end_says_how_long_the_conversation_is_cached(
     assert frames[0].cache_ttl_s == 300  # The first request had no mark at its end.
 
 
-def test_no_mark_is_set_at_the_end_beside_four_in_the_head() -> None:
+def test_the_oldest_mark_that_the_caller_gives_no_longer_gives_way_to_the_one_at_the_end() -> None:
     first = {"messages": [user(*DOCUMENTS, text("Why?"))]}
     bare = [text(block["text"]) for block in DOCUMENTS]
     second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?", SHORT))]}
     bodies, _ = sent([first, second])
     assert [json.dumps(body).count("cache_control") for body in bodies] == [4, 4]
-    assert "cache_control" not in bodies[1]
+    assert bodies[1]["messages"][0]["content"] == [bare[0], *DOCUMENTS[1:], text("Why?")]
+    assert bodies[1]["cache_control"] == SHORT
 
 
-@pytest.mark.parametrize(("head", "tools"), [(DOCUMENTS, SHORT), ([text(DOCUMENT, HOUR)], SHORT)])
-def test_tools_lose_a_mark_that_those_in_the_head_leave_no_place_for(head: list[Any], tools: Any) -> None:
+def test_a_mark_that_was_compacted_takes_no_place() -> None:
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}]}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": DOCUMENTS}
+    first = [user(text("Read all.")), use, user(result, text("Why?"))]
+    bare = user(result | {"content": [text(block["text"]) for block in DOCUMENTS]}, text("Why?"))
+    second = [*first[:2], bare, REPLY, user(text("And?", SHORT))]
+    bodies, _ = sent([{"messages": one, "tools": [TOOL]} for one in (first, second)], window=6_000)
+    assert [json.dumps(body).count("cache_control") for body in bodies] == [0, 1]
+    assert bodies[1]["cache_control"] == SHORT
+
+
+def test_the_oldest_mark_that_the_caller_gives_no_longer_gives_way_to_one_on_tools() -> None:
+    first = {"messages": [user(*DOCUMENTS, text("Why?"))], "tools": [TOOL]}
+    bare = [text(block["text"]) for block in DOCUMENTS]
+    tool = TOOL | {"cache_control": SHORT}
+    second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?"))], "tools": [tool]}
+    bodies, _ = sent([first, second])
+    assert bodies[1]["messages"][0]["content"] == [bare[0], *DOCUMENTS[1:], text("Why?")]
+    assert bodies[1]["tools"] == [tool]
+
+
+def test_tools_lose_a_short_mark_before_one_of_an_hour() -> None:
+    head = [text(DOCUMENT, HOUR)]
     first = {"messages": [user(*head, text("Why?"))], "tools": [TOOL]}
     bare = [text(block["text"]) for block in head]
-    tool = TOOL | {"cache_control": tools}
+    tool = TOOL | {"cache_control": SHORT}
     second = {"messages": [user(*bare, text("Why?")), REPLY, user(text("And?"))], "tools": [tool]}
     bodies, _ = sent([first, second])
     assert bodies[1]["messages"][0] == first["messages"][0]

@@ -11,6 +11,7 @@ import anthropic
 import httpx2
 import pytest
 from anthropic import beta_async_tool, beta_tool
+from openai import AsyncOpenAI, OpenAI
 
 from lading.clients import wrap
 from lading.events import Event, Unpacked
@@ -147,6 +148,33 @@ def test_a_container_that_is_only_asked_for_is_nothing_kept() -> None:
     client: Any = wrap(over(lambda _: httpx2.Response(200, json={})))
     client._client.post("http://here/v1/messages", json=HI | {"container": {"skills": []}, "thread": None})
     assert len(client.lading.sessions) == 1
+
+
+@pytest.mark.parametrize("kind", [OpenAI, AsyncOpenAI])
+def test_a_websocket_is_told_of_once(
+    kind: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened: list[str] = []
+
+    def refuse(url: str, **_: Any) -> None:
+        opened.append(url)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("websockets.sync.client.connect", refuse)
+    monkeypatch.setattr("openai.lib._websocket._WebSocketConnect", refuse)
+    events: list[Event] = []
+    client: Any = wrap(kind(base_url="http://provider/v1", api_key="k"), on_event=events.append)
+    with caplog.at_level(logging.WARNING, "lading"):
+        for one in (client, client.lading.session("other"), client.copy()):
+            with pytest.raises(ConnectionRefusedError):
+                asyncio.run(entered(one.responses.connect()))
+    assert opened == ["ws://provider/v1/responses"] * 3
+    assert [event.what for event in events if isinstance(event, Unpacked)] == ["the websocket .../responses"]
+    assert len(events) == len(caplog.records) == 1
+
+
+async def entered(connection: Any) -> None:
+    await awaited(connection.enter())
 
 
 def test_an_endpoint_that_is_not_packed_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import httpx2
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +18,15 @@ from lading.exchange import bodies
 from lading.exchange.bodies import Bodies, GivenMessages, read_body
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
+from lading.session.matching import fingerprint
 from lading.session.options import SessionOptions
 from lading.wire import find_wire
+from lading.wire.layout import Layout
+from tests.counting import count_calls
 from tests.examples import share_of_examples
 
 LAYOUT = find_wire("anthropic").layout
+UNITING = find_wire("openai_responses").layout
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 VALUES = st.recursive(
@@ -81,24 +87,26 @@ def seen(messages: GivenMessages) -> list[object]:
     return found
 
 
-def outcome(read: Any, data: bytes) -> tuple[object, Any]:
+def outcome(read: Any, data: bytes, layout: Layout) -> tuple[object, Any]:
     """What a reading gives, and the messages in it."""
     try:
-        body = read(data, LAYOUT)
+        body = read(data, layout)
     except ValueError as error:
         return type(error), None
-    if not isinstance(body, dict) or not isinstance(given_ := body.get("messages"), GivenMessages):
+    field = layout.items.field
+    if not isinstance(body, dict) or not isinstance(given_ := body.get(field), GivenMessages):
         return repr(body), None
-    return repr({**body, "messages": seen(given_)}), given_
+    return repr({**body, field: seen(given_)}), given_
 
 
-@given(series(), st.sampled_from([1, 7, 64, 1 << 16]))
-def test_a_body_is_read_the_same_after_others(data: list[bytes], block: int) -> None:
+@given(series(), st.sampled_from([1, 7, 64, 1 << 16]), st.sampled_from([LAYOUT, UNITING]))
+def test_a_body_is_read_the_same_after_others(data: list[bytes], block: int, layout: Layout) -> None:
     client = Bodies()
     with patch.object(bodies, "_BLOCK_BYTES", block):
         for one in data:
-            found, messages = outcome(client.read, one)
-            assert found == outcome(read_body, one)[0]
+            one = one.replace(b'"messages":', b'"%s":' % layout.items.field.encode())
+            found, messages = outcome(client.read, one, layout)
+            assert found == outcome(read_body, one, layout)[0]
             if messages is not None:
                 # What cannot be read is not remembered.
                 with suppress(ValueError):
@@ -126,6 +134,80 @@ def test_of_a_body_that_goes_on_only_what_is_new_is_read() -> None:
     assert known(client, bodied("a")) == 1
     assert known(client, bodied("a", "b" * 200_000, "c", "d", "e", model="n")) == 4
     assert known(client, bodied("other")) == 0
+
+
+def test_of_items_that_unite_only_the_last_message_and_what_is_new_are_read() -> None:
+    user, model = ({"role": role, "content": "a"} for role in ("user", "assistant"))
+    client, items, counted = Bodies(), list[Any](), list[tuple[int, int]]()
+    for new in ([user], [model, model], [model, user], [model], [user], [user, user]):
+        items += new
+        messages = client.read(jsonbytes.dump({"input": items, "model": "m"}), UNITING)["input"]
+        counted.append((messages.known, len(messages)))
+        client.remember(messages)
+    assert counted == [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 7)]
+    assert len(client._earlier) == 1
+    other = [*items[:2], user]
+    assert client.read(jsonbytes.dump({"input": other, "model": "m"}), UNITING)["input"].known == 0
+    other = [*items[:6], model]
+    messages = client.read(jsonbytes.dump({"input": other, "model": "m"}), UNITING)["input"]
+    assert (messages.known, list(messages)) == (3, [[user], [model] * 3, [user], [model] * 2])
+
+
+CALLS: dict[str, tuple[str, str, Any, Any]] = {
+    "openai_responses": (
+        "/v1/responses",
+        "input",
+        lambda text: {"role": "user", "content": text},
+        lambda text: {
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        },
+    ),
+    "gemini": (
+        "/v1beta/models/gemini-2.5-pro:generateContent",
+        "contents",
+        lambda text: {"role": "user", "parts": [{"text": text}]},
+        lambda text: {"role": "model", "parts": [{"text": text}]},
+    ),
+}
+"""The endpoint of a format, its list of messages, an item of the user and one of the model."""
+
+
+@pytest.mark.parametrize("wire", CALLS)
+def test_what_a_call_decodes_does_not_grow_with_the_rounds(wire: str) -> None:
+    path, field, user, model = CALLS[wire]
+    items = [user("Count.")]
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        said = model(f"{len(items)}.")
+        reply = {"output": [said], "status": "completed", "id": f"r{len(items)}"}
+        return httpx2.Response(200, json=reply if field == "input" else {"candidates": [{"content": said}]})
+
+    conversations = Conversations(
+        None, WrapOptions(None, DEFAULT, None, SessionOptions(), False), clock=lambda: 0.0
+    )
+    counted = []
+    with Transport(httpx2.Client(transport=httpx2.MockTransport(answer)), httpx2, conversations) as transport:
+        for _ in range(9):
+            body = {"model": "gpt-5", field: items}
+            request = httpx2.Request("POST", f"http://provider{path}", content=json.dumps(body).encode())
+            send = partial(transport.handle_request, request)
+            counted.append(count_calls(send, jsonbytes.load, fingerprint))
+            items += [model(f"{len(items)}."), user(f"And {len(items)}?")]
+        (session,) = conversations.sessions
+    assert len(session.known) == 18
+    assert counted[-1] == counted[3]
+
+
+def test_bodies_with_no_whole_message_count_towards_the_limit() -> None:
+    client = Bodies()
+    with patch.object(bodies, "_MOST_BYTES", 1_000):
+        for name in "abc":
+            data = jsonbytes.dump({"input": [{"role": "user", "content": name * 400}], "model": "m"})
+            client.remember(client.read(data, UNITING)["input"])
+    assert len(client._earlier) == 2
 
 
 def test_conversations_may_go_on_in_turns() -> None:

@@ -31,7 +31,7 @@ def test_messages_that_are_known_are_not_decoded() -> None:
     # The first messages name the conversation; what is in the third is no JSON, and nobody asks for it.
     data = bodied([*SAID[:2], {"role": "user", "content": "?"}, SAID[1], SAID[2]])
     told = RequestHistory(read_body(data, WIRE.layout), WIRE)
-    told._given.raws[2] = b"no JSON"
+    told._given.runs[2] = [b"no JSON"]
     assert [message.text for message, _ in told.read(3)] == ["I look.", "Go on."]
 
 

@@ -36,7 +36,7 @@ class EarlierBody(NamedTuple):
     start: int = 0
     """Offset of the first byte after the bracket that opens the list of messages."""
     ends: Sequence[int] = ()
-    """Offset of each message's end."""
+    """Offset of each message's end, but not of a last one whose items unite: it may go on in the next body."""
     digests: bytes = b""
     """``DIGEST_BYTES`` for each message."""
     marked: Sequence[int] = ()
@@ -50,10 +50,12 @@ class EarlierBody(NamedTuple):
             if not data.startswith(block, at):
                 break
             at += len(block)
+        else:
+            return self
         low, high = (bisect_right(self.ends, end) for end in (at, at + len(block)))
         known = bisect_left(self.ends, True, low, high, key=lambda end: not data.startswith(block[: end - at], at))
-        if known == len(self.ends):
-            return self
+        if self.layout and self.layout.items.unites:
+            known = max(known - 1, 0)  # What follows that message is not equal, and may be a part of it.
         marked, digests = [at for at in self.marked if at < known], self.digests[: known * DIGEST_BYTES]
         return self._replace(ends=self.ends[:known], digests=digests, marked=marked)
 
@@ -68,14 +70,15 @@ class GivenMessages(Sequence[Any]):
     def __init__(
         self, raws: list[Any], layout: Layout, *, envelope: bytes, data: bytes = b"", shared: EarlierBody = NONE
     ) -> None:
-        """``raws``: the JSON of each message after those of ``shared``. ``envelope``: the JSON of the other fields
+        """``raws``: the JSON of each item after those of ``shared``. ``envelope``: the JSON of the other fields
         that identify a conversation. ``data``: the body; empty if it cannot be shared."""
-        self.raws, self._layout, self._envelope, self._data = raws, layout, envelope, data
+        self._layout, self._envelope, self._data = layout, envelope, data
+        self.runs = _unite(raws, layout.items.unites)
         self.shared, self.known = shared, len(shared.ends)
         self._decoded: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        return self.known + len(self.raws)
+        return self.known + len(self.runs)
 
     def __getitem__(self, at: Any) -> Any:
         at = range(len(self))[at]
@@ -84,8 +87,8 @@ class GivenMessages(Sequence[Any]):
                 start = self.shared.ends[at - 1] if at else self.shared.start
                 raw = self._data[start : self.shared.ends[at]].lstrip(_SEPARATORS)
             else:
-                raw = bytes(self.raws[at - self.known])
-            self._decoded[at] = jsonbytes.load(raw)
+                raw = b",".join(self.runs[at - self.known])
+            self._decoded[at] = jsonbytes.load(b"[%s]" % raw if self._layout.items.unites else raw)
         return self._decoded[at]
 
     def find(self, is_wanted: Callable[[str], bool]) -> int:
@@ -100,13 +103,13 @@ class GivenMessages(Sequence[Any]):
         if (scheme := self._layout.marks) is None:
             return {}
         may, mark = [*self.shared.marked], scheme.field.encode()
-        may += (at for at, raw in enumerate(self.raws, start=self.known) if mark in bytes(raw))
+        may += (at for at, run in enumerate(self.runs, start=self.known) if mark in run[0])
         return {at: bare for at in may if (bare := scheme.strip(self[at])) is not self[at]}
 
     @cached_property
     def digests(self) -> bytes:
         """``DIGEST_BYTES`` for the envelope, and for the bytes of each message without cache marks."""
-        raws = [self._envelope, *self.raws]
+        raws = [self._envelope, *map(b",".join, self.runs)]
         for at, bare in self.unmarked.items():
             if at >= self.known:
                 raws[1 + at - self.known] = jsonbytes.dump(bare)
@@ -138,18 +141,21 @@ class GivenMessages(Sequence[Any]):
         if (opened := re.search(rb'"%s"[ \t\r\n]*:[ \t\r\n]*\[' % field, data)) is None:
             return NONE
         at = ends[-1] if ends else opened.end()
-        for raw in map(bytes, self.raws):
-            while data[at] in _SEPARATORS:
-                at += 1
-            if not data.startswith(raw, at):
-                # The regular expression found another field of the same name.
-                return NONE
-            at += len(raw)
+        for run in self.runs:
+            for raw in run:
+                while data[at] in _SEPARATORS:
+                    at += 1
+                if not data.startswith(raw, at):
+                    # The regular expression found another field of the same name.
+                    return NONE
+                at += len(raw)
             ends.append(at)
         whole = (shared.ends[-1] if self.known else 0) // _BLOCK_BYTES
         new = [data[one : min(one + _BLOCK_BYTES, at)] for one in range(whole * _BLOCK_BYTES, at, _BLOCK_BYTES)]
         blocks = (*shared.blocks[:whole], *new)
-        return EarlierBody(blocks, opened.end(), ends, self.digests[DIGEST_BYTES:], [*self.unmarked], self._layout)
+        del ends[len(ends) - 1 if self._layout.items.unites else len(ends) :]
+        digests = self.digests[DIGEST_BYTES : (1 + len(ends)) * DIGEST_BYTES]
+        return EarlierBody(blocks, opened.end(), ends, digests, [*self.unmarked], self._layout)
 
 
 class Bodies:
@@ -168,7 +174,7 @@ class Bodies:
         """Remember a body; it replaces the earlier one that it continues."""
         earlier = [one for one in self._earlier if one is not messages.shared]
         earlier = [*earlier, messages.to_earlier_body()][-_MOST_EARLIER:]
-        while sum(one.ends[-1] for one in earlier if one.ends) > _MOST_BYTES:
+        while sum(len(block) for one in earlier for block in one.blocks) > _MOST_BYTES:
             del earlier[0]
         self._earlier = earlier
 
@@ -202,18 +208,16 @@ def read_body(
         raws = raws[1:] if shared.ends else raws
     if named:
         values, envelope = {**named, **values}, jsonbytes.dump(dict(named)) + envelope
-    if layout.items.unites:
-        # Whether items form one message depends on all of them, so such a body is not shared.
-        raws, data = _unite(raws, layout.items.unites), b""
     return values | {field: GivenMessages(raws, layout, envelope=envelope, data=data, shared=shared)}
 
 
-def _unite(raws: list[Any], unites: Callable[[Any, Any], bool]) -> list[Any]:
-    """Return the JSON list of each run of items that form one message."""
-    items, runs = [jsonbytes.load(bytes(raw)) for raw in raws], list[list[bytes]]()
+def _unite(raws: list[Any], unites: Callable[[Any, Any], bool] | None) -> list[list[bytes]]:
+    """Return the JSON of the items of each message: items that unite form one."""
+    items = [jsonbytes.load(bytes(raw)) for raw in raws] if unites else []
+    runs: list[list[bytes]] = []
     for at, raw in enumerate(raws):
-        if at and unites(items[at - 1], items[at]):
+        if unites and at and unites(items[at - 1], items[at]):
             runs[-1].append(bytes(raw))
         else:
             runs.append([bytes(raw)])
-    return [b"[" + b",".join(run) + b"]" for run in runs]
+    return runs

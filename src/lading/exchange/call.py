@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from lading import jsonbytes
 from lading.addresses import RESTORE
 from lading.audit.restore import read_requested_address
@@ -142,9 +144,9 @@ class PackedCall:
             raise WireError("The response is not a JSON object.")
         replies = self.session.wire.replies
         reply = replies.read(value)
-        restores, others = self.count_restores(reply)
         if reply.choices > 1:
-            return data, None
+            return self._take_several(value, reply) or (self._write_usage(value) or data, None)
+        restores, others = self.count_restores(reply)
         if not restores:
             self.record(reply, fingerprint(reply.message))
             return self._write_usage(value) or data, None
@@ -154,6 +156,21 @@ class PackedCall:
         shown = replies.without(value, RESTORE)
         self.record(reply, fingerprint(replies.read(shown).message))
         self.answer(reply)
+        return self._write_usage(shown) or jsonbytes.dump(shown), None
+
+    def _take_several(self, value: dict[str, Any], reply: Reply) -> AnswerStep | None:
+        """Take several answers, of which the caller gives one back, so none is recorded. If one only asks for
+        ``restore``, it is answered, and all are made anew: none may be empty. None if no answer asks for it."""
+        replies = self.session.wire.replies
+        answers = [replace(reply, message=one, usage=None) for one in (reply.message, *reply.others)]
+        counted = [self.count_restores(one) for one in answers]
+        if not any(restores for restores, _ in counted):
+            return None
+        asking = next((at for at, (restores, others) in enumerate(counted) if restores and not others), None)
+        if asking is not None and self.restores <= MOST_RESTORES:
+            self.conversation.spent = add_usage(self.conversation.spent, replies.read_usage(value))
+            return b"", self.restore(answers[asking])
+        shown = replies.without(value, RESTORE)
         return self._write_usage(shown) or jsonbytes.dump(shown), None
 
     def _write_usage(self, value: dict[str, Any]) -> bytes:
@@ -166,9 +183,9 @@ class PackedCall:
 
     def _remove_restore(self, data: bytes) -> bytes:
         """Return the response without its ``restore`` calls."""
-        replies, value = self.session.wire.replies, jsonbytes.load(data)
-        restores, _ = self.count_restores(replies.read(value))
-        return jsonbytes.dump(replies.without(value, RESTORE)) if restores else data
+        value = jsonbytes.load(data)
+        shown = self.session.wire.replies.without(value, RESTORE) if self.session.offers_restore else value
+        return data if shown == value else jsonbytes.dump(shown)
 
 
 def begin(conversations: Conversations, body: bytes, *, wire: Wire, name: str, path: str) -> PackedCall | None:

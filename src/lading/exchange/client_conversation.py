@@ -102,7 +102,7 @@ class ClientConversation:
         self.opening, self._given, self._given_marks = history.opening, history.digests, marks
         fields = wire.read_fields(body)
         if scheme := wire.layout.marks:
-            kept = self._marks.find(opening)
+            kept = self._marks.give_way(marks, leading=opening, tools=tools, fields=fields)
             fields, tools = arrange(fields, tools, scheme=scheme, given=marks, kept=kept)
         if tools != self._tools_given:
             self._tools_given, self._tools = tools, read_tools(tools, wire=wire)

@@ -44,14 +44,12 @@ def arrange(
 ) -> tuple[Template, Any]:
     """Return a request's other fields with its own mark, and its tools, so that all marks together are legal.
 
-    ``given``: the caller's marks on messages; the last one that is not in ``kept`` becomes the request's own mark,
-    unless it has one. Those in ``kept`` are on stored messages and cannot change any more: if they leave no
-    room (A20, A21), tools lose theirs, and the request gets none or a mark of five minutes.
+    ``given``: the caller's marks on messages. ``kept``: those on stored messages; if they leave no room (A20, A21),
+    tools lose theirs, and the request gets none or a mark of five minutes.
     """
     before = list(map(read_ttl, kept.values()))
     of_tools = list_lifetimes(tools, scheme)
-    moved = [mark for place, mark in given.items() if place not in kept]
-    mark = fields.get(scheme.field) or (moved[-1] if moved else None)
+    mark = find_own_mark(fields, scheme=scheme, given=given, kept=kept)
     room = scheme.most - len(before) - (mark is not None)
     if of_tools and (len(of_tools) > room or ("5m" in of_tools and "1h" in before)):
         tools = list(map(scheme.strip, tools))
@@ -64,6 +62,12 @@ def arrange(
     if read_ttl(mark) == "1h" and "5m" in before:
         mark = {key: value for key, value in mark.items() if key != "ttl"}
     return fields | {scheme.field: mark}, tools
+
+
+def find_own_mark(fields: Template, *, scheme: CacheMarks, given: PlacedMarks, kept: PlacedMarks) -> Any:
+    """Return the mark of a whole request: its own, else the caller's last one that is not in ``kept``."""
+    moved = [mark for place, mark in given.items() if place not in kept]
+    return fields.get(scheme.field) or (moved[-1] if moved else None)
 
 
 def find_within(value: Any, scheme: CacheMarks, *, place: BlockPath) -> Iterator[tuple[BlockPath, Any]]:

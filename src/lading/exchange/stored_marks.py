@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lading.exchange.marks import PlacedMarks, find_within, list_lifetimes
+from lading.exchange.marks import PlacedMarks, find_own_mark, find_within, list_lifetimes
 from lading.exchange.wrapping import SharedSession
-from lading.messages import Message, Opaque, ToolResult
+from lading.messages import Message, Opaque, Template, ToolResult
 from lading.wire.layout import BlockPath, CacheMarks, read_ttl
 
 
@@ -38,8 +38,32 @@ class StoredMarks:
                 break
             head |= _find_on_messages([one], scheme)
         if self._inner is None or self._edits != self._session.edits:
-            self._inner, self._edits = _find_on_messages(chain(reply, messages), scheme), self._session.edits
-        return {**head, **self._inner}
+            found = _find_on_messages(chain(reply, messages), scheme)
+            self._inner, self._edits = self._select_shown(found, len(leading), scheme), self._session.edits
+        return {**self._select_shown(head, len(leading), scheme), **self._inner}
+
+    def _select_shown(self, found: PlacedMarks, leading: int, scheme: CacheMarks) -> PlacedMarks:
+        """Return the marks without those on messages that were compacted, and are shown without any."""
+        messages = {place[0]: self._session.list_shown(place[0] + leading) for place in found}
+        shown = {at for at, one in messages.items() if _find_on_messages(enumerate(one), scheme)}
+        return {place: mark for place, mark in found.items() if place[0] in shown}
+
+    def give_way(
+        self, given: PlacedMarks, *, leading: Sequence[Message], tools: Any, fields: Template
+    ) -> PlacedMarks:
+        """Remove marks that the caller gives no longer, the oldest first, where they leave no room for the marks of
+        tools, the request's own, and one at the end of the request before it, which a long round needs. Return the
+        marks that stay. ``given``: the caller's marks on messages."""
+        kept = self.find(leading)
+        if (scheme := self._session.wire.layout.marks) is None:
+            return kept
+        room = scheme.most - len(list_lifetimes(tools, scheme))
+        if find_own_mark(fields, scheme=scheme, given=given, kept=kept):
+            room -= 1 + (0 < scheme.look_back <= self._session.count_round_blocks())
+        outdated = [place for place in sorted(kept) if place[0] >= 0 and place not in given]
+        for at, part, *_ in outdated[: max(len(kept) - room, 0)]:
+            self._session.restate(at + len(leading), lambda message: _strip_at(message, part, scheme))  # noqa: B023
+        return self.find(leading)
 
     def strip_surplus(self, new: Sequence[Message], *, leading: Sequence[Message], tools: Any) -> list[Message]:
         """Return new messages, without the marks of those whose marks would not be legal: more than a request may
@@ -81,6 +105,11 @@ def _find_on_part(part: Any, scheme: CacheMarks, place: BlockPath) -> Iterator[t
         yield place, mark
     for at, inner in enumerate(part.parts if isinstance(part, ToolResult) else ()):
         yield from _find_on_part(inner, scheme, (*place, at))
+
+
+def _strip_at(message: Message, part: int, scheme: CacheMarks) -> Message:
+    parts = message.parts
+    return message.with_parts((*parts[:part], _strip_part(parts[part], scheme), *parts[part + 1 :]))
 
 
 def _strip_part(part: Any, scheme: CacheMarks) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 from msgspec import Struct
 
 from lading.compaction import Strategy
 from lading.errors import LoopStopped
+from lading.history.log import Entry
 from lading.messages import Message
 from lading.session.options import SessionOptions, lower_window
 from lading.session.session import Session
@@ -80,6 +82,28 @@ class SharedSession(Session):
         """Yield the caller's messages in its newest form."""
         history = self._engine.history
         return map(history.find_form, history.known)
+
+    def list_shown(self, position: int) -> list[Message]:
+        """List the messages by which requests show the caller's message at a position."""
+        view, entry = self._engine.history.view, self._find_entry(position).index
+        return [item.message for item in view.items[slice(*view.span(entry, entry))]]
+
+    def restate(self, position: int, change: Callable[[Message], Message]) -> None:
+        """Change the caller's message at a position, unless an edit replaces it."""
+        entry = self._find_entry(position)
+        self._engine.restate(entry.index, change(self._engine.history.find_form(entry)))
+
+    def _find_entry(self, position: int) -> Entry:
+        return next(islice(self._engine.history.known, position, None))
+
+    def count_round_blocks(self) -> int:
+        """Count the blocks of the last reply and of the messages after it."""
+        blocks = 0
+        for entry in reversed(self.entries):
+            blocks += max(len(entry.message.parts), 1)
+            if entry.message.role == "assistant":
+                break
+        return blocks
 
     @property
     def edits(self) -> int:

@@ -115,6 +115,10 @@ class StepPayload:
         # The payload takes the place of a request that was not sent, and has it.
         start, end = view.span(asked[0], asked[0]) if asked and not has_been_shown else (0, 0)
         replaced = view.tokens_before(end) - view.tokens_before(start)
+        # The user's own words: what a payload quotes asks nothing.
+        said = [
+            history.entries[item.entry].message if item.kind == "payload" else item.message for item in view.items
+        ]
         systems = next((at for at, one in enumerate(view.messages) if one.role != "system"), len(view))
         use = LayerUse(
             window_tokens=settings.budget.window_tokens,
@@ -123,7 +127,7 @@ class StepPayload:
             tools=settings.meter.count_tools(tuple(tools)),
             conversation=view.tokens - view.tokens_before(systems) - replaced,
             expected_tool_calls=count_expected_tool_calls(view.messages, tools=len(self.step.tools)),
-            unresolved_questions=count_unresolved_questions(view.messages),
+            unresolved_questions=count_unresolved_questions(said),
             dialogue_depth=history.entries[-1].turn if history.entries else 0,
             retrieval_hit_rate=measure_retrieval_hit_rate(self._memories, answer, known=context.request),
         )

@@ -54,7 +54,8 @@ class Demands(NamedTuple):
     is_forced: bool
     """Whether it has to be a call."""
     is_several: bool = False
-    """Whether there are several at once."""
+    """Whether there are several at once that cannot be made anew if one of them is a call of ``restore``, because
+    they are streamed, or may be."""
 
 
 def read_demands(body: Object) -> Demands:
@@ -62,7 +63,7 @@ def read_demands(body: Object) -> Demands:
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return Demands(is_forced, body.get("n") not in (None, 1))
+    return Demands(is_forced, bool(body.get("stream")) and body.get("n") not in (None, 1))
 
 
 def read_ttl(mark: object) -> str | None:

@@ -122,6 +122,8 @@ class Reply(Struct, frozen=True):
     model: str = ""
     choices: int = 1
     """Number of answers in the response; ``message`` is the first."""
+    others: tuple[Message, ...] = ()
+    """The other answers, in formats that read them."""
     complete: bool = True
     """False: the stream ended before the provider marked its end."""
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from lading import jsonbytes
 from lading.history.log import Reported
+from lading.messages import Message
 from lading.wire.openai_chat.decoding import CALL_FIELDS, decode
 from lading.wire.replies import Replies, Reply, read_counts, text_or_empty
 from lading.wire.streams import EditedStream, StreamFormat, Value, object_at, objects_at, read_index
@@ -247,14 +248,20 @@ def read(body: Mapping[str, Any]) -> Reply:
     choices = as_list(body.get("choices"), "choices")
     if not choices:
         raise shape_error("choices", "at least one choice", found=choices)
-    source = as_object(as_object(choices[0], "choices.0").get("message"), "choices.0.message")
+    message, *others = (_read_choice(choice, f"choices.{at}") for at, choice in enumerate(choices))
     return Reply(
-        decode({"messages": [_make_sendable(source)]}).messages[0],
+        message,
         usage=_read_usage(body),
         id=text_or_empty(body, "id"),
         model=text_or_empty(body, "model"),
         choices=len(choices),
+        others=tuple(others),
     )
+
+
+def _read_choice(choice: Any, where: str) -> Message:
+    source = as_object(as_object(choice, where).get("message"), f"{where}.message")
+    return decode({"messages": [_make_sendable(source)]}).messages[0]
 
 
 def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
