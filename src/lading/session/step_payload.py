@@ -105,6 +105,10 @@ class StepPayload:
         memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)
         context = msgspec.structs.replace(context, memory=memories)
         answer = next((one.text for one in reversed(view.messages) if one.role == "assistant"), "")
+        # The user's own words: what a payload quotes asks nothing.
+        said = [
+            history.entries[item.entry].message if item.kind == "payload" else item.message for item in view.items
+        ]
         systems = next((at for at, one in enumerate(view.messages) if one.role != "system"), len(view))
         use = LayerUse(
             window_tokens=settings.budget.window_tokens,
@@ -113,7 +117,7 @@ class StepPayload:
             tools=settings.meter.count_tools(tuple(tools)),
             conversation=view.tokens - view.tokens_before(systems),
             expected_tool_calls=count_expected_tool_calls(view.messages, tools=len(self.step.tools)),
-            unresolved_questions=count_unresolved_questions(view.messages),
+            unresolved_questions=count_unresolved_questions(said),
             dialogue_depth=history.entries[-1].turn if history.entries else 0,
             retrieval_hit_rate=measure_retrieval_hit_rate(self._memories, answer, known=context.request),
         )
