@@ -28,6 +28,8 @@ CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
 REFITTED = "for another model: "
 """Starts the reason of an edit that shows what was shown before in another provider format."""
+UNWRITTEN = "reasoning_left_out"
+"""The rule for parts that stay in the message, and that the encoder does not write."""
 _STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
 """Kinds of edits after which an entry is shown in full, and as nothing but itself."""
 
@@ -214,7 +216,7 @@ class History:
     def refit(self, *, call: int) -> list[Event]:
         """Repair all that is shown once more, from ``call`` on: for another provider format or model, or because
         calls changed what is taken back. Entries without an edit of a strategy are repaired from their raw form.
-        Returns the events of repairs that change anything."""
+        Returns the events of repairs that change what is sent."""
         events: list[Event] = []
         position = 0
         while position < len(self.view):
@@ -223,7 +225,7 @@ class History:
             if draft is not None:
                 changed = self.apply(draft, call=call)
                 self._refitted = changed if self._refitted is None else min(self._refitted, changed)
-                events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
+            events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
             position = end
         return events
 
@@ -247,7 +249,7 @@ class History:
             found += admitted.messages
             before = found[-1]
         if tuple(found) == shown:
-            return None, ()
+            return None, [one for one in repairs if one.rule == UNWRITTEN]
         if first.edit < 0 or first.kind == "repaired":
             return _draft_repair(Admitted((), tuple(repairs)), tuple(found), REFITTED, entry=first.entry), repairs
         edit = self.edits[first.edit]

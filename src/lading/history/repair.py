@@ -169,7 +169,8 @@ class Sanitizer:
                 named = next(calls)
                 part = replace(part, id=named.id, name=named.name)
             elif isinstance(part, ToolResult):
-                part = replace(part, call_id=next(results).call_id)
+                name = self._fit_name(part.name) if part.name else part.name
+                part = replace(part, call_id=next(results).call_id, name=name)
             parts.append(part)
         kept = tuple(self._without_empty_texts(parts, message, repairs))
         readmitted = message if kept == message.parts else message.with_parts(kept)
