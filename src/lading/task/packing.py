@@ -25,6 +25,7 @@ from lading.task.evidence import (
     REQUEST,
     Evidence,
     Memory,
+    find_in_each,
     find_terms,
     may_prove,
     measure_coverage_by_item,
@@ -36,7 +37,6 @@ from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_
 from lading.task.selection import select
 from lading.task.signals import (
     AllocatorSignals,
-    find_words,
     measure_checklist_evidence_ratio,
     measure_freshness,
     measure_similarity,
@@ -177,8 +177,11 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         "conversation": use.conversation,
     }
     caps, budgets = _divide_window(used, options=options, use=use, signals=signals)
-    covers = measure_coverage_by_item(evidence, step.checklist)
-    shown, over = _choose_evidence(evidence, covers, tokens, terms=terms, budgets=budgets)
+    found = find_in_each(evidence, {*terms})
+    covers = measure_coverage_by_item(evidence, step.checklist, found=found)
+    shown, over = _choose_evidence(
+        evidence, covers, tokens, related=[len(of) / max(len(terms), 1) for of in found], budgets=budgets
+    )
     recalled, forgotten = _choose_memory(memory, tokens, budgets)
     held = {"evidence": [evidence[at].uri for at in shown], "memory": [one.id for one in recalled]}
     lines = [bullets[uri] for uri in held["evidence"]]
@@ -340,24 +343,19 @@ def _choose_evidence(
     covers: Sequence[Mapping[str, float]],
     tokens: Mapping[str, int],
     *,
-    terms: Sequence[str],
+    related: Sequence[float],
     budgets: LayerBudgets,
 ) -> tuple[list[int], list[Drop]]:
-    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped."""
-    if not evidence:
-        return [], []
-    wanted = set(terms)
-    found = [
-        len(wanted & find_words(f"{one.summary}\n{one.text}")) / len(wanted) if wanted else 0.0 for one in evidence
-    ]
+    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped.
+    ``related``: shares of the words of step and request that each has."""
     # Newer evidence is worth a little more: of equals the oldest is dropped first.
-    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(found)]
+    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(related)]
     candidates = [
         Candidate(
             one.uri,
             max(tokens[one.uri], 1),
             value=worth[at] / 10,
-            concepts={**covers[at], REQUEST: found[at]},
+            concepts={**covers[at], REQUEST: related[at]},
             layer="evidence",
         )
         for at, one in enumerate(evidence)
