@@ -57,7 +57,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
         if not answers:
             fail_if_damaged(problems)
             raise InputError(f"No call {call or 1} in any of the {len(sessions)} sessions; ask for another.")
-    terminal.print_either(as_json, lambda: {"answers": answers}, show=lambda: _print_answers(answers))
+    terminal.print_either(as_json, lambda: {"answers": answers}, show=lambda: _print_answers(answers, folder))
     fail_if_damaged(problems)
     sys.exit(0 if any(answer.verdict == "present" for answer in answers) else terminal.FOUND)
 
@@ -73,7 +73,7 @@ def _read_text(text: str) -> str:
     return read.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
-def _print_answers(answers: list[Explanation]) -> None:
+def _print_answers(answers: list[Explanation], folder: str) -> None:
     known = [answer for answer in answers if answer.places]
     if not known and len(answers) > 1:
         say(f"No: it was never in the log of any of the {len(answers)} sessions.")
@@ -87,5 +87,8 @@ def _print_answers(answers: list[Explanation]) -> None:
     shown = sorted(known, key=lambda answer: answer.verdict != "present") or answers
     for answer in shown:
         say_answer(explain_answer(answer))
+    gone = [place.address for answer in shown for place in answer.places if place.removal and place.address]
+    if gone:
+        say(f"To read it whole: lading show {gone[0]} --store {folder}")
     if len(answers) > len(shown):
         say(f"It was never in the other {len(answers) - len(shown)} sessions.")
