@@ -39,6 +39,8 @@ class MonitoredCall(Struct, frozen=True):
     """Usage that the provider reported with the reply."""
     asks: tuple[str, ...] = ()
     """Names of the tools called by the reply."""
+    full_tokens: int = 0
+    """The most input tokens, as counted: the window less the reserve for the answer and the margin."""
 
     @property
     def tokens(self) -> int:
@@ -222,6 +224,7 @@ class SessionMonitor:
             cause=manifest.place.cause,
             expected_tokens=expected.tokens if expected else totals(manifest.counts),
             at_s=at_s,
+            full_tokens=sum(manifest.counts.values()),
         )
         self._settled += self._sent + Costs(own_usd=own.cost * price.base_usd if own and price else 0.0)
         self._sent = Costs(simulated=simulated, simulated_usd=usd, billed_calls=1)
