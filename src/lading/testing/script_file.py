@@ -19,8 +19,8 @@ class ScriptFile(Struct, frozen=True, forbid_unknown_fields=True):
     replies: tuple[Say, ...]
     """Said in turn, one for each request of the task; the last one repeats."""
     aside: Say = Say("OK.")
-    """Said to requests that offer none of the tools that replies call (titles, summaries and the like), and to those
-    in which Lading asks the model of the conversation for a summary."""
+    """Said to requests that offer none of the tools that replies call (titles, summaries and the like), and to
+    Lading's questions to the model of the conversation for a summary."""
     faults: dict[int, Fault] = {}
     """By the number of the call, from 1; retries and requests aside count."""
 
