@@ -47,7 +47,7 @@ LINE_STATE = 12
 LINE_LINES = {"session": 9_190, "client": 11_970}
 """Limits of what one warm request passes (``bench/line.py``)."""
 LOWER_FLOORS_LINES = 38_440
-SOURCE_LINES = 56_380
+SOURCE_LINES = 56_400
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
