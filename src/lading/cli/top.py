@@ -281,6 +281,7 @@ def _draw_layers(call: MonitoredCall, window: int) -> Iterable[Text]:
     bar.append(choose_sign("·", ".") * (_BAR_CELLS - drawn), "dim")
     share = f"{call.tokens / window:.0%}" if window else "?"
     bar.append(f"  {format_tokens(call.tokens)} of {format_tokens(window)} ({share})", "bold")
+    bar.append(f", full at {format_tokens(call.full_tokens)}", "dim")
     yield bar
     yield _make_line(*legend)
 

@@ -67,7 +67,7 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
             for candidate in find_candidates(store, (answer.tenant, answer.session), text=wanted, call=answer.call)
         ]
     found = {"answers": answers, "candidates": candidates}
-    terminal.print_either(as_json, lambda: found, show=lambda: _print_found(answers, candidates))
+    terminal.print_either(as_json, lambda: found, show=lambda: _print_found(answers, candidates, folder))
     fail_if_damaged(problems)
     sys.exit(0 if any(answer.verdict == "present" for answer in answers) else terminal.FOUND)
 
@@ -83,8 +83,8 @@ def _read_text(text: str) -> str:
     return read.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
-def _print_found(answers: list[Explanation], candidates: list[FoundCandidate]) -> None:
-    _print_answers(answers)
+def _print_found(answers: list[Explanation], candidates: list[FoundCandidate], folder: str) -> None:
+    _print_answers(answers, folder)
     for one in candidates[:_MOST_CANDIDATES]:
         reason = f": {one.reason}" if one.reason else ""
         say(f"- {one.layer} {one.id} is {one.state} in the payload of step {one.step} at call {one.call}{reason}.")
@@ -92,7 +92,7 @@ def _print_found(answers: list[Explanation], candidates: list[FoundCandidate]) -
         say(f"And {format_count(more, 'more candidate')}; --json lists them.")
 
 
-def _print_answers(answers: list[Explanation]) -> None:
+def _print_answers(answers: list[Explanation], folder: str) -> None:
     known = [answer for answer in answers if answer.places]
     if not known and len(answers) > 1:
         say(f"No: it was never in the log of any of the {len(answers)} sessions.")
@@ -106,5 +106,8 @@ def _print_answers(answers: list[Explanation]) -> None:
     shown = sorted(known, key=lambda answer: answer.verdict != "present") or answers
     for answer in shown:
         say_answer(explain_answer(answer))
+    gone = [place.address for answer in shown for place in answer.places if place.removal and place.address]
+    if gone:
+        say(f"To read it whole: lading show {gone[0]} --store {folder}")
     if len(answers) > len(shown):
         say(f"It was never in the other {len(answers) - len(shown)} sessions.")

@@ -43,6 +43,8 @@ class MonitoredCall(Struct, frozen=True):
     """Names of the tools called by the reply."""
     step: PayloadRecord | None = None
     """The payload that it shows."""
+    full_tokens: int = 0
+    """The most input tokens, as counted: the window less the reserve for the answer and the margin."""
 
     @property
     def tokens(self) -> int:
@@ -229,6 +231,7 @@ class SessionMonitor:
             expected_tokens=expected.tokens if expected else totals(manifest.counts),
             at_s=at_s,
             step=self._read_payload(manifest.place.task),
+            full_tokens=sum(manifest.counts.values()),
         )
         self._settled += self._sent + Costs(own_usd=own.cost * price.base_usd if own and price else 0.0)
         self._sent = Costs(simulated=simulated, simulated_usd=usd, billed_calls=1)

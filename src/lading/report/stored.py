@@ -76,6 +76,8 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
 
 def _convert_request(manifest: Manifest, step: StepData | None) -> RequestData:
     sent, expected = manifest.sent, manifest.sent.expected
+    if expected is not None and not expected.calibration.seen:
+        expected = None  # No report was used: what is expected is what was counted.
     return RequestData(
         digest=sent.digest,
         body_bytes=sent.body_bytes,
