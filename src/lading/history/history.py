@@ -224,7 +224,7 @@ class History:
             if draft is not None:
                 changed = self.apply(draft, call=call)
                 self._refitted = changed if self._refitted is None else min(self._refitted, changed)
-                events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
+            events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
             position = end
         self._sanitizer.show_as(names)
         return events
@@ -250,7 +250,8 @@ class History:
             found += [self._sanitizer.rename(one, names, repairs=repairs) for one in admitted.messages]
             before = found[-1]
         if tuple(found) == shown:
-            return None, ()
+            # The encoder leaves out reasoning of another format: the message is the same, and shows less.
+            return None, repairs if first.kind is None else ()
         if first.edit < 0 or first.kind in ("repaired", "restated"):
             return _draft_repair(Admitted((), tuple(repairs)), tuple(found), REFITTED, entry=first.entry), repairs
         edit = self.edits[first.edit]
