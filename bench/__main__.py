@@ -26,6 +26,7 @@ from bench import (
     report,
     sessions,
     shrinkers,
+    step_payloads,
     store,
     warm_pack,
     wrapped,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "large-results": large_results.run,
     "extremes": extremes.run,
     "allocation": allocation.run,
+    "step-payloads": step_payloads.run,
 }
 
 

@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 420, "client": 840}
 LINE_STATE = 12
 LINE_LINES = {"session": 9_190, "client": 11_970}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 38_454
-SOURCE_LINES = 56_468
+LOWER_FLOORS_LINES = 38_600
+SOURCE_LINES = 56_850
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from examples import agent_anthropic, agent_openai, agent_summaries
+from examples import agent_anthropic, agent_openai, agent_summaries, research_task
 from lading.audit.replay import verify
 from lading.stores import open_store
+from lading.task.citing import load_manifest
 
 LONGEST = 40
+LONGEST_TASK = 120
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,27 @@ def test_an_agent_finds_what_left_its_window(
     assert [outcome for outcome in outcomes if outcome.problem] == []
 
 
+def test_a_task_fails_its_acceptance_once_and_is_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    manifest = research_task.main(str(tmp_path))
+    assert capsys.readouterr().out.splitlines() == [
+        "find: accepted",
+        "compare: risks failed: there is no section 'Risks'",
+        "compare: accepted",
+        "review: accepted",
+    ]
+    assert (manifest["call"], manifest["step_id"], manifest["role"]) == (5, "review", "reviewer")
+    assert f"{research_task.FOUND}@2" in manifest["artifact_uris"]
+    assert [one["items"][0]["status"] for one in manifest["acceptance"]] == ["passed"]
+    with open_store("sqlite", str(tmp_path)) as store:
+        repaired = load_manifest(store, ("default", "research"), call=4)
+        outcomes = list(verify(store, tenant="default", session="research"))
+    assert (repaired["step_id"], repaired["repair"]) == ("compare", 1)
+    assert [outcome.problem for outcome in outcomes] == [""] * 5
+
+
 def test_an_agent_that_summarizes_itself_finds_the_same_and_costs_no_more() -> None:
     (by_rules, cost), (by_itself, own_cost) = (agent_summaries.main(whom) for whom in (None, "self"))
     assert by_itself == by_rules == agent_summaries.TASK.report()
@@ -38,8 +61,15 @@ def test_an_agent_that_summarizes_itself_finds_the_same_and_costs_no_more() -> N
 
 
 @pytest.mark.parametrize(
-    "module", [agent_openai, agent_anthropic, agent_summaries], ids=["openai", "anthropic", "summaries"]
+    ("module", "longest"),
+    [
+        (agent_openai, LONGEST),
+        (agent_anthropic, LONGEST),
+        (agent_summaries, LONGEST),
+        (research_task, LONGEST_TASK),
+    ],
+    ids=["openai", "anthropic", "summaries", "task"],
 )
-def test_an_agent_is_short(module: object) -> None:
+def test_an_agent_is_short(module: object, longest: int) -> None:
     path = Path(str(getattr(module, "__file__", "")))
-    assert 20 < len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+    assert 20 < len(path.read_text(encoding="utf-8").splitlines()) <= longest

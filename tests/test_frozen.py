@@ -92,11 +92,12 @@ def _with_fields(wire: str) -> list[Message]:
             {"role": "user", "parts": [{"text": "go"}], "vendor": [{"b": {}}]},
         ]
         return [*find_wire(wire).read_items(contents)]
+    kind = "input_text" if wire == "openai_responses" else "text"
     body = {
         "model": "m",
         "max_tokens": 9,
         find_wire(wire).layout.items.field: [
-            {"role": "user", "content": [{"type": "text", "text": "hi", "vendor": {"a": [1]}}, odd]},
+            {"role": "user", "content": [{"type": kind, "text": "hi", "vendor": {"a": [1]}}, odd]},
             {"role": "assistant", "content": "yo", "vendor_id": {"z": 1}},
             {"role": "user", "content": "go", "vendor": [{"b": {}}]},
         ],

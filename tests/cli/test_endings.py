@@ -80,6 +80,7 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "cite-check": ("SESSION", "--store", "STORE"),
+    "tune": ("STORE",),
     "diff": ("STORE@s:1", "STORE@s:2"),
     "strict-provider": ("--script", "SCRIPT", "--", "true"),
     "probe": (str(BUG_HUNT), "--probes", str(PROBES), *ASKED),

@@ -172,6 +172,13 @@ def test_several_sessions_are_named_short_and_the_largest_first(tmp_path: Path) 
     assert "model nobody-knows-it (1), gpt-4o (1)" in result.stdout
 
 
+def test_a_call_without_a_price_is_counted_once_though_two_bills_leave_it_out(tmp_path: Path) -> None:
+    unknown = {**SESSION, "id": "shop/third", "model": "nobody-knows-it"}
+    result = inspect(write(tmp_path, [SESSION, unknown]))
+    assert result.stdout.startswith("2 sessions: ")
+    assert "costs exclude 3 calls of models without a known price" in result.stdout
+
+
 def test_an_unknown_model_is_warned_of_once(tmp_path: Path) -> None:
     result = inspect(write(tmp_path, [INTERRUPTED, {**INTERRUPTED, "id": "third"}]))
     assert result.exit_code == 0

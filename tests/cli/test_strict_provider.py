@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from lading.compaction.summary_prompt import write_instruction_for_self
 from lading.errors import InputError
-from lading.testing import Say, Use
+from lading.history.view import Item
+from lading.messages import Conversation, Tool, user_text
+from lading.testing import Say, Seen, Use
 from lading.testing.script_file import ScriptFile, read_script
 from tests.cli.commands import lading
 
@@ -103,6 +106,15 @@ def test_a_script_is_read_into_values(script: str) -> None:
     assert read.aside == Say("A title.")
     assert read.faults[2].status == 429
     assert ScriptFile((Say(),)).faults == {}
+
+
+def test_a_question_for_a_summary_is_aside_although_it_offers_the_tools() -> None:
+    model = ScriptFile((Say("I look.", (Use("read"),)), Say("Hello.")), aside=Say("Open: all.")).make_model()
+    items = [Item(user_text("Hello."), 0, 3)]
+    question = write_instruction_for_self(items, 0, end=1, keep="", most_tokens=100)
+    for text, reply in (("Hello.", "I look."), (question, "Open: all."), ("And now?", "Hello.")):
+        seen = Seen("openai_chat", Conversation((user_text(text),), tools=(Tool("read"),)), {})
+        assert model(seen).text == reply
 
 
 def test_what_cannot_be_started_is_named(script: str) -> None:

@@ -152,6 +152,8 @@ def test_a_frame_in_words(tmp_path: Path) -> None:
         "counts off by 0.",
     ):
         assert words in out
+    # What is reserved for the answer, and the margin, are no room for the request.
+    assert re.search(r"of 20,000 \(\d+%\), full at 1\d,\d{3}\n", out)
     assert re.search(r"edits \d+ forced, \d+ voluntary .*\n +last at call \d+: ", out)
     blocks = out[: out.index("newest calls")].splitlines()[1:]
     assert [line for line in blocks if len(line) > 80 and "last at call" not in line] == []

@@ -53,6 +53,8 @@ def test_present_removed_later_and_never(store: Path) -> None:
     assert "left at call" in removed.out
     assert "It is now at artifact://default/s/log/" in removed.out
     assert "base input tokens ($" in removed.out
+    command = removed.out.splitlines()[-1].removeprefix("To read it whole: lading ")
+    assert LEFT in lading(*command.split()).out
     later = lading("why", store, "9: word", "--call", "2")
     assert later.code == 1
     assert later.out.startswith("No: it came only after call 2 of s, first in call 11.")

@@ -19,7 +19,7 @@ from lading.events import CompactionApplied, ContextLeftOut, Event, LoopDetected
 from lading.presets.open_multi_agent import AgentConfig, SlidingWindow, strategy_for
 from lading.stores.memory import MemoryStore
 from lading.testing import Say, Seen, StrictProvider, Use
-from tests.clients.agents import CLIENTS, MODELS, awaited
+from tests.clients.agents import CLIENTS, MODELS, awaited, openai_client
 from tests.waiting import PATIENCE_S
 
 EVERY_CLIENT = pytest.mark.parametrize("kind", CLIENTS)
@@ -213,3 +213,20 @@ def test_providers_are_asked_for_each_request_and_what_they_say_is_sent_once(kin
     assert not any(isinstance(event, PackingFailed | ContextLeftOut) for event in events)
     ((tenant, session),) = store.sessions()
     assert [outcome.problem for outcome in verify(store, tenant=tenant, session=session)] == [""] * 6
+
+
+def test_a_step_of_a_task_begins_on_the_session_of_a_client() -> None:
+    task = {
+        "id": "42",
+        "goal": "Repair it.",
+        "plan": [{"id": "s1", "text": "Read it.", "checklist": ["It is read."]}],
+    }
+    with StrictProvider(working()) as provider:
+        agent = Agent(wrap(openai_client(provider)), "openai_chat", told)
+        asyncio.run(agent.step())
+        agent.client.lading.sessions[-1].begin("s1", task=task)
+        asyncio.run(agent.step())
+    first, second = (str(request.body["messages"]) for request in provider.requests)
+    assert "CONTEXT PACK" not in first
+    assert "CONTEXT PACK" in second
+    assert "It is read." in second

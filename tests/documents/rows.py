@@ -25,9 +25,9 @@ _CELL_END = re.compile(r" \|(?= )")
 _DIGIT_GROUPS = re.compile(r"(?<=\d)[,_ ](?=\d{3}\b)")
 STEP = re.compile(r"\.(\w+)|\[([\w*/-]+)\]")
 Scalar: TypeAlias = bool | int | float | str
-Part: TypeAlias = Literal["", "task", "memory", "reasoning", "runtime", "adapters"]
+Part: TypeAlias = Literal["", "task", "memory", "runtime", "adapters"]
 """A part of Lading that is still to come; empty: none is needed."""
-COMES_WITH = re.compile(r"With (?:the )?(task layer|memory|reasoning|runtime|adapters)\b")
+COMES_WITH = re.compile(r"With (?:the )?(task layer|memory|runtime|adapters)\b")
 """How a page says what comes with such a part."""
 
 

@@ -12,13 +12,11 @@ import msgspec
 import pytest
 
 import lading
-from lading.audit.snapshots import load_trail
 from lading.errors import FloorsExceedWindow
 from lading.task.allocator import BUDGETS, FLOOR_RANGES, LAYERS, PROFILES, allocate
-from lading.task.citing import load_outcomes, read_record
+from lading.task.citing import load_manifest
 from lading.task.evidence import Evidence, Memory
 from lading.task.packing import LayerUse, Payload, StepContext, TaskOptions, assemble
-from lading.task.record import write_manifest
 from lading.task.signals import AllocatorSignals, measure_freshness, weigh_risk
 from lading.task.task import Task, read_task
 from lading.task.templates import CONTRACT, RULES
@@ -96,11 +94,7 @@ def payload_of(pack: lading.Pack) -> str:
 
 
 def manifest_of(session: lading.Session, pack: lading.Pack) -> dict[str, Any]:
-    owner, call = session.settings.owner, pack.manifest.place.call
-    trail = load_trail(session.store, tenant=owner[0], session=owner[1])
-    record = read_record(session.store, owner, digest=pack.manifest.place.task)
-    outcomes = load_outcomes(session.store, owner, call=call)
-    return write_manifest(pack.manifest, trail.frame(call), record=record, acceptance=outcomes)
+    return load_manifest(session.store, session.settings.owner, call=pack.manifest.place.call)
 
 
 def pack_values(window: int = 128_000, **given: Any) -> Payload:

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from lading import InputError, Message, Session, SessionOptions, Summarizer, SummaryRequest, tool_result
+from lading import Message, Session, SessionOptions, Summarizer, SummaryRequest, tool_result
 from lading.presets import AgentConfig, Compact, MinChars, SlidingWindow, agent_config, strategy_for
 from lading.wire import WIRES, find_wire
-from tests.documents.blocks import Block, check_absent, check_blocks, check_tests, text_of, to_come
+from tests.documents.blocks import Block, check_blocks, check_tests, text_of
 
 AGENT = "const agent: AgentConfig = {"
 BLOCKS = (
     Block("Set contextStrategy on AgentConfig", 1, AGENT, "=> ... },\n}"),
     Block("compressToolResults replaces already-consumed tool results", 1, AGENT, "minChars: 2000 },\n}"),
     Block("maxToolOutputChars caps the raw output length", 1, AGENT, "10 k chars\n}"),
-    Block("preserveReasoningAsText opts into", 1, AGENT, "4000 },\n}", "reasoning", ("ReasoningBlock",)),
+    Block("preserveReasoningAsText opts into", 1, AGENT, "4000 },\n}"),
 )
 NAMED = {"name": "long-runner", "model": "claude-sonnet-4-6"}
 OLD = "word " * 8_000
@@ -68,11 +68,19 @@ def test_every_block_has_its_test_or_the_part_that_brings_it() -> None:
     check_tests(BLOCKS, sys.modules[__name__])
 
 
-@to_come(BLOCKS)
-def test_what_a_part_brings_is_not_there_yet(block: Block) -> None:
-    check_absent(block)
-    with pytest.raises(InputError, match="not implemented yet"):
-        strategy_for({**NAMED, "provider": "openai", "preserveReasoningAsText": True})
+@pytest.mark.parametrize(("more", "chars"), [({}, 1_200), ({"compressReasoningText": {"minChars": 4_000}}, 3_000)])
+def test_reasoning_of_another_provider_is_shown_as_text(more: dict[str, Any], chars: int) -> None:
+    """ "preserveReasoningAsText opts into", block 1."""
+    named = {"name": "cross-provider", "model": "gpt-5", "provider": "openai", "preserveReasoningAsText": True}
+    agent = agent_config({**named, **more})
+    thought = {"type": "thinking", "thinking": "plan" * 750, "signature": "c2ln"}
+    with Session(agent.model, name=agent.name, wire="openai_chat", strategy=strategy_for(agent)) as session:
+        session.add("The task.").add({"role": "assistant", "content": [thought, {"type": "text", "text": "Done."}]})
+        sent = session.add("And now?").pack().request["messages"][1]["content"]
+    before, _, text = sent.partition("</thinking>")
+    assert text == "Done."
+    assert before.startswith("<thinking>planplan")
+    assert abs(len(before.removeprefix("<thinking>")) - chars) < 100
 
 
 def test_a_sliding_window_keeps_the_task_and_the_newest_turns() -> None:

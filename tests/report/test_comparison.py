@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lading.evaluate.compare import Contestant, compare, find_contestant
 from lading.evaluate.scores import ContestantScore
 from lading.report.comparison import render_comparison
-from lading.report.comparison_tables import BILL, KEPT, make_window_tables
+from lading.report.comparison_tables import BILL, KEPT, OWN, make_window_tables
 from tests.evaluate.contests import CHEAP, NO_CACHE, ORPHAN, TAIL, grid, session, ticking
 from tests.report.test_page import digest
 
@@ -38,8 +38,9 @@ def test_a_table_holds_every_contestant_and_every_price() -> None:
     for table in (narrow, wide):
         assert [name for name, _ in table.rows] == ["append-only", "basic", "tail", HOSTILE]
         assert [column.title for column in table.columns[:2]] == ["cheap", "none"]
-        assert table.bill_columns == 2 + len(BILL)
-        assert all(len(cells) == len(table.columns) == 2 + len(BILL) + len(KEPT) for _, cells in table.rows)
+        assert table.columns[2] == OWN[0]  # One of them has calls of its own.
+        assert table.bill_columns == 3 + len(BILL)
+        assert all(len(cells) == len(table.columns) == 3 + len(BILL) + len(KEPT) for _, cells in table.rows)
     assert narrow.rows[0][1][:2] == ("1.000", "1.000")
     assert "breaks rules" in narrow.rows[3][1][-1]
 

@@ -13,13 +13,14 @@ from lading.effects import Summarizer, Summary
 from lading.errors import StoreError, TamperedError
 from lading.evaluate.plan import PlanOptions, plan_replay
 from lading.evaluate.replay import ReplayedCall, replay
-from lading.messages import Message
+from lading.history.log import Reported
+from lading.messages import Message, user_text
 from lading.report.stored import read_session
 from lading.request.manifest import seal, unseal
 from lading.sources import Recording
 from lading.stores.memory import MemoryStore
 from tests.engines import TOOLS, packs, run, settings
-from tests.histories import histories
+from tests.histories import histories, said
 from tests.report.histories import NEEDLE, dialogue, hostile_history, live_store, session_of
 
 
@@ -65,6 +66,21 @@ def test_what_providers_reported_stands_beside_the_call_it_is_of() -> None:
     assert last.learned_from > 5
     assert last.expected_tokens is not None
     assert abs(last.expected_tokens / (counted[-1] * 1.1) - 1) < 0.05
+
+
+def test_an_expectation_that_no_report_has_changed_is_none() -> None:
+    store = MemoryStore()
+    engine, _ = run(settings(4_000), [user_text("Hello."), said("Yes.")], store)
+    engine.append([user_text("And now? " * 100)])
+    engine.pack(tools=TOOLS, template={"model": "test-model"})
+    engine.append([said("Later.")], usage=Reported(100, 1))
+    engine.append([user_text("Still?")])
+    engine.pack(tools=TOOLS, template={"model": "test-model"})
+    engine.save()
+    assert engine.calibration.is_doubted
+    last = read_session(store, tenant="default", session="session", source="").calls[-1].sent
+    assert last is not None
+    assert (last.expected_tokens, last.learned_from) == (None, 0)
 
 
 def test_texts_are_carried_once() -> None:

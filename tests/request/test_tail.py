@@ -26,7 +26,7 @@ from lading.request.builder import RequestBuilder
 from lading.request.pack import Pack
 from lading.stores.memory import MemoryStore
 from lading.testing.anthropic import split_pieces
-from lading.testing.prompt_cache import PLAIN, PieceCounter, PromptCache
+from lading.testing.prompt_cache import PieceCounter, PromptCache, Scale
 from lading.wire import WIRES, check, find_wire
 from lading.wire.checking import find_added
 from tests.engines import TOOLS, Quarter, settings, template
@@ -182,13 +182,13 @@ def test_a_provider_with_marks_reads_the_same_from_its_cache_as_without_a_tail()
     billed = []
     for tail in ("", "It is noon: {}."):
         engine, cache = Engine(settings(1_000_000, wire="anthropic")), PromptCache(min_prefix_tokens=0)
-        counter, history = PieceCounter(Quarter(), PLAIN), tool_loop(8)
+        counter, history = PieceCounter(Quarter()), tool_loop(8)
         reads = []
         for number in range(2, len(history) + 1, 2):
             engine.append(history[number - 2 : number])
             body = engine.pack(tools=TOOLS, template=fields("anthropic"), tail=tail.format(number)).request
             split = split_pieces(body)
-            reads.append(cache.bill(split, counter.count_prefixes(split)))
+            reads.append(cache.bill(split, counter.count_prefixes(split, Scale())))
         billed.append(reads)
     for plain, tailed in zip(*billed, strict=True):
         assert (tailed.read_tokens, tailed.written_tokens) == (plain.read_tokens, plain.written_tokens)

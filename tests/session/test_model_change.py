@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lading import Session, SessionOptions
+from lading import Message, Session, SessionOptions, Tool, ToolCall, tool_result
 from lading.audit.replay import verify
 from lading.errors import WindowExceeded
 from lading.events import ModelChanged, ToolsLeftOut
@@ -16,6 +16,7 @@ from lading.models.catalog import find_card
 from lading.request.manifest import Frame, Manifest
 from lading.settings import settings_for
 from lading.stores.memory import MemoryStore
+from lading.testing.legality import find_violations
 from lading.wire import check, find_wire
 from tests.replies import CHAT_TOOLS, chat_reply, chat_result
 
@@ -197,3 +198,61 @@ def test_server_tools_that_another_wire_cannot_carry_are_told_of() -> None:
     with Session("claude-sonnet-5", store=store) as line:
         assert b"web_search" in line.pack().body
         assert not any(isinstance(event, ToolsLeftOut) for event in line.events)
+
+
+IDS = ("call_1", "functions.read:0", "x" * 60, "a1b2c3d4e", "")
+MODELS = (("mistral-large", "openai_chat"), ("claude-opus-5-5", "anthropic"), ("gpt-5.2", "openai_responses"))
+
+
+@pytest.mark.parametrize("after", MODELS)
+@pytest.mark.parametrize("before", MODELS)
+def test_a_tool_loop_goes_on_with_a_model_that_takes_other_ids(
+    before: tuple[str, str], after: tuple[str, str]
+) -> None:
+    for call_id in IDS:
+        store = MemoryStore()
+        with Session(before[0], wire=before[1], store=store) as line:
+            line.add("Look.")
+            line.add(Message("assistant", (ToolCall(call_id, "9.read", "{}"),)))
+            line.add(tool_result(call_id, "the first"))
+            line.pack()
+            line.add(
+                Message("assistant", (ToolCall(call_id, "9.read", "{}"), ToolCall(f"{call_id}b", "read", "{}")))
+            )
+        with Session(after[0], wire=after[1], store=store) as line:
+            line.add([tool_result(f"{call_id}b", "the third"), tool_result(call_id, "the second")])
+            pack = line.pack([Tool("read", "", {"type": "object"})])
+            body, wire = pack.request, find_wire(after[1])
+            assert check(body, wire, card=line.settings.card, strict=True) == []
+            assert find_violations(after[1], body, card=line.settings.card, issued=None) == []
+            assert all(f"the {word}" in pack.body.decode() for word in ("first", "second", "third"))
+        assert set(problems(store)) == {""}
+
+
+def test_a_result_that_is_withdrawn_after_the_change_leaves_a_call_with_its_own_id() -> None:
+    store = MemoryStore()
+    with Session("mistral-large", store=store) as line:
+        line.add("Look.")
+        line.add(Message("assistant", (ToolCall("call_1", "read", "{}"),)))
+        line.add(tool_result("call_1", "the first"))
+        line.pack([Tool("read", "", {"type": "object"})])
+    with Session("gpt-5.2", wire="openai_responses", store=store) as line:
+        line.withdraw(2)
+        body = line.pack().request
+        assert find_violations("openai_responses", body, card=line.settings.card, issued=None) == []
+
+
+def test_ids_of_earlier_calls_are_renamed_for_a_model_that_refuses_them() -> None:
+    store = MemoryStore()
+    for model in ("gpt-5-mini", "mistral-large", "gpt-5-mini"):
+        with Session(model, store=store, wire="openai_chat", strategy="append-only") as line:
+            for number in range(3):
+                called = f"call_{len(line.entries)}"
+                line.add("Look.")
+                line.add(Message("assistant", (ToolCall(called, "read", "{}"),)))
+                line.add(tool_result(called, f"row {number}"))
+                body = line.pack([Tool("read", "", {"type": "object"})]).request
+                assert find_violations("openai_chat", body, card=line.settings.card, issued=None) == []
+                ids = [call["id"] for one in body["messages"] for call in one.get("tool_calls", ())]
+                assert model != "mistral-large" or {len(one) for one in ids} == {9}
+    assert set(problems(store)) == {""}

@@ -15,6 +15,7 @@ from lading.errors import FloorsExceedWindow, InputError, UnknownName, WindowExc
 from lading.events import ContextLeftOut
 from lading.messages import Image, Message, Text, tool_result
 from lading.stores.memory import MemoryStore
+from lading.task.citing import read_record
 from lading.task.packing import StepContext
 from lading.task.templates import CONTRACT
 from tests.task.samples import TASK, TOOL, call, said
@@ -314,3 +315,15 @@ def test_the_same_inputs_give_the_same_bytes() -> None:
             return [session.pack().body, session.add(call(1)).pack().body]
 
     assert bodies() == bodies()
+
+
+def test_questions_that_a_payload_quotes_are_not_the_users() -> None:
+    asking = Evidence("artifact://tasks/42/step-1/faq.md", "\n".join(f"Vendor {at}?" for at in range(6)))
+    with begun(task_options=TaskOptions(evidence=lambda _: [asking])) as session:
+        assert "Vendor 5?" in last(session.pack())
+        session.add([Message("assistant", tuple(_calls(1))), tool_result("c1", "none")])
+        session.begin("step-3")
+        pack = session.pack()
+        record = read_record(session.store, session.settings.owner, digest=pack.manifest.place.task)
+    assert record is not None
+    assert record.signals["unresolved_questions"] == 0

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.shrink import terms
 from lading.shrink.terms import find_spans, find_units
 
 
@@ -41,3 +43,13 @@ def test_each_place_is_found_in_order(text: str, term: str) -> None:
     assert len(found) == min(text.casefold().count(term), 3)
     for start, _ in found:
         assert text[start:].casefold().startswith(term) or "ß" in text or "ŉ" in text or "İ" in text
+
+
+@given(
+    st.lists(st.text("abcß é_1", max_size=12), max_size=30), st.lists(st.text("abcßé_1", min_size=1, max_size=5))
+)
+def test_units_are_found_alike_one_by_one_and_in_the_joined_text(units: list[str], wanted: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terms, "_FEW_UNITS", -1)
+        joined = find_units(units, wanted)
+    assert find_units(units, wanted) == joined

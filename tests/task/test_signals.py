@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lading.errors import InputError
 from lading.messages import Message, Text, ToolCall, own_words, tool_result, user_text
+from lading.task import signals
 from lading.task.signals import (
     HALF_COUNTS,
     AllocatorSignals,
@@ -142,3 +143,14 @@ def test_a_question_is_open_until_the_other_side_answers(messages: list[Message]
 def test_dialogue_depth_counts_what_the_user_says() -> None:
     talk = [user_text("a"), says("", calls=1), tool_result("c0", "x"), own_words("note"), says("b"), user_text("c")]
     assert count_dialogue_depth(talk) == 2
+
+
+@given(st.text("abcß é_1.", max_size=60), st.text("abcß é_1.", max_size=60))
+def test_known_words_are_those_of_all_words(text: str, query: str) -> None:
+    words = signals.find_words(query)
+    assert signals.find_known_words(text, words) == signals.find_words(text) & words
+
+
+def test_many_known_words_are_those_of_all_words() -> None:
+    words = {f"word{at}" for at in range(2_000)}
+    assert signals.find_known_words("Word7 and word1999, not word7000", words) == {"word7", "word1999"}

@@ -52,6 +52,14 @@ class Till:
         return load(answer.raw)["usage"]
 
 
+@pytest.mark.parametrize(("model", "factor"), [(GPT, 1.0), ("claude-sonnet-5", 1.62), ("claude-sonnet-4-6", 1.25)])
+def test_a_model_with_an_estimated_counter_counts_by_the_multiplier_of_its_card(model: str, factor: float) -> None:
+    provider = StrictProvider(FakeModel([Say("Yes.")]))
+    body = {"model": model, "max_tokens": 9, "messages": [said("user", 1_000)]}
+    answer = provider.answer(Request("POST", "/v1/messages", {"x-api-key": "k"}, dump(body)))
+    assert answer.prompt_tokens == round(1_000 * factor) + 4 + 3
+
+
 @pytest.fixture
 def till() -> Till:
     return Till()

@@ -81,6 +81,7 @@ def _format_recorded(bill: RecordedBill) -> tuple[str, ...]:
 
 
 def _explain_bills(simulated: AppendOnlyBill, billed: RecordedBill | None) -> Iterator[str]:
+    # The calls of a bill are those of everything sent: count each once.
     unpriced, calls = simulated.unpriced_calls, simulated.calls
     if simulated.calls:
         yield "everything sent: each request the whole history so far, the cache always warm, at the card's prices"
@@ -88,7 +89,7 @@ def _explain_bills(simulated: AppendOnlyBill, billed: RecordedBill | None) -> It
         by_card = billed.calls_priced_by_card
         prices = f"; {format_count(by_card, 'call')} at the card's prices" if by_card else ""
         yield f"billed: as recorded in the log{prices}"
-        unpriced, calls = unpriced + billed.unpriced_calls, calls + billed.calls
+        unpriced, calls = max(unpriced, billed.unpriced_calls), max(calls, billed.calls)
     if 0 < unpriced < calls:
         yield f"costs exclude {format_count(unpriced, 'call')} of models without a known price"
 

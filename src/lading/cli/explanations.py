@@ -14,6 +14,7 @@ from lading.history.log import EditKind
 _REPLACEMENTS: dict[EditKind | None, str] = {
     "clipped": "It was in the part that was left out; the rest is still shown",
     "digested": "The digest of its result is",
+    "payload": "The payload of its step is",
     "reshaped": "All of it is still shown in a shorter form",
     "summarised": "The record of the messages it was in is",
 }

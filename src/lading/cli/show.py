@@ -38,8 +38,7 @@ from lading.history.view import rebuild
 from lading.request.manifest import totals, unseal
 from lading.stores import SessionStore
 from lading.task.artifacts import Artifacts
-from lading.task.citing import load_outcomes, read_record
-from lading.task.record import write_manifest
+from lading.task.citing import load_manifest
 
 
 @click.command("show")
@@ -162,13 +161,9 @@ def print_sessions(sessions: Sequence[SessionSummary]) -> None:
 
 def read_manifest(text: str) -> dict[str, Any]:
     """Read the ``manifest.json`` of a request by its name. Raises like ``find_snapshot``."""
-    request = find_snapshot(text)
-    place = request.manifest.place
-    owner = place.tenant, place.session
+    place = find_snapshot(text).manifest.place
     with open_existing(text.rpartition("@")[0]) as store:
-        record = read_record(store, owner, digest=place.task)
-        outcomes = load_outcomes(store, owner, call=place.call)
-    return write_manifest(request.manifest, request.frame, record=record, acceptance=outcomes)
+        return load_manifest(store, (place.tenant, place.session), call=place.call)
 
 
 def encode_request(request: Snapshot) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from lading.evaluate.tally import describe_saving
 from lading.request.layers import LAYERS
 from lading.stores.sqlite import SqliteStore
 from lading.stores.sqlite_file import FILE_NAME
+from lading.task.allocator import FLEXIBLE
+from lading.task.record import PayloadRecord
 from lading.validation import did_you_mean
 
 
@@ -259,7 +261,8 @@ def _draw_session(item: ActiveSession) -> Iterable[Text]:
     if not figures.newest:
         return
     yield from _draw_layers(figures.newest[-1], figures.window_tokens)
-    yield from (_make_line(*pieces) for pieces in (*_describe_costs(figures.costs), *_describe_edits(figures)))
+    described = _describe_step(figures.newest[-1]), _describe_costs(figures.costs), _describe_edits(figures)
+    yield from (_make_line(*pieces) for pieces in chain.from_iterable(described))
 
 
 def _draw_layers(call: MonitoredCall, window: int) -> Iterable[Text]:
@@ -278,8 +281,27 @@ def _draw_layers(call: MonitoredCall, window: int) -> Iterable[Text]:
     bar.append(choose_sign("·", ".") * (_BAR_CELLS - drawn), "dim")
     share = f"{call.tokens / window:.0%}" if window else "?"
     bar.append(f"  {format_tokens(call.tokens)} of {format_tokens(window)} ({share})", "bold")
+    bar.append(f", full at {format_tokens(call.full_tokens)}", "dim")
     yield bar
     yield _make_line(*legend)
+
+
+def _describe_step(call: MonitoredCall) -> Iterable[Sequence[tuple[str, str]]]:
+    """Describe the step of the newest request: what each layer held of its budget, and what was left out."""
+    if (step := call.step) is None:
+        return
+    repair = f", repair {step.repair}" if step.repair else ""
+    yield (f"  step {step.step_id} of {step.task_id} ({step.role}{repair})", "bold"), _list_layers(step)
+    dropped = [f"{len(one.dropped_ids):,} of {one.layer} ({one.reason})" for one in step.dropped]
+    if dropped:
+        yield ((f"  left out: {', '.join(dropped)}", "dim"),)
+    if step.evidence_needed:
+        yield ((f"  needs evidence: {', '.join(step.evidence_needed)}", "yellow"),)
+
+
+def _list_layers(step: PayloadRecord) -> tuple[str, str]:
+    held = [(name, of) for name, of in step.layers.items() if of.used and name in ("task", *FLEXIBLE)]
+    return "".join(f"  {name} {format_tokens(of.used)} of {of.percent}" for name, of in held), ""
 
 
 def _describe_costs(costs: Costs) -> Iterable[Sequence[tuple[str, str]]]:

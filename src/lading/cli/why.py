@@ -15,11 +15,13 @@ from lading.cli import terminal
 from lading.cli.explanations import explain_answer
 from lading.cli.options import json_option
 from lading.cli.stores import fail_if_damaged, find_sessions, open_existing, parse_request_name, read_each
-from lading.cli.tables import say, say_answer
+from lading.cli.tables import format_count, say, say_answer
 from lading.errors import InputError
+from lading.task.candidate_search import FoundCandidate, find_candidates
 
 _MOST_BYTES = 1_000_000
 _MOST_CLOSEST = 3
+_MOST_CANDIDATES = 10
 
 
 @click.command("why")
@@ -31,7 +33,8 @@ _MOST_CLOSEST = 3
 @json_option("Print the answers as JSON.")
 def command(folder: str, text: str, call: int | None, session: str, tenant: str, as_json: bool) -> None:
     """Find whether TEXT was in the request of a call of STORE, in which layer and message; if not, which edit
-    removed it, when, at what price, and where it is now; or that it was never in the log.
+    removed it, when, at what price, and where it is now; or that it was never in the log. Evidence and memories of
+    a task's step that TEXT names, or that hold it, are listed with why a payload left them out.
 
     TEXT is searched exactly, also in JSON escapes, then ignoring case and spacing. A dash reads it from stdin.
 
@@ -57,7 +60,14 @@ def command(folder: str, text: str, call: int | None, session: str, tenant: str,
         if not answers:
             fail_if_damaged(problems)
             raise InputError(f"No call {call or 1} in any of the {len(sessions)} sessions; ask for another.")
-    terminal.print_either(as_json, lambda: {"answers": answers}, show=lambda: _print_answers(answers))
+        candidates = [
+            candidate
+            for answer in answers
+            if answer.call
+            for candidate in find_candidates(store, (answer.tenant, answer.session), text=wanted, call=answer.call)
+        ]
+    found = {"answers": answers, "candidates": candidates}
+    terminal.print_either(as_json, lambda: found, show=lambda: _print_found(answers, candidates, folder))
     fail_if_damaged(problems)
     sys.exit(0 if any(answer.verdict == "present" for answer in answers) else terminal.FOUND)
 
@@ -73,7 +83,16 @@ def _read_text(text: str) -> str:
     return read.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
-def _print_answers(answers: list[Explanation]) -> None:
+def _print_found(answers: list[Explanation], candidates: list[FoundCandidate], folder: str) -> None:
+    _print_answers(answers, folder)
+    for one in candidates[:_MOST_CANDIDATES]:
+        reason = f": {one.reason}" if one.reason else ""
+        say(f"- {one.layer} {one.id} is {one.state} in the payload of step {one.step} at call {one.call}{reason}.")
+    if (more := len(candidates) - _MOST_CANDIDATES) > 0:
+        say(f"And {format_count(more, 'more candidate')}; --json lists them.")
+
+
+def _print_answers(answers: list[Explanation], folder: str) -> None:
     known = [answer for answer in answers if answer.places]
     if not known and len(answers) > 1:
         say(f"No: it was never in the log of any of the {len(answers)} sessions.")
@@ -87,5 +106,8 @@ def _print_answers(answers: list[Explanation]) -> None:
     shown = sorted(known, key=lambda answer: answer.verdict != "present") or answers
     for answer in shown:
         say_answer(explain_answer(answer))
+    gone = [place.address for answer in shown for place in answer.places if place.removal and place.address]
+    if gone:
+        say(f"To read it whole: lading show {gone[0]} --store {folder}")
     if len(answers) > len(shown):
         say(f"It was never in the other {len(answers) - len(shown)} sessions.")

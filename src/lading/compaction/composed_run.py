@@ -41,7 +41,7 @@ class ComposedRun(StrategyRun):
                 decide(index, room_tokens)
         for draft in _keep_newest(staged.edits[len(plan.edits) :]):
             plan.apply(draft, room_tokens=room_tokens)
-        if self._strategy.changes_requests and plan.view.tokens > room_tokens:
+        if self._strategy.changes_requests:
             self.rescue(plan, pressure, others=runs)
         return join_account(accounts)
 

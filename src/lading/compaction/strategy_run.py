@@ -27,6 +27,7 @@ from lading.compaction import (
 from lading.compaction.clearing import clear
 from lading.compaction.cutting import draft_emergency_cut
 from lading.compaction.provider_summaries import keep_summary
+from lading.compaction.superseded import draft_superseded
 from lading.effects import attempt, describe_error
 from lading.errors import PackError
 from lading.events import Event, StrategyOverruled, SummaryDiscarded, SummaryNotAsked, SummaryRejected
@@ -77,7 +78,7 @@ class StrategyRun:
         before = account[-1] if isinstance(account, tuple) else account
         pressure = replace(pressure, account=before, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         compaction = self.compact(plan, pressure, run=run)
-        if self._strategy.changes_requests and plan.view.tokens > pressure.room_tokens:
+        if self._strategy.changes_requests and (compaction.drafts or plan.view.tokens > pressure.room_tokens):
             self.rescue(plan, pressure)
         return compaction.rent if compaction.drafts else before + compaction.rent
 
@@ -95,12 +96,7 @@ class StrategyRun:
             position += 1 + len(plan.view.items) - length
 
     def compact(
-        self,
-        plan: Plan,
-        pressure: Pressure,
-        *,
-        run: Run,
-        others: Sequence[StrategyRun] = (),
+        self, plan: Plan, pressure: Pressure, *, run: Run, others: Sequence[StrategyRun] = ()
     ) -> Compaction:
         """Add the strategy's edits of the view, with messages as ``others`` show them; return its decision."""
         decide = partial(run_compact, self._strategy, plan.view, pressure=pressure, run=run)
@@ -113,7 +109,11 @@ class StrategyRun:
         return compaction
 
     def rescue(self, plan: Plan, pressure: Pressure, *, others: Sequence[StrategyRun] = ()) -> None:
-        """Cut a view that does not fit. Where no cut is legal, used results can still go."""
+        """Remove superseded payloads and cut a view that does not fit; where no cut is legal, clear results."""
+        for draft in draft_superseded(plan, pressure):
+            plan.apply(draft, room_tokens=pressure.room_tokens)
+        if plan.view.tokens <= pressure.room_tokens:
+            return
         pressure = replace(pressure, past=replace(pressure.past, edits=ReadOnly(plan.edits)))
         used = plan.view.items[plan.view.head : plan.view.find_consumed_end()]
         rescue = draft_emergency_cut(plan.view, pressure)

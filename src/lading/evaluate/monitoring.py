@@ -15,6 +15,8 @@ from lading.evaluate.tally import EditTotals, count_edits
 from lading.history.log import NO_COMPACTIONS, Entry, Reported
 from lading.request.manifest import Cause, Decision, Frame, Manifest, totals, unseal
 from lading.stores import SessionStore
+from lading.task.citing import read_record
+from lading.task.record import PayloadRecord
 
 
 class MonitoredCall(Struct, frozen=True):
@@ -39,6 +41,10 @@ class MonitoredCall(Struct, frozen=True):
     """Usage that the provider reported with the reply."""
     asks: tuple[str, ...] = ()
     """Names of the tools called by the reply."""
+    step: PayloadRecord | None = None
+    """The payload that it shows."""
+    full_tokens: int = 0
+    """The most input tokens, as counted: the window less the reserve for the answer and the margin."""
 
     @property
     def tokens(self) -> int:
@@ -140,6 +146,8 @@ class SessionMonitor:
         self._settled = self._sent = self._everything = Costs()
         """Costs of answered requests; of the newest request; of everything sent in the caller's last call."""
         self._errors: list[float] = []
+        self._payload: tuple[str, PayloadRecord | None] = ("", None)
+        """The newest payload, by the digest of its record."""
 
     def update(self) -> bool:
         """Read what was stored since the last update; return True if there was anything.
@@ -222,6 +230,8 @@ class SessionMonitor:
             cause=manifest.place.cause,
             expected_tokens=expected.tokens if expected else totals(manifest.counts),
             at_s=at_s,
+            step=self._read_payload(manifest.place.task),
+            full_tokens=sum(manifest.counts.values()),
         )
         self._settled += self._sent + Costs(own_usd=own.cost * price.base_usd if own and price else 0.0)
         self._sent = Costs(simulated=simulated, simulated_usd=usd, billed_calls=1)
@@ -241,6 +251,12 @@ class SessionMonitor:
             last_at_s=find_latest(seen.last_at_s, at_s),
             newest=(*newest, call)[-NEWEST:],
         )
+
+    def _read_payload(self, digest: str) -> PayloadRecord | None:
+        if digest != self._payload[0]:
+            owner = self.seen.tenant, self.seen.session
+            self._payload = digest, read_record(self._store, owner, digest=digest)
+        return self._payload[1]
 
     def _to_usd(self, billed: Usage, output_tokens: int = 0) -> float | None:
         price = self._price

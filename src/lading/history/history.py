@@ -6,7 +6,7 @@ applied, and become part of the history by ``commit``. Dropping a plan changes n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -28,8 +28,6 @@ CLOSING = "before the request: "
 """Starts the reason of a repair made at the end of the history, for a request."""
 REFITTED = "for another model: "
 """Starts the reason of an edit that shows what was shown before in another provider format."""
-UNWRITTEN = "reasoning_left_out"
-"""The rule for parts that stay in the message, and that the encoder does not write."""
 _STAYING = frozenset({None, *NO_COMPACTIONS} - {"payload"})
 """Kinds of edits after which an entry is shown in full, and as nothing but itself."""
 
@@ -218,15 +216,17 @@ class History:
         calls changed what is taken back. Entries without an edit of a strategy are repaired from their raw form.
         Returns the events of repairs that change what is sent."""
         events: list[Event] = []
+        names: dict[str, str] = {}
         position = 0
         while position < len(self.view):
             end = self.view.span(entry := self.view.items[position].entry, entry)[1]
-            draft, repairs = self._draft_refit(position, end)
+            draft, repairs = self._draft_refit(position, end, names)
             if draft is not None:
                 changed = self.apply(draft, call=call)
                 self._refitted = changed if self._refitted is None else min(self._refitted, changed)
             events += [Repaired(one.rule, entry, one.detail) for one in repairs if one.rule != UNNAMED_CALL]
             position = end
+        self._sanitizer.show_as(names)
         return events
 
     def take_refitted(self) -> int:
@@ -234,8 +234,9 @@ class History:
         position, self._refitted = self._refitted, None
         return len(self.view) if position is None else position
 
-    def _draft_refit(self, start: int, end: int) -> tuple[Draft | None, Sequence[Repair]]:
-        """Return the draft for the items of one entry or edit, and its repairs; None where nothing changes."""
+    def _draft_refit(self, start: int, end: int, names: dict[str, str]) -> tuple[Draft | None, Sequence[Repair]]:
+        """Return the draft for the items of one entry or edit, and its repairs; None where nothing changes.
+        ``names``: ids of calls that got others so far."""
         first, shown = self.view.items[start], tuple(item.message for item in self.view.items[start:end])
         is_raw = len(shown) == 1 and first.kind in (None, "repaired")
         before = self.view.items[start - 1].message if start else None
@@ -246,11 +247,12 @@ class History:
             placement = Placement(before, first.entry, self._sanitizer.uses_tools)
             admitted = self._sanitizer.readmit(form, [now], placement=placement) or Admitted((now,))
             repairs += admitted.repairs
-            found += admitted.messages
+            found += [self._sanitizer.rename(one, names, repairs=repairs) for one in admitted.messages]
             before = found[-1]
         if tuple(found) == shown:
-            return None, [one for one in repairs if one.rule == UNWRITTEN]
-        if first.edit < 0 or first.kind == "repaired":
+            # The encoder leaves out reasoning of another format: the message is the same, and shows less.
+            return None, repairs if first.kind is None else ()
+        if first.edit < 0 or first.kind in ("repaired", "restated"):
             return _draft_repair(Admitted((), tuple(repairs)), tuple(found), REFITTED, entry=first.entry), repairs
         edit = self.edits[first.edit]
         reason = edit.reason if edit.reason.startswith(REFITTED) else REFITTED + edit.reason
@@ -279,14 +281,14 @@ class History:
         pointer = relative(str(entry) if entry == last else f"{entry}-{last}")
         draft = Draft("restated", entry, last, (), "the caller went on from before it", (pointer,))
         position = self.apply(draft, call=call)
-        self._replay_sanitizer()
+        shown = self._replay_sanitizer()
         readings = self.view.readings
         for key in [*readings]:
             if hasattr(readings[key], "forget"):
                 readings[key].forget(entry)
             else:
                 del readings[key]
-        self._refresh_view()
+        self._refresh_view(shown)
         return position
 
     def restore(self, entries: Sequence[Entry], edits: Sequence[Edit], *, recount: bool = False) -> None:
@@ -298,10 +300,10 @@ class History:
             self._round, self._turn = entries[-1].round, entries[-1].turn
         for edit in edits:
             self._add_edit(edit)
-        self._replay_sanitizer()
+        shown = self._replay_sanitizer()
         if recount:
             self._recount()
-        self._refresh_view()
+        self._refresh_view(shown)
 
     def _recount(self) -> None:
         entries = [replace(entry, tokens=self._count(entry.message)) for entry in self.entries]
@@ -309,11 +311,21 @@ class History:
         if self.entries != entries or edits != self.edits:
             self._recounted = entries, edits
 
-    def _refresh_view(self) -> None:
+    def _refresh_view(self, replayed: Mapping[int, Sequence[str]]) -> None:
+        """Build the view anew. ``replayed``: by entry, the ids of its calls after the replay. Those of the view
+        stand: another provider format may have needed others."""
         self.view = self.rebuild_view(len(self.entries), len(self.edits), readings=self.view.readings)
+        names: dict[str, str] = {}
+        for item in self.view.items:
+            calls, before = item.message.calls, replayed.get(item.entry, ())
+            is_alone = item.edit < 0 or self.edits[item.edit].first == self.edits[item.edit].last
+            if is_alone and len(calls) == len(before):
+                names |= {old: part.id for old, part in zip(before, calls, strict=True) if old != part.id}
+        self._sanitizer.show_as(names)
 
-    def _replay_sanitizer(self) -> None:
-        """Replay the history through a new sanitizer."""
+    def _replay_sanitizer(self) -> dict[int, list[str]]:
+        """Replay the history through a new sanitizer. Returns by entry the ids of its calls as that shows them."""
+        calls: dict[int, list[str]] = {}
         closed: dict[int, Message] = {}
         for edit in self.edits:
             if edit.withdraws:
@@ -325,9 +337,12 @@ class History:
         self._sanitizer = Sanitizer(self._needs)
         for entry in self.entries:
             if entry.index not in self.withdrawn:
-                self._sanitizer.admit(entry.message)
+                admitted = self._sanitizer.admit(entry.message)
+                if entry.message.calls:
+                    calls[entry.index] = [part.id for message in admitted.messages for part in message.calls]
             if entry.index in closed:
                 self._sanitizer.close(Admitted((closed[entry.index],)))
+        return calls
 
     def _add_edit(self, edit: Edit) -> None:
         self.edits.append(edit)

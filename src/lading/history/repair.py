@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TypeAlias
 
@@ -178,6 +178,33 @@ class Sanitizer:
             self.last = readmitted
         return Admitted((readmitted,), tuple(repairs))
 
+    def rename(self, message: Message, names: dict[str, str], *, repairs: list[Repair]) -> Message:
+        """Return a message, shown in another provider format, with ids and names of calls that this one takes.
+        ``names``: the ids that were replaced so far; it is extended."""
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                if not self._fits_id(part.id) and part.id not in names:
+                    names[part.id] = self._fresh_id(part.id)
+                    repairs.append(Repair("unfit_id", f"{part.id[:80]} is shown as {names[part.id]}"))
+                part = replace(part, id=names.get(part.id, part.id), name=self._rename_tool(part.name, repairs))
+            elif isinstance(part, ToolResult):
+                call_id = names.get(part.call_id, part.call_id)
+                part = replace(part, call_id=call_id, name=part.name and self._fit_name(part.name))
+            parts.append(part)
+        return message if (kept := tuple(parts)) == message.parts else message.with_parts(kept)
+
+    def show_as(self, names: Mapping[str, str]) -> None:
+        """Take calls that were admitted under other ids as shown under these."""
+        if not names:
+            return
+        self._seen = {names.get(shown, shown) for shown in self._seen}
+        self._optional = {names.get(shown, shown) for shown in self._optional}
+        for asked, waiting in self._open.items():
+            self._open[asked] = OrderedDict.fromkeys(names.get(shown, shown) for shown in waiting)
+        for key, calls in self._named.items():
+            self._named[key] = deque((asked, names.get(shown, shown)) for asked, shown in calls)
+
     def find_closing(self, fields: Template | None = None) -> Admitted:
         """Return the messages that must follow the last one in a request with these body fields.
 
@@ -235,9 +262,7 @@ class Sanitizer:
 
     def _repair_call(self, call: ToolCall, message: Message, repairs: list[Repair]) -> ToolCall:
         self._origin = message.origin
-        name = self._fit_name(call.name)
-        if name != call.name:
-            repairs.append(Repair("unfit_name", f"the wire takes no tool named {call.name[:80]}; shown as {name}"))
+        if (name := self._rename_tool(call.name, repairs)) != call.name:
             call = replace(call, name=name)
         shown = self._fresh_id(call.id)
         self._seen.add(shown)
@@ -251,6 +276,12 @@ class Sanitizer:
         repairs.append(Repair(self._name_rule(call.id), f"{call.id[:80]} is shown as {shown}"))
         return replace(call, id=shown)
 
+    def _rename_tool(self, name: str, repairs: list[Repair]) -> str:
+        if (fitted := self._fit_name(name)) == name:
+            return name
+        repairs.append(Repair("unfit_name", f"the wire takes no tool named {name[:80]}; shown as {fitted}"))
+        return fitted
+
     def _fit_name(self, name: str) -> str:
         if not self._needs.tool_name or re.fullmatch(self._needs.tool_name, name):
             return name
@@ -258,9 +289,11 @@ class Sanitizer:
         # Some formats allow no digit or hyphen at the start.
         return (plain if re.fullmatch(self._needs.tool_name, plain[:1]) else f"_{plain}")[:_LONGEST_NAME]
 
+    def _fits_id(self, call_id: str) -> bool:
+        return not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
+
     def _fresh_id(self, call_id: str) -> str:
-        fits = not self._needs.call_id or re.fullmatch(self._needs.call_id, call_id) is not None
-        wanted = call_id if fits else self._hash_id(call_id)
+        wanted = call_id if self._fits_id(call_id) else self._hash_id(call_id)
         shown = wanted
         while shown in self._seen or not shown:
             number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1

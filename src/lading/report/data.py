@@ -13,6 +13,7 @@ from lading.economics import OwnCalls, Usage
 from lading.evaluate.bill_reconciliation import BillComparison
 from lading.history.log import EditKind, Reported
 from lading.request.manifest import Cause, Frame, Prefix
+from lading.task.record import PayloadRecord
 
 FORMAT = 1
 """Version of the data's structure."""
@@ -86,6 +87,17 @@ class ShownCounts(Struct, frozen=True):
     """Tokens of the conversation layer: messages, tool results, and replacements by edits."""
 
 
+class StepData(Struct, frozen=True, omit_defaults=True):
+    """The step of a task that a request is for."""
+
+    payload: str
+    """Digest of its payload's record."""
+    record: PayloadRecord | None = None
+    """The record, in the first request that shows the payload."""
+    outcomes: tuple[dict[str, Any], ...] = ()
+    """Outcomes of acceptance of the reply, oldest first."""
+
+
 class RequestData(Struct, frozen=True, omit_defaults=True):
     """A request as it was sent."""
 
@@ -98,6 +110,7 @@ class RequestData(Struct, frozen=True, omit_defaults=True):
     """Number of reports used for this expectation."""
     own: OwnCalls | None = None
     """Compaction's own model calls for it."""
+    step: StepData | None = None
 
 
 class CallData(Struct, frozen=True, omit_defaults=True):

@@ -29,6 +29,7 @@ PROGRAMS = (
     "summary",
     "record",
     "difference",
+    "step",
     "request",
     "pointers",
     "search",

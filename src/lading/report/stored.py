@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,11 +14,12 @@ from lading.evaluate.simulated import SimulatedBills
 from lading.history.log import Edit, Entry
 from lading.models.profiles import Detail
 from lading.report.conversion import convert_edit, convert_entry, convert_tool
-from lading.report.data import CallData, RequestData, SessionData, ShownCounts, ToolData
+from lading.report.data import CallData, RequestData, SessionData, ShownCounts, StepData, ToolData
 from lading.report.timeline import add_timeline
 from lading.request.manifest import Frame, Manifest, unseal
 from lading.request.tools import reduce_tools, tools_from
 from lading.stores import SessionStore
+from lading.task.citing import list_outcomes, read_record
 
 
 def read_session(store: SessionStore, *, tenant: str, session: str, source: str) -> SessionData:
@@ -33,6 +35,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
     stored = store.load(tenant, session, verify=True)
     entries, edits = stored.entries, stored.edits
     frames = _FrameTable(lambda digest: store.blob(tenant, session, digest=digest))
+    steps = _StepTable(store, (tenant, session))
     bills = SimulatedBills()
     calls: list[CallData] = []
     for manifest in _iter_manifests(store, tenant, session, entries=entries, edits=edits):
@@ -52,7 +55,7 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
                 simulated=bill.sent,
                 append_only=bill.everything,
                 prefix=manifest.prefix,
-                sent=_convert_request(manifest),
+                sent=_convert_request(manifest, steps.add(manifest)),
                 account=manifest.account,
                 at_s=manifest.place.at_s,
             )
@@ -71,8 +74,10 @@ def read_without_timeline(store: SessionStore, *, tenant: str, session: str, sou
     )
 
 
-def _convert_request(manifest: Manifest) -> RequestData:
+def _convert_request(manifest: Manifest, step: StepData | None) -> RequestData:
     sent, expected = manifest.sent, manifest.sent.expected
+    if expected is not None and not expected.calibration.seen:
+        expected = None  # No report was used: what is expected is what was counted.
     return RequestData(
         digest=sent.digest,
         body_bytes=sent.body_bytes,
@@ -80,6 +85,7 @@ def _convert_request(manifest: Manifest) -> RequestData:
         expected_tokens=expected.tokens if expected else None,
         learned_from=expected.calibration.seen if expected else 0,
         own=sent.own,
+        step=step,
     )
 
 
@@ -100,6 +106,28 @@ def _iter_manifests(
             )
         seen_entries, seen_edits = seen.entries, seen.edits
         yield manifest
+
+
+class _StepTable:
+    """The steps of the requests; the record of each payload once."""
+
+    def __init__(self, store: SessionStore, owner: tuple[str, str]) -> None:
+        self._store, self._owner = store, owner
+        self._known: set[str] = set()
+        self._outcomes: dict[int, list[dict[str, Any]]] | None = None
+
+    def add(self, manifest: Manifest) -> StepData | None:
+        """Return the step that a request is for; None where it is for none."""
+        payload = manifest.place.task
+        if not payload:
+            return None
+        if self._outcomes is None:
+            self._outcomes = {}
+            for outcome in list_outcomes(self._store, self._owner):
+                self._outcomes.setdefault(outcome["call"], []).append(outcome)
+        record = None if payload in self._known else read_record(self._store, self._owner, digest=payload)
+        self._known.add(payload)
+        return StepData(payload, record, tuple(self._outcomes.get(manifest.place.call, ())))
 
 
 class _FrameTable:

@@ -237,6 +237,8 @@ def load_offer(
     model is kept. Raises TamperedError."""
     settings, frame = engine.settings, engine.frame
     if frame is None:
+        # No request names the model that the log was repaired for.
+        engine.pending += engine.history.refit(call=engine.call)
         return (), None, ()
     tools, fields = load_frame(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
     is_same, same_wire = is_same_model(frame.card, settings.card), frame.wire == settings.wire

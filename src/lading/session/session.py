@@ -1,7 +1,6 @@
 """The session, the entry point for agents: messages go in, a request comes out, the reply goes back in.
 
-A ``Session`` is one conversation with one model. It is safe to use from several threads; ``AsyncSession``
-has the same methods as coroutines.
+A ``Session`` is safe to use from several threads; ``AsyncSession`` has the same methods as coroutines.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class StepPayload:
         self._repair = 0
         self._failed: Acceptance | None = None
         """The outcome that the next payload asks to repair."""
+        self._is_assembling = False
         self._memories: Mapping[str, str] = {}
         """The memories of the last payload, by id."""
 
@@ -63,8 +64,14 @@ class StepPayload:
         is_current = newest is not None and (history.entries[newest.first].turn, newest.reason) == (turn, reason)
         if newest is not None and is_current and newest.call < engine.call:
             return
-        self.step = check_required(self.step, self.options.planner)
-        payload = self._assemble(engine, tools)
+        if self._is_assembling:
+            raise InputError("A function of TaskOptions called pack(). Return candidates from what it is given.")
+        self._is_assembling = True
+        try:
+            self.step = check_required(self.step, self.options.planner)
+            payload = self._assemble(engine, tools)
+        finally:
+            self._is_assembling = False
         digest, data = dump_record(payload.record)
         logged = {one.artifact.provenance.sha256 for one in list_results(history.entries, history.edits)}
         texts = {of: text for of, text in payload.texts.items() if of not in logged}
@@ -105,6 +112,9 @@ class StepPayload:
         memories = self._ask(engine, "memory", self.options.memory, context, kind=Memory)
         context = msgspec.structs.replace(context, memory=memories)
         answer = next((one.text for one in reversed(view.messages) if one.role == "assistant"), "")
+        # The payload takes the place of a request that was not sent, and has it.
+        start, end = view.span(asked[0], asked[0]) if asked and not has_been_shown else (0, 0)
+        replaced = view.tokens_before(end) - view.tokens_before(start)
         # The user's own words: what a payload quotes asks nothing.
         said = [
             history.entries[item.entry].message if item.kind == "payload" else item.message for item in view.items
@@ -115,7 +125,7 @@ class StepPayload:
             reserve_tokens=settings.budget.window_tokens - settings.budget.room_tokens,
             system=view.tokens_before(systems),
             tools=settings.meter.count_tools(tuple(tools)),
-            conversation=view.tokens - view.tokens_before(systems),
+            conversation=view.tokens - view.tokens_before(systems) - replaced,
             expected_tool_calls=count_expected_tool_calls(view.messages, tools=len(self.step.tools)),
             unresolved_questions=count_unresolved_questions(said),
             dialogue_depth=history.entries[-1].turn if history.entries else 0,

@@ -17,6 +17,8 @@ _MOST_PLACES = 20_000
 """Hits of each term that are read."""
 _SHORT_CHARS = 3
 _COMMON_UNITS = 16
+_FEW_UNITS = 1_000
+"""Up to this number, units are searched one by one: a joined text costs more for each hit, less for each unit."""
 _STEPS = (4_096, 64, 1)
 _MOST_PIECES = 100_000
 """Pieces that are read of the start, and of the end, of a long text."""
@@ -109,12 +111,19 @@ def _find_holders(units: Sequence[str], terms: Sequence[str]) -> Iterator[list[i
     joined = "\n".join(folded)
     starts = [0, *accumulate(len(unit) + 1 for unit in folded)]
     for term in terms:
+        if len(folded) <= _FEW_UNITS and not _is_short(term):
+            yield [at for at, unit in enumerate(folded) if term in unit]
+            continue
         places = islice(_find_places(joined, term), _MOST_PLACES)
         yield [*dict.fromkeys(bisect_right(starts, at) - 1 for at in places)]
 
 
+def _is_short(term: str) -> bool:
+    return len(term) <= _SHORT_CHARS and term.isascii()
+
+
 def _find_places(folded: str, term: str) -> Iterator[int]:
-    if len(term) <= _SHORT_CHARS and term.isascii():
+    if _is_short(term):
         for found in re.finditer(re.escape(term) + r"(?![^\W_])", folded):
             if not folded[found.start() - 1 : found.start()].isalnum():
                 yield found.start()

@@ -18,6 +18,7 @@ from msgspec import Struct
 from lading.effects import attempt, describe_error
 from lading.errors import InputError
 from lading.task import patterns
+from lading.task.evidence import may_prove
 from lading.task.json_schema import find_mismatch
 from lading.task.task import Checklist, ChecklistItem
 from lading.validation import did_you_mean
@@ -139,7 +140,7 @@ def _check_evidence(item: ChecklistItem, output: str, evidence: KnownEvidence) -
         return "no evidence is cited"
     if problem := next((f"{one.uri}: {one.problem}" for one in found if one.problem), ""):
         return problem
-    fits = any(item.id in evidence.covers.get(one.uri, (item.id,)) for one in found)
+    fits = any(may_prove(evidence.covers.get(one.uri), item.id) for one in found)
     return "" if fits else "none of the cited evidence covers it"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -154,9 +155,7 @@ def allocate(
     remainder = window_tokens - unused - sum(fixed.values())
     if remainder < 0:
         raise FloorsExceedWindow(floors=fixed, window_tokens=window_tokens - unused)
-    scaled = scale(signals)
-    weights = {layer: _weigh(getattr(chosen, layer), scaled, signals=SIGNALS[layer]) for layer in FLEXIBLE}
-    shares = _fit_ranges(weights, {layer: getattr(chosen, layer) for layer in FLEXIBLE})
+    scaled, weights, shares = _share(chosen, signals)
     parts = {**fixed, **_divide(remainder, shares)}
     return LayerBudgets(
         window_tokens=window_tokens,
@@ -170,6 +169,16 @@ def allocate(
         profile=chosen,
         floors=chosen_floors,
     )
+
+
+@lru_cache(maxsize=16)
+def _share(
+    profile: TaskProfile, signals: AllocatorSignals
+) -> tuple[Mapping[str, float], Mapping[str, Fraction], Mapping[str, Fraction]]:
+    """Return the scaled signals, the weights and the shares of the remainder. A payload asks three times."""
+    scaled = scale(signals)
+    weights = {layer: _weigh(getattr(profile, layer), scaled, signals=SIGNALS[layer]) for layer in FLEXIBLE}
+    return scaled, weights, _fit_ranges(weights, {layer: getattr(profile, layer) for layer in FLEXIBLE})
 
 
 def _find(given: object, table: Mapping[str, Found], *, type_: type[Found], kind: str) -> Found:

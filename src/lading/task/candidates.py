@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Set as AbstractSet
+from itertools import chain, pairwise
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -52,35 +54,36 @@ class Pool:
     """Candidates by position, in the order of their ids, with their closures: each with all that it needs."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
-        self.candidates = sorted(candidates, key=lambda candidate: candidate.id)
+        self.candidates = sorted(candidates, key=attrgetter("id"))
         self.positions = {candidate.id: at for at, candidate in enumerate(self.candidates)}
         if len(self.positions) < len(self.candidates):
             raise InputError(f"Two candidates have the id {_find_twice(self.candidates)!r}. Give each its own id.")
         self.tokens = [candidate.tokens for candidate in self.candidates]
         self.values = [candidate.value for candidate in self.candidates]
         self.concepts = [candidate.concepts for candidate in self.candidates]
-        self.most_gains = [
-            candidate.value + sum(candidate.concepts.values()) if candidate.concepts else candidate.value
-            for candidate in self.candidates
-        ]
+        self.uncovered: Mapping[str, float] = dict.fromkeys(chain.from_iterable(self.concepts), 0.0)
+        """The concepts, with the weight of each where nothing is chosen."""
+        self.most_gains = [value + sum(of.values()) for value, of in zip(self.values, self.concepts, strict=True)]
         """Value of each where nothing is covered yet."""
-        self.closures = self._close_all()
-        """By position: the positions of the candidate and of all that it needs, rising."""
         self.dependents: dict[int, list[int]] = {}
         """By position: the positions of those that need it."""
+        self.closures = self._close_all()
+        """By position: the positions of the candidate and of all that it needs, rising."""
+        self.closed_tokens, self.closed_gains = [*self.tokens], [*self.most_gains]
+        """By position: tokens of the closure, and the most that it can add."""
         for at, closure in enumerate(self.closures):
             if len(closure) > 1:
-                for member in closure:
-                    if member != at:
-                        self.dependents.setdefault(member, []).append(at)
+                self.closed_tokens[at] = sum([self.tokens[member] for member in closure])
+                self.closed_gains[at] = sum([self.most_gains[member] for member in closure])
 
-    def locate(self, ids: Iterable[str], *, by: str) -> list[int]:
+    def locate(self, ids: Sequence[str], *, by: Candidate | str) -> list[int]:
         """Return the positions of the ids that ``by`` names. Raises UnknownCandidate for one without candidate."""
-        ids = tuple(ids)
-        unknown = tuple(dict.fromkeys(name for name in ids if name not in self.positions))
-        if unknown:
-            raise UnknownCandidate(by=by, unknown=unknown)
-        return [self.positions[name] for name in ids]
+        try:
+            return [self.positions[name] for name in ids]
+        except KeyError:
+            unknown = tuple(dict.fromkeys(name for name in ids if name not in self.positions))
+            named = by if isinstance(by, str) else f"the candidate {by.id!r}"
+            raise UnknownCandidate(by=named, unknown=unknown) from None
 
     def count_tokens(self, members: Iterable[int]) -> int:
         """Return the tokens of these positions together."""
@@ -93,13 +96,18 @@ class Pool:
     def _close_all(self) -> list[tuple[int, ...]]:
         closures: list[tuple[int, ...]] = [(at,) for at in range(len(self.candidates))]
         needs = {
-            at: self.locate(candidate.needs, by=f"the candidate {candidate.id!r}")
+            at: self.locate(candidate.needs, by=candidate)
             for at, candidate in enumerate(self.candidates)
             if candidate.needs
         }
+        closed: dict[int, set[int]] = {}
         size = 0
         for at in needs:
-            closures[at] = _close(at, needs)
+            closed[at] = others = _close(at, needs, closed)
+            closures[at] = tuple(sorted(others))
+            for member in others:
+                if member != at:
+                    self.dependents.setdefault(member, []).append(at)
             size += len(closures[at])
             if size > MOST_NEEDED:
                 raise InputError(
@@ -109,15 +117,18 @@ class Pool:
         return closures
 
 
-def _close(start: int, needs: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
+def _close(start: int, needs: Mapping[int, Sequence[int]], closed: Mapping[int, AbstractSet[int]]) -> set[int]:
+    """Return a position with all that it needs. ``closed``: what is known of others."""
     seen = {start}
-    waiting = [start]
+    waiting = [*needs[start]]
     while waiting:
-        for needed in needs.get(waiting.pop(), ()):
-            if needed not in seen:
-                seen.add(needed)
-                waiting.append(needed)
-    return tuple(sorted(seen))
+        needed = waiting.pop()
+        if needed in closed:
+            seen |= closed[needed]
+        elif needed not in seen:
+            seen.add(needed)
+            waiting += needs.get(needed, ())
+    return seen
 
 
 def _find_twice(ordered: Sequence[Candidate]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from lading import jsonbytes
-from lading.errors import InputError, LadingError
+from lading.errors import InputError, LadingError, TamperedError
 from lading.request.manifest import unseal
 from lading.stores import SessionStore
 from lading.task.acceptance import KnownEvidence
 from lading.task.artifacts import Artifacts, StepResult, list_results
-from lading.task.record import PayloadRecord, load_record
+from lading.task.record import PayloadRecord, load_record, write_manifest
 
 OUTCOME = "acceptance.json"
 """Name of the artifact with the outcome of an answer."""
@@ -32,12 +33,38 @@ def load_evidence(store: SessionStore, owner: tuple[str, str], *, call: int | No
     return know_evidence(store, owner, records=records, results=results, entries=entries)
 
 
+def load_manifest(store: SessionStore, owner: tuple[str, str], *, call: int | None = None) -> dict[str, Any]:
+    """Return the document's ``manifest.json`` of a call (None: the last). Raises InputError where there is no
+    such call, StoreError, TamperedError."""
+    manifests = [unseal(data) for data in store.manifests(*owner)]
+    number = len(manifests) if call is None else call
+    if not 1 <= number <= len(manifests):
+        raise InputError(f"The session {owner[1]!r} has no call {number}; it has {len(manifests)}.")
+    manifest = manifests[number - 1]
+    frame = next((one.frame for one in reversed(manifests[:number]) if one.frame is not None), None)
+    if frame is None:
+        raise TamperedError("The session's first manifest is not a keyframe.")
+    record = read_record(store, owner, digest=manifest.place.task)
+    return write_manifest(manifest, frame, record=record, acceptance=load_outcomes(store, owner, call=number))
+
+
 def load_outcomes(store: SessionStore, owner: tuple[str, str], *, call: int) -> list[dict[str, Any]]:
     """Return the outcomes of the answer of one call, oldest first."""
-    artifacts = Artifacts(store, owner)
-    named = [one for one in artifacts.list_named() if one.uri.rpartition("/")[2].partition("@")[0] == OUTCOME]
-    outcomes = [jsonbytes.load(artifacts.get(one.uri)) for one in named]
-    return [outcome for outcome in outcomes if isinstance(outcome, dict) and outcome.get("call") == call]
+    return [outcome for outcome in list_outcomes(store, owner) if outcome["call"] == call]
+
+
+def list_outcomes(store: SessionStore, owner: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return all outcomes of a session, oldest first, each with the call that it judges."""
+    artifacts, found = Artifacts(store, owner), list[dict[str, Any]]()
+    for one in artifacts.list_named():
+        if one.uri.rpartition("/")[2].partition("@")[0] != OUTCOME:
+            continue
+        # A caller may put anything under this name.
+        with suppress(ValueError):
+            outcome = jsonbytes.load(artifacts.get(one.uri))
+            if isinstance(outcome, dict) and isinstance(outcome.get("call"), int):
+                found.append(outcome)
+    return found
 
 
 def read_record(store: SessionStore, owner: tuple[str, str], *, digest: str) -> PayloadRecord | None:

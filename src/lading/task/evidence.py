@@ -7,6 +7,7 @@ tool returned can look like a section of the payload.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from lading.compaction.excerpts import clip, collapse_spaces
 from lading.errors import InputError
 from lading.jsonbytes import digest
 from lading.shrink.terms import find_units
-from lading.task.signals import find_words
+from lading.task.signals import find_known_words, find_words
 from lading.task.task import Checklist
 from lading.validation import check_fields
 
@@ -110,24 +111,40 @@ def digest_text(text: str) -> str:
     return digest(text.encode(errors="backslashreplace"))
 
 
-def measure_coverage_by_item(evidence: Sequence[Evidence], checklist: Checklist) -> list[dict[str, float]]:
-    """Return for each piece of evidence the ids of the checklist items that it covers, with a weight of 0 to 1."""
+def may_prove(covers: Sequence[str] | None, item: str) -> bool:
+    """Return whether evidence may prove an item: one of those that it is declared to cover, or without a
+    declaration any."""
+    return covers is None or item in covers
+
+
+def measure_coverage_by_item(
+    evidence: Sequence[Evidence], checklist: Checklist, *, found: Sequence[AbstractSet[str]] = ()
+) -> list[dict[str, float]]:
+    """Return for each piece of evidence the ids of the checklist items that it covers, with a weight of 0 to 1.
+    ``found``: words of each, where the caller has looked for those of the items."""
     wanted = {item.id: find_words(item.text) for item in checklist.items}
-    return [_cover(one, wanted) for one in evidence]
+    every = set[str]().union(*wanted.values())
+    return [
+        _cover(one, wanted, of) for one, of in zip(evidence, found or find_in_each(evidence, every), strict=True)
+    ]
 
 
-def _cover(one: Evidence, wanted: Mapping[str, set[str]]) -> dict[str, float]:
+def find_in_each(evidence: Iterable[Evidence], words: AbstractSet[str]) -> list[set[str]]:
+    """Return which of the words each piece of evidence has."""
+    return [find_known_words(f"{one.summary}\n{one.text[:READ_CHARS]}", words) for one in evidence]
+
+
+def _cover(one: Evidence, wanted: Mapping[str, set[str]], found: AbstractSet[str]) -> dict[str, float]:
     if one.covers is not None:
         return {name: 1.0 for name in one.covers if name in wanted}
-    words = find_words(f"{one.summary}\n{one.text[:READ_CHARS]}")
-    shares = {name: len(words & of) / len(of) for name, of in wanted.items() if of}
+    shares = {name: len(found & of) / len(of) for name, of in wanted.items() if of}
     return {name: share for name, share in shares.items() if share >= LEAST_COVERAGE}
 
 
 def write_evidence(one: Evidence, terms: Iterable[str]) -> str:
     """Write one bullet: the address, and the summary or the lines of the text with these terms."""
     of = one.provenance
-    label = f"- {one.uri}" + (f" ({of.producer})" if of.producer else "")
+    label = f"- {one.uri}" + (f" ({clip(of.producer, LINE_CHARS)})" if of.producer else "")
     if one.is_shown:
         return f"{label}: in the conversation"
     if of.sensitivity == "secret":
@@ -163,7 +180,7 @@ def _cut_around(line: str, terms: Iterable[str]) -> str:
 
 def write_memory(one: Memory) -> str:
     """Write one bullet: the text, and its date."""
-    return f"- {collapse_spaces(one.text)}" + (f" ({one.date})" if one.date else "")
+    return f"- {collapse_spaces(one.text)}" + (f" ({clip(one.date, LINE_CHARS)})" if one.date else "")
 
 
 def write_bullets(texts: Iterable[str]) -> str:

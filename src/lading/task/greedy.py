@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from lading.task.candidates import Pool
 
 NEGLIGIBLE = 1e-9
 """Values that differ by less are equal: sums of floats are not exact."""
+_END = (float("inf"), -1)
+"""After the last bound."""
 
 
 class Choice:
@@ -24,7 +26,7 @@ class Choice:
         self.pool = pool
         self.room_tokens = room_tokens
         self.chosen: set[int] = set()
-        self.covered: dict[str, float] = {}
+        self.covered = dict(pool.uncovered)
         """The best weight of each concept."""
         self.value = 0.0
         self.take(members)
@@ -45,15 +47,15 @@ class Choice:
             self.room_tokens -= pool.tokens[member]
             self.value += pool.values[member]
             for concept, weight in pool.concepts[member].items():
-                best = covered.get(concept, 0.0)
+                best = covered[concept]
                 if weight > best:
                     covered[concept] = weight
                     self.value += weight - best
 
     def list_missing(self, at: int) -> Sequence[int]:
         """Return what choosing a candidate would add: itself and what it needs."""
-        closure = self.pool.closures[at]
-        return closure if len(closure) == 1 else [member for member in closure if member not in self.chosen]
+        closure, chosen = self.pool.closures[at], self.chosen
+        return closure if len(closure) == 1 else [member for member in closure if member not in chosen]
 
     def compute_gain(self, members: Sequence[int]) -> float:
         """Return the value that these positions, none of them chosen, would add together."""
@@ -62,15 +64,16 @@ class Choice:
         if len(members) == 1:
             [member] = members
             for concept, weight in pool.concepts[member].items():
-                best = covered.get(concept, 0.0)
+                best = covered[concept]
                 if weight > best:
                     gain += weight - best
             return gain + pool.values[member]
         raised: dict[str, float] = {}
+        concepts, values = pool.concepts, pool.values
         for member in members:
-            gain += pool.values[member]
-            for concept, weight in pool.concepts[member].items():
-                best = raised.get(concept) or covered.get(concept, 0.0)
+            gain += values[member]
+            for concept, weight in concepts[member].items():
+                best = raised[concept] if concept in raised else covered[concept]
                 if weight > best:
                     gain += weight - best
                     raised[concept] = weight
@@ -80,13 +83,14 @@ class Choice:
 def fill(choice: Choice, free: Sequence[int], *, banned: AbstractSet[int] = frozenset()) -> Choice:
     """Add the best candidates of ``free`` to the choice until none fits or none adds value, and return it.
 
-    ``banned``: positions that stay out, with those that need them. Of equally good ones the first by id is taken.
+    ``free``: positions, rising. ``banned``: those that stay out, with those that need them. Of equally good ones
+    the first by id is taken.
     """
     return _Filling(choice, banned).run(free)
 
 
 class _Filling:
-    """A choice while it is filled: a heap of the candidates, of which ``densities`` has the current entries."""
+    """A choice while it is filled, of whose candidates ``densities`` has the current ones."""
 
     def __init__(self, choice: Choice, banned: AbstractSet[int]) -> None:
         self.choice = choice
@@ -98,17 +102,25 @@ class _Filling:
         """Fill the choice."""
         choice, densities = self.choice, self.densities
         densities.update(zip(free, self._bound(free), strict=True))
-        heap = [(density, at) for at, density in densities.items()]
-        heapify(heap)
+        # Most candidates are never looked at again: sorting their bounds is cheaper than a heap of all.
+        order = sorted(free, key=densities.__getitem__)
+        waiting = zip([densities[at] for at in order], order, strict=True)
+        first = next(waiting, _END)
+        heap: list[tuple[float, int]] = []
         least = min([choice.pool.tokens[at] for at in free], default=0)
-        while heap and choice.room_tokens >= least:
-            density, at = heappop(heap)
+        while choice.room_tokens >= least:
+            if heap and heap[0] < first:
+                density, at = heappop(heap)
+            elif first is _END:
+                break
+            else:
+                (density, at), first = first, next(waiting, _END)
             if densities.get(at) != density:
                 continue
             now = self._update(at)
             if now is None:
                 continue
-            if now > density and heap and (now, at) > heap[0]:
+            if now > density and ((now, at) > first or (heap and (now, at) > heap[0])):
                 heappush(heap, (now, at))
                 continue
             members = choice.list_missing(at)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lading.errors import InputError, PackInvalid
+from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
@@ -25,7 +25,9 @@ from lading.task.evidence import (
     REQUEST,
     Evidence,
     Memory,
+    find_in_each,
     find_terms,
+    may_prove,
     measure_coverage_by_item,
     write_bullets,
     write_evidence,
@@ -35,7 +37,6 @@ from lading.task.record import LayerRecord, PayloadRecord, ShownArtifact, group_
 from lading.task.selection import select
 from lading.task.signals import (
     AllocatorSignals,
-    find_words,
     measure_checklist_evidence_ratio,
     measure_freshness,
     measure_similarity,
@@ -175,14 +176,12 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         "memory": sum(tokens[name] for name in notes),
         "conversation": use.conversation,
     }
-    divide = partial(
-        allocate, use.window_tokens, floors=_hold_reserve(options, use), profile=options.profile, signals=signals
+    caps, budgets = _divide_window(used, options=options, use=use, signals=signals)
+    found = find_in_each(evidence, {*terms})
+    covers = measure_coverage_by_item(evidence, step.checklist, found=found)
+    shown, over = _choose_evidence(
+        evidence, covers, tokens, related=[len(of) / max(len(terms), 1) for of in found], budgets=budgets
     )
-    caps = divide()
-    caps = divide(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
-    budgets = divide(used=used)
-    covers = measure_coverage_by_item(evidence, step.checklist)
-    shown, over = _choose_evidence(evidence, covers, tokens, terms=terms, budgets=budgets)
     recalled, forgotten = _choose_memory(memory, tokens, budgets)
     held = {"evidence": [evidence[at].uri for at in shown], "memory": [one.id for one in recalled]}
     lines = [bullets[uri] for uri in held["evidence"]]
@@ -190,7 +189,6 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
     values["top_evidence"] = "\n".join(lines[-TOP_EVIDENCE:])
     values["memory"] = "\n".join(notes[name] for name in held["memory"]) or NONE
     shown_tokens = {layer: sum(tokens[name] for name in names) for layer, names in held.items()}
-    proven = {name for at in shown for name in covers[at]}
     record = PayloadRecord(
         task_id=context.task.id,
         step_id=step.id,
@@ -206,11 +204,36 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         memory_ids=tuple(held["memory"]),
         dropped=group_dropped([*dropped, *unfit, *forgotten, *over]),
         evidence_needed=tuple(
-            item.id for item in step.checklist.items if item.proof == "evidence" and item.id not in proven
+            item.id
+            for item in step.checklist.items
+            if item.proof == "evidence" and not any(may_prove(evidence[at].covers, item.id) for at in shown)
         ),
     )
     texts = {evidence[at].signed.sha256: evidence[at].data for at in shown if not evidence[at].is_shown}
     return Payload(fill(template, values), record, {digest: data for digest, data in texts.items() if data})
+
+
+def _divide_window(
+    used: Mapping[str, int], *, options: TaskOptions, use: LayerUse, signals: AllocatorSignals
+) -> tuple[LayerBudgets, LayerBudgets]:
+    """Return the budgets before and after unused tokens are handed on. Floors that no layer needs give way before a
+    long request or step is refused. Raises FloorsExceedWindow, InputError, UnknownName."""
+
+    def divide(floors: Floors | str) -> tuple[LayerBudgets, LayerBudgets]:
+        allotted = partial(allocate, use.window_tokens, floors=floors, profile=options.profile, signals=signals)
+        caps = allotted()
+        caps = allotted(used={layer: used[layer] for layer in LAYERS[:3] if used[layer] > caps.tokens[layer]})
+        return caps, allotted(used=used)
+
+    given = BUDGETS.get(options.floors) if isinstance(options.floors, str) else options.floors
+    if given is None:
+        return divide(options.floors)
+    # The slack holds at least what the session reserves for the answer.
+    reserved = min(math.ceil(100 * use.reserve_tokens / use.window_tokens), 100)
+    try:
+        return divide(replace(given, slack_min=max(given.slack_min, reserved)))
+    except FloorsExceedWindow:
+        return divide(replace(given, system=0, task=0, tools=0, slack_min=reserved))
 
 
 def _record_layers(caps: LayerBudgets, budgets: LayerBudgets, used: Mapping[str, int]) -> dict[str, LayerRecord]:
@@ -315,38 +338,24 @@ def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> A
     )
 
 
-def _hold_reserve(options: TaskOptions, use: LayerUse) -> Floors | str:
-    """Raise the floor of the slack to what the session reserves for the answer."""
-    floors = BUDGETS.get(options.floors) if isinstance(options.floors, str) else options.floors
-    if floors is None:
-        return options.floors
-    reserved = math.ceil(100 * use.reserve_tokens / use.window_tokens)
-    return replace(floors, slack_min=max(floors.slack_min, min(reserved, 100)))
-
-
 def _choose_evidence(
     evidence: Sequence[Evidence],
     covers: Sequence[Mapping[str, float]],
     tokens: Mapping[str, int],
     *,
-    terms: Sequence[str],
+    related: Sequence[float],
     budgets: LayerBudgets,
 ) -> tuple[list[int], list[Drop]]:
-    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped."""
-    if not evidence:
-        return [], []
-    wanted = set(terms)
-    found = [
-        len(wanted & find_words(f"{one.summary}\n{one.text}")) / len(wanted) if wanted else 0.0 for one in evidence
-    ]
+    """Choose evidence; return the positions of the chosen, the most useful last, and what was dropped.
+    ``related``: shares of the words of step and request that each has."""
     # Newer evidence is worth a little more: of equals the oldest is dropped first.
-    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(found)]
+    worth = [share + (at + 1) / (100 * len(evidence)) for at, share in enumerate(related)]
     candidates = [
         Candidate(
             one.uri,
             max(tokens[one.uri], 1),
             value=worth[at] / 10,
-            concepts={**covers[at], REQUEST: found[at]},
+            concepts={**covers[at], REQUEST: related[at]},
             layer="evidence",
         )
         for at, one in enumerate(evidence)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lading import jsonbytes
 from lading.errors import TamperedError
-from lading.presets.aether_frame.truncations import Truncation, truncation_events
+from lading.history.truncations import Truncation, truncation_events
 from lading.request.manifest import Frame, Manifest
 from lading.task.evidence import Provenance
 

@@ -31,7 +31,7 @@ DropReason: TypeAlias = Literal["too large", "overflow", "no gain"]
 """With what it needs it exceeds the budget; others bring more for the tokens; the chosen ones cover all it has."""
 
 
-class DroppedCandidate(Struct, frozen=True):
+class DroppedCandidate(Struct, frozen=True, gc=False):
     """A candidate that was not chosen."""
 
     id: str
@@ -60,15 +60,16 @@ def select(candidates: Iterable[Candidate], budget_tokens: int, *, required: Ite
     check_count(budget_tokens, name="the budget")
     pool = Pool(candidates)
     base = Choice(pool, budget_tokens)
-    for at in sorted(pool.locate(required, by="required")):
+    for at in sorted(pool.locate(tuple(required), by="required")):
         base.take(base.list_missing(at))
     if base.room_tokens < 0:
         names = tuple(pool.candidates[at].id for at in sorted(base.chosen))
         raise RequiredTooLarge(required=names, tokens=budget_tokens - base.room_tokens, budget_tokens=budget_tokens)
     free = [
         at
-        for at in range(len(pool.candidates))
-        if at not in base.chosen and pool.count_tokens(base.list_missing(at)) <= base.room_tokens
+        for at, tokens in enumerate(pool.closed_tokens)
+        if at not in base.chosen
+        and (tokens <= base.room_tokens or pool.count_tokens(base.list_missing(at)) <= base.room_tokens)
     ]
     choice, is_optimal = _find_best(base, free)
     return _report(choice, free, is_optimal=is_optimal)
@@ -89,7 +90,7 @@ def _find_best_single(base: Choice, free: Sequence[int], *, beyond: float) -> Ch
     """Add the best single candidate, with what it needs, to the base, if the value can then exceed ``beyond``."""
     pool, best = base.pool, base.copy()
     least = beyond - base.value
-    able = [at for at in free if sum([pool.most_gains[member] for member in pool.closures[at]]) > least]
+    able = [at for at in free if pool.closed_gains[at] > least]
     if able:
         best.take(base.list_missing(max(able, key=lambda at: base.compute_gain(base.list_missing(at)))))
     return best

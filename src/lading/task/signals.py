@@ -31,6 +31,7 @@ LEAST_DIGITS = 3
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"[^\W_]{3,}")
+_MOST_LOOKED_UP = 100
 
 
 class AllocatorSignals(Struct, frozen=True, kw_only=True):
@@ -115,7 +116,9 @@ def measure_retrieval_hit_rate(shown: Mapping[str, str], answer: str, *, known: 
 def measure_similarity(query: str, texts: Iterable[str]) -> float:
     """Return how well the best of the texts matches: the share of the query's words that it contains, 0 to 1."""
     wanted = find_words(query)
-    return max((len(wanted & find_words(text)) / len(wanted) for text in texts), default=0.0) if wanted else 0.0
+    return (
+        max((len(find_known_words(text, wanted)) / len(wanted) for text in texts), default=0.0) if wanted else 0.0
+    )
 
 
 def measure_freshness(ages_days: Collection[float]) -> float:
@@ -178,6 +181,24 @@ def _find_values(text: str) -> set[str]:
 def find_words(text: str) -> set[str]:
     """Return the words of a text with three letters or digits or more, casefolded."""
     return set(_WORD.findall(text.casefold()))
+
+
+def find_known_words(text: str, words: AbstractSet[str]) -> set[str]:
+    """Return those of the words that ``find_words`` finds in a text. Few words are looked up one by one."""
+    if len(words) > _MOST_LOOKED_UP:
+        return find_words(text) & words
+    folded = text.casefold()
+    return {word for word in words if _has_word(folded, word)}
+
+
+def _has_word(folded: str, word: str) -> bool:
+    at = folded.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not folded[at - 1 : at].isalnum() and not folded[end : end + 1].isalnum():
+            return True
+        at = folded.find(word, end)
+    return False
 
 
 def _count_sentences(text: str) -> tuple[int, int]:

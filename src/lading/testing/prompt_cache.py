@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from lading.economics import Usage
 from lading.jsonbytes import dump
+from lading.models.card import TokenFacts
 from lading.tokens import Counter
 
 _UNREAD = frozenset({
@@ -43,38 +44,39 @@ def make_piece(value: Any, *, marked: bool, messages: int = 0) -> Piece:
 
 
 class Scale(Struct, frozen=True):
-    """The difference between a provider's count and the counter's, which calibration must learn."""
+    """The difference between a provider's count and that of o200k, which calibration must learn."""
 
     factor: float = 1.0
     message_tokens: int = 4
     request_tokens: int = 3
 
 
-PLAIN = Scale()
+def find_scale(facts: TokenFacts) -> Scale:
+    """Return the scale of a model: the multiplier of a card whose counter is an estimate, which is one of o200k."""
+    return Scale(facts.multiplier) if facts.counter == "estimate" else Scale()
 
 
 class PieceCounter:
     """Counts the tokens of texts, names, arguments and tool definitions; ids, signatures and pictures have none."""
 
-    def __init__(self, counter: Counter, scale: Scale) -> None:
-        """Count with ``counter``, corrected by ``scale``. Counts are kept by the digest of the piece."""
+    def __init__(self, counter: Counter) -> None:
+        """Count with ``counter``. Counts are kept by the digest of the piece."""
         self._counter = counter
-        self._scale = scale
         self._known: dict[bytes, int] = {}
 
-    def count_prefixes(self, pieces: Sequence[Piece]) -> list[int]:
-        """Count the tokens of each prefix that ends with a piece."""
-        counted, fixed = 0, self._scale.request_tokens
+    def count_prefixes(self, pieces: Sequence[Piece], scale: Scale) -> list[int]:
+        """Count the tokens of each prefix that ends with a piece, corrected by ``scale``."""
+        counted, fixed = 0, scale.request_tokens
         found: list[int] = []
         for piece in pieces:
             counted += self._count(piece)
-            fixed += piece.messages * self._scale.message_tokens
-            found.append(round(counted * self._scale.factor) + fixed)
+            fixed += piece.messages * scale.message_tokens
+            found.append(round(counted * scale.factor) + fixed)
         return found
 
-    def count_text(self, text: str) -> int:
-        """Count the tokens of a text of the model."""
-        return round(self._counter.count(text) * self._scale.factor)
+    def count_text(self, text: str, scale: Scale) -> int:
+        """Count the tokens of a text of the model, corrected by ``scale``."""
+        return round(self._counter.count(text) * scale.factor)
 
     def _count(self, piece: Piece) -> int:
         if piece.digest not in self._known:

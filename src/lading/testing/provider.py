@@ -21,7 +21,7 @@ from lading.testing.answers import Answer, ErrorResponse, Fault, Issue, Provider
 from lading.testing.issued import IssuedReplies
 from lading.testing.legality import decode_conversation, find_violations, make_error
 from lading.testing.local_server import LocalServer
-from lading.testing.prompt_cache import PLAIN, PieceCounter, PromptCache, Scale
+from lading.testing.prompt_cache import PieceCounter, PromptCache, Scale, find_scale
 from lading.testing.script import Script, Seen
 from lading.tokens import counter
 
@@ -47,21 +47,22 @@ class StrictProvider:
         *,
         window_tokens: int | None = None,
         card: Card | None = None,
-        scale: Scale = PLAIN,
+        scale: Scale | None = None,
         min_prefix_tokens: int = 1024,
         faults: Mapping[int, Fault] | None = None,
         foreign: bool = False,
         port: int = 0,
     ) -> None:
         """``card`` None: that of the model in the request. ``window_tokens`` None: the card's. ``scale``: how
-        its token counts differ from o200k. Prefixes below ``min_prefix_tokens`` are not cached. ``faults``: by the
-        number of the call, from 1, retries counted. ``foreign``: accept calls and signatures it did not issue.
-        ``port`` 0: a free one."""
+        its token counts differ from o200k; None: by the multiplier of a card whose counter is an estimate. Prefixes
+        below ``min_prefix_tokens`` are not cached. ``faults``: by the number of the call, from 1, retries counted.
+        ``foreign``: accept calls and signatures it did not issue. ``port`` 0: a free one."""
         self._script = script
         self._window = window_tokens
         self._card = card
+        self._scale = scale
         self._faults = dict(faults or {})
-        self._counter = PieceCounter(counter("o200k"), scale)
+        self._counter = PieceCounter(counter("o200k"))
         forms = (*PATHS.values(), gemini.FORMAT)
         self._caches = {form.wire: PromptCache(min_prefix_tokens=min_prefix_tokens) for form in forms}
         self._issued = IssuedReplies()
@@ -156,7 +157,8 @@ class StrictProvider:
             found = found or [conversation]
             return replace(_refuse(form, make_error(found[0])), violations=tuple(found))
         pieces = form.split_pieces(body)
-        ends = self._counter.count_prefixes(pieces)
+        scale = self._scale or find_scale(card.tokens)
+        ends = self._counter.count_prefixes(pieces, scale)
         window = self._window or card.limits.window_tokens
         if ends[-1] > window or fault.overflow:
             refused = _refuse(form, form.refuse_long_prompt(ends[-1], min(window, ends[-1] - 1)))
@@ -164,12 +166,13 @@ class StrictProvider:
         say = self._script(Seen(form.wire, conversation, body))
         echoed = card.conduct.reasoning_echo == "reasoning_content"
         thinking = body.get("thinking") if form.requests_thinking(body) else None
+        written = (say.thinking, say.text, *(use.written for use in say.calls))
         issue = Issue(
             request.call,
             body["model"],
             say,
             self._caches[form.wire].bill(pieces, ends),
-            sum(map(self._counter.count_text, (say.thinking, say.text, *(use.written for use in say.calls)))),
+            sum(self._counter.count_text(text, scale) for text in written),
             thinks=(bool(say.thinking) and form.requests_thinking(body)) or (form.wire == "openai_chat" and echoed),
             reports=fault.usage,
             shows_thinking=not (isinstance(thinking, dict) and thinking.get("display") == "omitted"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from lading.compaction.summary_prompt import SELF_OPENING
 from lading.errors import InputError
 from lading.testing.answers import Fault
 from lading.testing.script import FakeModel, Say, Script, Seen
@@ -18,7 +19,8 @@ class ScriptFile(Struct, frozen=True, forbid_unknown_fields=True):
     replies: tuple[Say, ...]
     """Said in turn, one for each request of the task; the last one repeats."""
     aside: Say = Say("OK.")
-    """Said to requests that offer none of the tools that replies call: titles, summaries and the like."""
+    """Said to requests that offer none of the tools that replies call (titles, summaries and the like), and to
+    Lading's questions to the model of the conversation for a summary."""
     faults: dict[int, Fault] = {}
     """By the number of the call, from 1; retries and requests aside count."""
 
@@ -28,9 +30,16 @@ class ScriptFile(Struct, frozen=True, forbid_unknown_fields=True):
         called = {use.name for say in self.replies for use in say.calls}
 
         def reply(seen: Seen) -> Say:
-            return model(seen) if not called or called & seen.tools else self.aside
+            goes_on = (not called or called & seen.tools) and not _asks_for_summary(seen)
+            return model(seen) if goes_on else self.aside
 
         return reply
+
+
+def _asks_for_summary(seen: Seen) -> bool:
+    """Return whether the last text is Lading's question to the model of the conversation, which has its tools."""
+    *_, last = ("", *(passage.text for passage in seen.passages()))
+    return last.startswith(SELF_OPENING)
 
 
 def read_script(path: Path) -> ScriptFile:

@@ -12,7 +12,7 @@ function showRequest(element, session, call, { focus = null, query = null } = {}
   element.replaceChildren(
     requestHead(session, call, items, { element, messages }),
     ...(call.isError ? [h("p.verdict.error", "No request could be built. "), say(h("p.session-text"), call.data.error)] : []),
-    ...(call.isError ? [] : [offered(session, call)]),
+    ...(call.isError ? [] : [stepPanel(session, call), offered(session, call)].filter(Boolean)),
     messages,
   );
   const wanted = focus === null ? null : element.querySelector(`[data-entry="${focus}"]`) ?? spanHolding(element, focus);
@@ -49,7 +49,7 @@ function requestHead(session, call, items, { element, messages }) {
     h("h2", { tabindex: "-1" }, `Call ${number(call.number)}`, h("small", call.isError ? " no request" : ` the request as the model saw it`)),
     h("dl.facts", facts.flatMap(([name, value]) => [h("dt", name), say(h("dd"), value)])),
     h("p.tools",
-      h("span", edits ? `${plural(edits, "edit")} in it` : "nothing was removed: the raw history"),
+      h("span", edits ? `${plural(edits, "edit")} in it` : `nothing was removed: the raw history${call.data.sent?.step ? " and payloads of steps" : ""}`),
       edits ? [h("button.quiet", { type: "button", onclick: jump(-1), "aria-keyshortcuts": "[" }, "previous edit"), h("button.quiet", { type: "button", onclick: jump(1), "aria-keyshortcuts": "]" }, "next edit")] : [],
       items.length && session.calls.length > 1 ? besideControl(session, call, messages) : []),
     items.length ? tokenStrip(session, call, items, element) : null,
@@ -173,7 +173,9 @@ function editBlock(session, call, item, { query, focus, isNew }) {
   const at = decided < 0 ? "" : ` at call ${number(session.calls[decided].number)}`;
   const after = sum(edit.tokens);
   const left = edit.messages.flatMap((message) => [...wordsOf(message.pieces)]);
-  const hidden = (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer) || text.includes(relative(pointer))));
+  // A payload that is a message of its own is in the log as it is shown.
+  const isSame = edit.kind === "payload" && JSON.stringify(session.entries[last].message.pieces) === JSON.stringify(edit.messages.at(-1)?.pieces);
+  const hidden = isSame ? [] : (edit.pointers ?? []).filter((pointer) => edit.record || !left.some((text) => text.includes(pointer) || text.includes(relative(pointer))));
   const kind = !isCompaction(edit) ? "repaired" : edit.forced_tokens ? "forced" : "voluntary";
   const isOpen = focus !== null && first <= focus && focus <= last && (!query || holdsQuery(session, first, last, query));
   const removed = lazy(
@@ -190,7 +192,7 @@ function editBlock(session, call, item, { query, focus, isNew }) {
         edit.record && at === 1 ? h("p.note", "kept verbatim, after the record:") : null,
         ...(edit.record && !at ? [recordBlock(session, edit, { query })] : messageParts(message, { query }))]) : h("p.nothing", "nothing is shown here now"),
       hidden.length ? h("p.pointers", "kept at ", hidden.map((pointer) => pointerLink(pointer, openPointer))) : null,
-      removed),
+      isSame ? null : removed),
     weight(after));
 }
 

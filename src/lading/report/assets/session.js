@@ -1,7 +1,7 @@
 "use strict";
 // A session as the page uses it: what each call shows, its tokens and its cost. Nothing is rendered here.
 
-const NOT_COMPACTIONS = ["repaired", "restated", "pinned"];
+const NOT_COMPACTIONS = ["repaired", "restated", "pinned", "payload"];
 const isCompaction = (edit) => !NOT_COMPACTIONS.includes(edit.kind);
 
 const CLASSES = ["system", "tools", "task", "evidence", "memory", "messages", "results", "stand-ins"];

@@ -34,7 +34,9 @@ function verdict(session) {
   const { totals, frame } = session;
   const edits = totals.forcedEdits + totals.voluntaryEdits;
   const said = [`${frame.strategy}: ${headline(totals)}`];
-  if (!edits && !totals.errors) said.push("Nothing was removed: each request is the whole history so far.");
+  const hasSteps = session.calls.some((call) => call.data.sent?.step);
+  if (!edits && !totals.errors) said.push(`Nothing was removed: each request is the whole history so far${hasSteps ? " and the payloads of its steps" : ""}.`);
+  if (hasSteps) said.push("Payloads of steps are no part of everything sent.");
   if (edits) said.push(`Its requests hold ${percent(totals.share, 0)} of the tokens.`);
   if (totals.firstOver !== null) said.push(`Everything sent would not have fit the window from call ${number(totals.firstOver)} on.`);
   return said.join(" ");

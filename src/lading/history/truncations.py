@@ -1,4 +1,4 @@
-"""Convert decisions to aether-frame's ``truncation_events``: layer, reason and the addresses of removed content."""
+"""Convert edits to the ``truncation_events`` of a manifest: layer, reason and the addresses of removed content."""
 
 from __future__ import annotations
 

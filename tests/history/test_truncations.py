@@ -7,9 +7,9 @@ import msgspec
 from lading.audit.pointers import resolve
 from lading.engine import Engine
 from lading.history.log import Edit
+from lading.history.truncations import Truncation, truncation_events
 from lading.messages import user_text
 from lading.presets.aether_frame.overflow import OLDER_EVIDENCE
-from lading.presets.aether_frame.truncations import Truncation, truncation_events
 from lading.stores import open_store
 from tests.engines import TOOLS, settings, template
 from tests.histories import said
