@@ -49,7 +49,7 @@ class OpenAIClient(Protocol[Closed]):
 
     @property
     def responses(self) -> object:
-        """Responses, which are not packed."""
+        """Responses."""
 
     def close(self) -> Closed:
         """Close the client."""

@@ -229,9 +229,14 @@ def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -
     if found := _find_by_path(list_wires(), path) or _find_by_path(_list_plugged(conversations), path):
         return found
     if end := next((end for end in _UNPACKED if path.endswith(end)), ""):
-        advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
-        conversations.report_once(Unpacked(f"the endpoint ...{end}", advice))
+        report_unpacked(conversations, f"the endpoint ...{end}")
     return None
+
+
+def report_unpacked(conversations: Conversations, what: str) -> None:
+    """Report, once, that conversations over this endpoint are not packed."""
+    advice = "Use chat.completions, responses or messages to have it packed, or lading.Session."
+    conversations.report_once(Unpacked(what, advice))
 
 
 def _find_by_path(found: Iterable[Wire], path: str) -> Wire | None:

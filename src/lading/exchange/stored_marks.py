@@ -40,7 +40,7 @@ class StoredMarks:
         if self._inner is None or self._edits != self._session.edits:
             found = _find_on_messages(chain(reply, messages), scheme)
             self._inner, self._edits = self._select_shown(found, len(leading), scheme), self._session.edits
-        return {**self._select_shown(head, len(leading), scheme), **self._inner}
+        return {**(self._select_shown(head, len(leading), scheme) if head else head), **self._inner}
 
     def _select_shown(self, found: PlacedMarks, leading: int, scheme: CacheMarks) -> PlacedMarks:
         """Return the marks without those on messages that were compacted, and are shown without any."""
@@ -55,7 +55,7 @@ class StoredMarks:
         tools, the request's own, and one at the end of the request before it, which a long round needs. Return the
         marks that stay. ``given``: the caller's marks on messages."""
         kept = self.find(leading)
-        if (scheme := self._session.wire.layout.marks) is None:
+        if not kept or (scheme := self._session.wire.layout.marks) is None:
             return kept
         room = scheme.most - len(list_lifetimes(tools, scheme))
         if find_own_mark(fields, scheme=scheme, given=given, kept=kept):
