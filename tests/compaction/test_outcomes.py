@@ -175,3 +175,16 @@ def test_what_tells_of_an_error_holds_a_word_by_which_its_line_is_looked_at(text
 
 def test_a_line_beyond_ascii_is_looked_at_whatever_words_it_holds() -> None:
     assert find_error_line("fine\n\u017fegmentation fault") == "\u017fegmentation fault"
+
+
+def test_of_a_log_that_a_tool_of_any_name_returns_the_error_is_told_wherever_it_is() -> None:
+    lines = [f"2025-01-01T00:00:{second:02d} worker-{second % 7} job={second * 7919} ok" for second in range(60)]
+    lines[30] = "2025-01-01T00:00:30 worker-3 ERROR code=E7919 disk full"
+    found = ended("", "\n".join(lines))
+    for text, most_chars in ((found.text, 320), (found.full, 1_200)):
+        assert text.startswith("2025-01-01T00:00:00 worker-0 job=0 ok")
+        assert text.endswith(" … / 2025-01-01T00:00:30 worker-3 ERROR code=E7919 disk full")
+        assert len(text) <= most_chars
+    assert not found.failed
+    prose = ended("", "The level is one of DEBUG, INFO and ERROR.\n" * 40)
+    assert prose.text.endswith("…")

@@ -242,7 +242,8 @@ def encode_frame(state: StoreState, selected: SessionFigures | None) -> dict[str
         newest = fields.pop("newest")
         costs = item.figures.costs
         fields["costs"] |= {"ratio": costs.ratio, "billed_ratio": costs.billed_ratio}
-        fields["last_request"] = newest[-1]["layers"] if newest else {}
+        held = newest[-1]["layers"].items() if newest else ()
+        fields["last_request"] = {layer: tokens for layer, tokens in held if layer != "slack"}
         sessions.append({**fields, "age_s": item.age_s})
     calls = [] if selected is None else msgspec.to_builtins(selected.newest)
     return {"sessions": sessions, "calls": calls, "troubles": state.troubles}
@@ -270,7 +271,7 @@ def _draw_layers(call: MonitoredCall, window: int) -> Iterable[Text]:
     bar, drawn, total = _CroppedLine("  ", no_wrap=True), 0, 0
     legend = []
     signs = dict(zip((layer.name for layer in LAYERS), _FILLS, strict=False))
-    for layer in (*signs, *(name for name in call.layers if name not in signs)):
+    for layer in (*signs, *(name for name in call.layers if name not in signs and name != "slack")):
         tokens, (fill, plain, colour) = call.layers.get(layer, 0), signs.get(layer, _OTHER_FILL)
         total += tokens
         until = min(round(total / window * _BAR_CELLS), _BAR_CELLS) if window else 0

@@ -20,6 +20,7 @@ from lading.compaction.excerpts import (
 from lading.compaction.record_lines import quote
 from lading.compaction.shell_commands import Command
 from lading.messages import ToolResult
+from lading.shrink.logs import find_error
 
 OUTCOME_CHARS = 120
 VALUES_CHARS = 320
@@ -267,7 +268,14 @@ def _find_last_line(text: str) -> str:
 def _describe_data(text: str) -> tuple[str, str]:
     """Return the values of a data result with their keys, or its start: a short form and a long one."""
     if text.lstrip()[:1] not in ("{", "["):
-        return clip(text, VALUES_CHARS), clip(text, MOST_VALUES_CHARS)
+        error = clip(find_error(_keep_ends(text)), OUTCOME_CHARS)
+        return _show_start(text, VALUES_CHARS, error=error), _show_start(text, MOST_VALUES_CHARS, error=error)
     pairs = [join_pair(key, value) for key, value in read_first_values(text)]
     start = clip(text, VALUES_CHARS)
     return join_fitting(pairs, VALUES_CHARS) or start, join_fitting(pairs, MOST_VALUES_CHARS) or start
+
+
+def _show_start(text: str, most_chars: int, *, error: str) -> str:
+    """Return the start of a text, with the error of a log behind it if the start does not show it."""
+    start = clip(text, most_chars)
+    return start if error in start else f"{clip(text, most_chars - len(error) - 3)} / {error}"

@@ -24,7 +24,7 @@ class MonitoredCall(Struct, frozen=True):
 
     call: int
     layers: dict[str, int]
-    """Tokens by layer, without slack (the unused input budget)."""
+    """Tokens by layer; slack is the unused input budget."""
     simulated: Usage
     """Simulated bill of its input, with a prompt cache that follows the model card."""
     append_only: Usage
@@ -43,13 +43,16 @@ class MonitoredCall(Struct, frozen=True):
     """Names of the tools called by the reply."""
     step: PayloadRecord | None = None
     """The payload that it shows."""
-    full_tokens: int = 0
-    """The most input tokens, as counted: the window less the reserve for the answer and the margin."""
 
     @property
     def tokens(self) -> int:
         """Input tokens of the request, as counted."""
         return totals(self.layers)
+
+    @property
+    def full_tokens(self) -> int:
+        """The most input tokens, as counted: the window less the reserve for the answer and the margin."""
+        return sum(self.layers.values())
 
 
 class Costs(Struct, frozen=True):
@@ -222,7 +225,7 @@ class SessionMonitor:
         own, price = manifest.sent.own, self._price
         call = MonitoredCall(
             call=manifest.place.call,
-            layers=manifest.layers,
+            layers=manifest.counts,
             simulated=simulated,
             append_only=append_only,
             simulated_usd=usd,
@@ -231,7 +234,6 @@ class SessionMonitor:
             expected_tokens=expected.tokens if expected else totals(manifest.counts),
             at_s=at_s,
             step=self._read_payload(manifest.place.task),
-            full_tokens=sum(manifest.counts.values()),
         )
         self._settled += self._sent + Costs(own_usd=own.cost * price.base_usd if own and price else 0.0)
         self._sent = Costs(simulated=simulated, simulated_usd=usd, billed_calls=1)

@@ -54,6 +54,21 @@ class _LineKind(Struct):
     count: int = 0
 
 
+def find_error(text: str) -> str:
+    """Return the first line of a log at the level of an error; empty if there is none."""
+    for found in _LEVEL.finditer(text):
+        if found[3]:
+            before = text[max(found.start() - _LEVEL_WITHIN_CHARS, 0) : found.start()]
+            start = found.start() - len(before) + before.rfind("\n") + 1
+            if start and text[start - 1] != "\n":
+                continue
+            end = text.find("\n", found.end())
+            line = text[start : end if end >= 0 else None]
+            if _LOG_LINE.match(line):
+                return line.strip()
+    return ""
+
+
 def _is_log(sample: Sample) -> bool:
     """Whether most lines start with a time or a level."""
     return len(sample.lines) >= 3 and sample.share(_LOG_LINE) >= 0.5
