@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from lading.clients import genai
 from lading.clients.lading import Lading
-from lading.clients.transport import make_packing_client
+from lading.clients.transport import make_packing_client, report_websockets
 from lading.compaction import DEFAULT, Strategy, When, apply_options
 from lading.effects import ContextProvider, Provide, Summarize, Summarizer
 from lading.errors import InputError, LoopStopped
 from lading.events import Event
-from lading.exchange.call import report_unpacked
 from lading.exchange.conversations import Conversations
 from lading.exchange.wrapping import WrapOptions
 from lading.request.summary_calls import find_sdk
@@ -95,23 +94,10 @@ def wrap(
     own = {
         "lading": property(lambda self: Lading(self, self._client._transport.conversations)),
         "__module__": kind.__module__,
-        "_prepare_url": _report_websockets(kind, conversations),
+        "_prepare_url": report_websockets(kind, conversations),
     }
     packed.__class__ = type(kind.__name__, (kind,), own)
     return packed
-
-
-def _report_websockets(kind: Any, conversations: Conversations) -> Callable[[Any, str], Any]:
-    """Return the method by which an SDK's client prepares each URL. Only this sees a websocket's, such as that of
-    ``responses.connect``: what goes over it is no HTTP request, and is not packed."""
-
-    def prepare(client: Any, url: str) -> Any:
-        prepared = kind._prepare_url(client, url)
-        if prepared.scheme in ("ws", "wss"):
-            report_unpacked(conversations, f"the websocket .../{prepared.path.rpartition('/')[2]}")
-        return prepared
-
-    return prepare
 
 
 def _make_stop_error(sdk: str) -> type[LoopStopped]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import closing
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from lading.exchange.call import find_wire_by_path
+from lading.exchange.call import find_wire_by_path, report_unpacked
 from lading.exchange.conversations import Conversations
 from lading.exchange.exchange import Deliver, Effect, ExchangeSteps, Read, Response, Send, exchange
 from lading.request.summary_calls import CALLER
@@ -231,3 +231,16 @@ def make_packing_client(inner: Any, conversations: Conversations) -> Any:
         if package.startswith("httpx") and transport:
             return kind(transport=transport(inner, importlib.import_module(package), conversations), **made)
     raise TypeError(f"{type(inner).__name__} is not a client of httpx")
+
+
+def report_websockets(kind: Any, conversations: Conversations) -> Callable[[Any, str], Any]:
+    """Return the method by which an SDK's client prepares each URL. Only this sees a websocket's, such as that of
+    ``responses.connect``: what goes over it is no HTTP request, and is not packed."""
+
+    def prepare(client: Any, url: str) -> Any:
+        prepared = kind._prepare_url(client, url)
+        if prepared.scheme in ("ws", "wss"):
+            report_unpacked(conversations, f"the websocket .../{prepared.path.rpartition('/')[2]}")
+        return prepared
+
+    return prepare
