@@ -46,8 +46,8 @@ LINE_CALLS = {"session": 420, "client": 840}
 LINE_STATE = 12
 LINE_LINES = {"session": 9_190, "client": 11_970}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 38_440
-SOURCE_LINES = 56_380
+LOWER_FLOORS_LINES = 38_530
+SOURCE_LINES = 56_460
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
