@@ -42,7 +42,7 @@ from lading.task.signals import (
     measure_similarity,
     weigh_risk,
 )
-from lading.task.task import Constraints, StepTool, Task, TaskStep
+from lading.task.task import Checklist, Constraints, StepTool, Task, TaskStep
 from lading.task.templates import RULES, fill, find_template, read_templates
 
 FindEvidence: TypeAlias = Callable[["StepContext"], Iterable[Evidence]]
@@ -177,11 +177,8 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         "conversation": use.conversation,
     }
     caps, budgets = _divide_window(used, options=options, use=use, signals=signals)
-    found = find_in_each(evidence, {*terms})
-    covers = measure_coverage_by_item(evidence, step.checklist, found=found)
-    shown, over = _choose_evidence(
-        evidence, covers, tokens, related=[len(of) / max(len(terms), 1) for of in found], budgets=budgets
-    )
+    covers, related = _relate(evidence, step.checklist, terms)
+    shown, over = _choose_evidence(evidence, covers, tokens, related=related, budgets=budgets)
     recalled, forgotten = _choose_memory(memory, tokens, budgets)
     held = {"evidence": [evidence[at].uri for at in shown], "memory": [one.id for one in recalled]}
     lines = [bullets[uri] for uri in held["evidence"]]
@@ -336,6 +333,15 @@ def _measure(context: StepContext, use: LayerUse, memory: Sequence[Memory]) -> A
         unresolved_questions=use.unresolved_questions,
         dialogue_depth=use.dialogue_depth,
     )
+
+
+def _relate(
+    evidence: Sequence[Evidence], checklist: Checklist, terms: Sequence[str]
+) -> tuple[list[dict[str, float]], list[float]]:
+    """Return what each piece covers, and its share of the words of step and request."""
+    found = find_in_each(evidence, {*terms})
+    covers = measure_coverage_by_item(evidence, checklist, found=found)
+    return covers, [len(words) / max(len(terms), 1) for words in found]
 
 
 def _choose_evidence(
