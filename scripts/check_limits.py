@@ -40,14 +40,14 @@ POSITIONAL = 2
 FIELDS = 12
 INHERITANCE = 1
 INHERITANCE_OF_ERRORS = 3
-LINE_FILES = {"session": 46, "client": 64}
+LINE_FILES = {"session": 46, "client": 63}
 LINE_FUNCTIONS = {"session": 219, "client": 357}
 LINE_CALLS = {"session": 425, "client": 850}
 LINE_STATE = 12
-LINE_LINES = {"session": 9_240, "client": 12_240}
+LINE_LINES = {"session": 9_240, "client": 12_130}
 """Limits of what one warm request passes (``bench/line.py``)."""
-LOWER_FLOORS_LINES = 38_750
-SOURCE_LINES = 57_120
+LOWER_FLOORS_LINES = 38_760
+SOURCE_LINES = 57_130
 
 LONG_FILES: dict[str, str] = {}
 """Files that may have up to ``FILE_LINES_HARD`` lines, each with the reason why it is still one idea."""
