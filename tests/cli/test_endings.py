@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading import Session
 from lading.cli import COMMANDS
 from tests.cli.asked import BUG_HUNT, PROBES, provider, reads
 from tests.cli.commands import ROOT, Ended, elsewhere, lading, long_session
@@ -96,6 +97,9 @@ def test_the_command_lines_are_of_all_commands() -> None:
 def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -> None:
     session = long_session(tmp_path / "s.json")
     assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
+    with Session("gpt-4o", store=tmp_path / "store", name="steps") as steps:
+        steps.add("Hi.").begin({"id": "one", "text": "Greet.", "checklist": ["A greeting"]})
+        steps.pack()
     places = {"SESSION": session, "PAGE": tmp_path / "page.html", "OUT": tmp_path / "out.json"}
     places["SCRIPT"] = tmp_path / "script.json"
     places["SCRIPT"].write_text('{"replies": [{"text": "Hi."}]}')

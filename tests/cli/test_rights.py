@@ -34,9 +34,9 @@ RUNS: dict[str, tuple[str, ...]] = {
     "top": ("store", "--once"),
     "show": ("store@session:1",),
     "why": ("store", "Hello"),
+    "tune": ("store",),
     "strict-provider": ("--script", "in/script.json", "--", "true"),
     "cite-check": ("in/session.json", "--store", "store"),
-    "tune": ("store",),
     "diff": ("store@session:1", "store@session:last"),
 }
 """A run of each command that reads or writes every kind of file it can. None asks a model: the cap is 0."""
