@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lading import Session
 from lading.cli import COMMANDS, terminal
 from tests.cli.commands import elsewhere, lading, reply, used_tool, user, written
 from tests.cli.test_rights import KEYS, RUNS, arguments
@@ -31,6 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "in" / "probes.jsonl").write_text(json.dumps(question, ensure_ascii=False), encoding="utf-8")
     (folder / "in" / "script.json").write_text('{"replies": [{"text": "Grüße"}]}', encoding="utf-8")
     assert lading("replay", folder / "in" / "session.json", "--store", folder / "store").code == 0
+    with Session("gpt-4o", store=folder / "store") as session:
+        session.add("Grüße.").begin({"id": "eins", "text": "Grüße „Zürich“.", "checklist": ["Schön ✓"]})
+        session.pack()
     return folder
 
 

@@ -81,7 +81,7 @@ COMMAND_LINES = {
     "show": ("STORE",),
     "why": ("STORE", "Look around."),
     "cite-check": ("SESSION", "--store", "STORE"),
-    "tune": ("STORE",),
+    "tune": ("STEPS",),
     "diff": ("STORE@s:1", "STORE@s:2"),
     "strict-provider": ("--script", "SCRIPT", "--", "true"),
     "probe": (str(BUG_HUNT), "--probes", str(PROBES), *ASKED),
@@ -97,10 +97,15 @@ def test_the_command_lines_are_of_all_commands() -> None:
 def test_the_reader_of_every_command_may_go_away(tmp_path: Path, command: str) -> None:
     session = long_session(tmp_path / "s.json")
     assert lading("replay", session, "--window", "8000", "--store", tmp_path / "store").code == 0
-    with Session("gpt-4o", store=tmp_path / "store", name="steps") as steps:
+    with Session("gpt-4o", store=tmp_path / "steps") as steps:
         steps.add("Hi.").begin({"id": "one", "text": "Greet.", "checklist": ["A greeting"]})
         steps.pack()
-    places = {"SESSION": session, "PAGE": tmp_path / "page.html", "OUT": tmp_path / "out.json"}
+    places = {
+        "SESSION": session,
+        "STEPS": tmp_path / "steps",
+        "PAGE": tmp_path / "page.html",
+        "OUT": tmp_path / "out.json",
+    }
     places["SCRIPT"] = tmp_path / "script.json"
     places["SCRIPT"].write_text('{"replies": [{"text": "Hi."}]}')
     arguments = [

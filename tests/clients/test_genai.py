@@ -134,7 +134,7 @@ def test_the_loops_of_the_sdk_are_packed(way: str, is_async: bool, events: list[
         return "".join(text or "" for text in texts)
 
     with StrictProvider(reading) as provider:
-        client = client_of(provider, on_event=events.append)
+        client = client_of(provider, on_event=events.append, window=10_500)
         said = asyncio.run(talk(client))
         assert all(one.endswith("I have read 12 files.") for one in said)
         assert provider.violations == []

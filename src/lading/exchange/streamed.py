@@ -39,7 +39,7 @@ class StreamedAnswer:
         """Read the next bytes; return the bytes for the caller."""
         self._unread += chunk
         out = self._read(partial(self._parser.feed, chunk))
-        self._finish_at_mark()
+        self._call.guard(self._finish_at_mark, lambda: None)
         return out
 
     def _finish_at_mark(self) -> None:
@@ -66,7 +66,7 @@ class StreamedAnswer:
         """Report that the stream broke, unless the reply was recorded. Return the last bytes for the caller: they
         waited for the end of their event."""
         rest = self._read(self._parser.end)
-        self._finish_at_mark()
+        self._call.guard(self._finish_at_mark, lambda: None)
         if self._is_open:
             self._is_open = False
             self._report_lost()
