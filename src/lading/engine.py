@@ -36,6 +36,7 @@ from lading.request.recorder import Built, Facts, Recorder, recent_manifests
 from lading.request.tail import add_tail
 from lading.request.tools import LADDER, lower_detail, make_offer
 from lading.request.transient import NO_TEXT, CountedTransient, count_transient
+from lading.request.unsuited import start_plan
 from lading.settings import Settings
 from lading.stores import SessionStore, Stored, check_unused
 from lading.subscribers import Subscribers
@@ -190,7 +191,8 @@ class Engine:
         """
         check_time(at_s)
         self.asking.spent = None
-        plan = self.history.plan(call=self.call, fields=template)
+        wire, card = self._wire, self.settings.card
+        plan, template = start_plan(self.history, template, wire=wire, card=card, call=self.call)
         if all(item.message.role == "system" for item in plan.view.items):
             raise PackError("There is no message to answer yet. Append a user message first.")
         text = self._count_text(tail, front=front) if tail or front else NO_TEXT

@@ -17,7 +17,7 @@ from msgspec import Struct
 from lading.errors import Violation
 from lading.history.repair import Needs
 from lading.history.validity import Invariant
-from lading.messages import Conversation, Message, Tool
+from lading.messages import Conversation, Message, Template, Tool
 from lading.models.card import Card
 from lading.registry import entry_names, lookup
 from lading.wire.checking import Checker, CheckState, Rule
@@ -51,6 +51,14 @@ class Joins(Protocol):
     def __call__(self, run: Sequence[Message], after: Message, *, card: Card) -> bool: ...
 
 
+class FindUnsuited(Protocol):
+    """Find the fields of a body that are illegal beside these messages, each with the reason."""
+
+    def __call__(
+        self, fields: Template, newest_first: Iterable[Message], /, *, card: Card
+    ) -> Mapping[str, str]: ...
+
+
 class Wire(Struct, frozen=True):
     """One provider format, as functions."""
 
@@ -75,6 +83,8 @@ class Wire(Struct, frozen=True):
     """Invariants that a cut of the history must keep, in addition to the general ones."""
     needs: Callable[[Card], Needs] = alternation
     """The repairs that messages need in this format, in addition to the general ones."""
+    find_unsuited: FindUnsuited = lambda _fields, _newest, *, card: {}  # noqa: ARG005 - a keyword has its name
+    """Return the fields that must be left out of a request of these messages, each with the reason."""
     parts: PartTypes | None = None
     """The types of parts that messages may contain; None: no restriction."""
 
