@@ -22,7 +22,17 @@ from lading.history.log import NO_COMPACTIONS
 from lading.history.repair import UNNAMED_CALL
 from lading.jsonbytes import dump, load
 from lading.messages import (
-    Conversation, File, Image, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, user_text,
+    Conversation,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    user_text,
 )  # fmt: skip
 from lading.models.card import Card, Conduct, Dialect
 from lading.request.pack import Pack
@@ -47,13 +57,8 @@ ECHOES = {
     "gemini": ("signed", "none"),
 }
 SAID = (
-    "Yes.",
-    "Look at it.",
-    "I decided to use the second index.",
-    "中 is é🙂",
-    '{"a": [1]}',
-    "Never push to main.",
-)
+    "Yes.", "Look at it.", "I decided to use the second index.", "中 is é🙂", '{"a": [1]}', "Never push to main.",
+)  # fmt: skip
 THINKING = {"max_tokens": 2_000, "thinking": {"type": "enabled", "budget_tokens": 1_024}}
 BLANKS = ("", " ", "\n\t")
 ODD_IDS = ("", "a:b é", "call-with-a-rather-long-identifier-of-some-provider-or-other", "c0", "x" * 70)

@@ -44,7 +44,7 @@ def sent(session: Session, fields: dict[str, Any]) -> tuple[Pack, list[str]]:
 
 @pytest.mark.parametrize(
     ("before", "after", "beside", "answered_late"),
-    [*product(WITHOUT_THINKING, WITH_BUDGET, ("", "Please."), (0, 1))],
+    [*product(WITHOUT_THINKING, WITH_BUDGET, ("", "And?"), (0, 1))],
 )
 def test_thinking_waits_for_the_end_of_a_loop_that_began_without_it(
     before: str, after: str, beside: str, answered_late: int

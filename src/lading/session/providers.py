@@ -112,8 +112,8 @@ class ContextProviders:
                 _report(engine, provider, "the request has no room beside its other layers")
 
     def take_back(self, engine: Engine, first: int) -> set[str]:
-        """Report that the stable texts from this log entry on are withdrawn, because the rest leaves no room. Return
-        the names of their providers."""
+        """Report that the stable texts from this log entry on are withdrawn, as the rest leaves no room. Return the
+        names of their providers."""
         texts = [entry.message.text for entry in engine.history.entries[first:]]
         stable = [provider for provider in self._providers if provider.kind == "stable"]
         found = [one for one in stable if any(text.startswith(_open(one.label)) for text in texts)]

@@ -51,14 +51,6 @@ class Joins(Protocol):
     def __call__(self, run: Sequence[Message], after: Message, *, card: Card) -> bool: ...
 
 
-class FindUnsuited(Protocol):
-    """Find the fields of a body that are illegal beside these messages, each with the reason."""
-
-    def __call__(
-        self, fields: Template, newest_first: Iterable[Message], /, *, card: Card
-    ) -> Mapping[str, str]: ...
-
-
 class Wire(Struct, frozen=True):
     """One provider format, as functions."""
 
@@ -83,14 +75,17 @@ class Wire(Struct, frozen=True):
     """Invariants that a cut of the history must keep, in addition to the general ones."""
     needs: Callable[[Card], Needs] = alternation
     """The repairs that messages need in this format, in addition to the general ones."""
-    find_unsuited: FindUnsuited = lambda _fields, _newest, *, card: {}  # noqa: ARG005 - a keyword has its name
-    """Return the fields that must be left out of a request of these messages, each with the reason."""
     parts: PartTypes | None = None
     """The types of parts that messages may contain; None: no restriction."""
 
     def write(self, run: Sequence[Message], card: Card) -> list[Body]:
         """Encode a run of joined messages to items of the body, shown reasoning as text."""
         return self.encode_group([write_shown(message, self.name) for message in run], card)
+
+    def find_unsuited(self, fields: Template, newest_first: Iterable[Message], *, card: Card) -> Mapping[str, str]:
+        """Return the fields that rules refuse beside these messages, each with the reason."""
+        finders = [rule.unsuited for rule in self.rules if rule.unsuited]
+        return {key: why for find in finders for key, why in find(fields, newest_first, card=card).items()}
 
     @property
     def allows_media_in_results(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import is_
 
@@ -29,7 +29,7 @@ from lading.wire.anthropic.encoding import (
 )
 from lading.wire.anthropic.replies import REPLIES
 from lading.wire.anthropic.rules import RULES, start_check
-from lading.wire.anthropic.state import SERVER_CALLS, THINKING, is_server_result, read_message
+from lading.wire.anthropic.state import SERVER_CALLS, is_server_result
 from lading.wire.translation import type_of
 
 
@@ -122,40 +122,6 @@ def _is_continued(card: Card, last: Message, fields: Template) -> bool:
     return _is_paused(last) or _ends_in_summary(last) or (card.conduct.prefill and not thinks)
 
 
-def find_unsuited(fields: Template, newest_first: Iterable[Message], *, card: Card) -> Mapping[str, str]:
-    """Return enabled thinking, and the clearing of thinking, for a running tool loop that did not start with thinking
-    (A14)."""
-    thinking = fields.get("thinking")
-    if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
-        return {}
-    replies = _list_replies_of_loop(newest_first)
-    if not any(message.calls for message in replies) or _starts_with_thinking(replies[-1], card):
-        return {}
-    why = "the running tool loop began without thinking"
-    clears = "clear_thinking" in str(fields.get("context_management"))
-    return {"thinking": why} | ({"context_management": why} if clears else {})
-
-
-def _list_replies_of_loop(newest_first: Iterable[Message]) -> list[Message]:
-    """List the replies since the last turn of the user without tool results, newest first."""
-    replies: list[Message] = []
-    turn: list[Message] = []
-    for message in newest_first:
-        if message.role == "assistant":
-            if turn and not any(said.results for said in turn):
-                break
-            replies.append(message)
-            turn = []
-        elif message.role != "system":
-            turn.append(message)
-    return replies
-
-
-def _starts_with_thinking(reply: Message, card: Card) -> bool:
-    blocks = read_message("reply", WIRE.write([reply], card)[0]).blocks
-    return bool(blocks) and blocks[0].kind in THINKING
-
-
 def _is_paused(message: Message | None) -> bool:
     """Whether the message is the assistant's and ends in a server tool's call or result."""
     if message is None or message.role != "assistant" or not message.parts:
@@ -220,7 +186,6 @@ WIRE = Wire(
     start_check=start_check,
     rules=RULES,
     needs=needs,
-    find_unsuited=find_unsuited,
     parts=PARTS,
     invariants=invariants,
     replies=REPLIES,
