@@ -30,7 +30,11 @@ OWN: Mapping[str, Callable[[Session], Any]] = {
     "fork": lambda session: session.fork("Other."),
     "extend": lambda session: session.extend([], known_as=[]),
 }
-NESTED = {**METHODS, **OWN, "handle": lambda session: session.handle(session.entries[-1].message)}
+NESTED: Mapping[str, Callable[[Any], Any]] = {
+    **METHODS,
+    **OWN,
+    "handle": lambda session: session.handle(session.entries[-1].message),
+}
 
 
 @pytest.mark.parametrize("method", NESTED)
