@@ -110,14 +110,15 @@ class Pool:
     def _bound_closures(self) -> list[int]:
         """Add up the bounds of tokens and value, from those that need nothing to those that need them. Return the
         least tokens of each with all that it needs."""
-        most, gains, least = self.most_closed_tokens, self.most_closed_gains, [*self.tokens]
+        tokens, most, gains, least = self.tokens, self.most_closed_tokens, self.most_closed_gains, [*self.tokens]
         missing = {at: len(needed) for at, needed in self.needs.items()}
         ready = [at for at in self.needed_by if at not in missing]
         for at in ready:
             for other in self.needed_by[at]:
                 most[other] += most[at]
                 gains[other] += gains[at]
-                least[other] = max(least[other], self.tokens[other] + least[at])
+                if least[other] < tokens[other] + least[at]:
+                    least[other] = tokens[other] + least[at]
                 missing[other] -= 1
                 if not missing[other] and other in self.needed_by:
                     ready.append(other)
