@@ -1,5 +1,4 @@
-"""Remove superseded payloads that no strategy may touch (the opening messages, what is not answered yet); the user's
-own words stay."""
+"""Remove superseded payloads that no strategy may touch: opening and unanswered ones. The user's words stay."""
 
 from __future__ import annotations
 

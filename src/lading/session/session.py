@@ -26,7 +26,7 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
-from lading.messages import Message, MessageLike, Template, Text, Tool
+from lading.messages import Message, MessageLike, Template, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
@@ -35,23 +35,24 @@ from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
-from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
+from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
-from lading.validation import check, check_count
+from lading.subscribers import PublishedEvents
+from lading.task.acceptance import Acceptance
+from lading.task.artifacts import Artifacts
+from lading.task.packing import TaskOptions
+from lading.task.task import TaskStep
+from lading.validation import check_count
 from lading.wire import find_wire
-from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
+from lading.wire.coercion import Declared, declare, error_text, is_stream, message_from, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
 
 class Session:
     """One conversation with one model, in a store."""
-
-    begin, check_acceptance = begin_step, check_output
-    artifacts, step = property(get_artifacts), property(get_step)
 
     def __init__(
         self,
@@ -115,6 +116,8 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
+        self._steps = TaskSteps(self._engine, self.store, self._lock)
+        self.artifacts = Artifacts(self.store, self.settings.owner)  # Named ones, and results of tools in steps.
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     @property
@@ -131,6 +134,22 @@ class Session:
     def observations(self) -> list[ObservationResult]:
         """The result of each tool call in the log, with its category and kind by the tool's name."""
         return [*list_observations(self.entries)]
+
+    @property
+    def step(self) -> TaskStep | None:
+        """The step of a task that was begun; None: there is none."""
+        return self._steps.step
+
+    def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
+        """Begin a step (a TaskStep, a mapping, the id of a step of the task; None ends the task): from the next
+        request on, its payload is in the final user message. ``task`` and ``options`` default to those before.
+        Raises InputError, UnknownName, PlanError; ``pack`` PackInvalid, and FloorsExceedWindow: split the step."""
+        self._steps.begin(step, task=task, options=options)
+
+    def check_acceptance(self, output: str | None = None) -> Acceptance:
+        """Check an answer (None: the newest) by the step's checklist, and store the outcome; where it fails, the
+        next request asks to repair it, ``repairs_left`` times. Raises InputError without a step, StoreError."""
+        return self._steps.check_acceptance(output)
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type; return a function that ends it."""
@@ -178,7 +197,7 @@ class Session:
         """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
         ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
         with self._lock:
-            self._check_idle()
+            self._engine.subscribers.check_idle()
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
@@ -193,10 +212,7 @@ class Session:
         A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
         Raises PastChanged when their number differs, InputError for other messages.
         """
-        said = Message("system", (Text(messages),)) if isinstance(messages, str) else messages
-        given = messages_from(said, wire=self.wire)
-        if any(message.role != "system" for message in given):
-            raise InputError("Only system messages can be restated; add() takes others.")
+        given = opening.read_instructions(messages, wire=self.wire)
         with self._lock:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
             if len(given) != systems:
@@ -212,7 +228,7 @@ class Session:
         messages on both sides; nothing is changed then. Raises InputError for no number from 0 on."""
         check_count(position, name="position")
         with self._lock:
-            self._check_idle()
+            self._engine.subscribers.check_idle()
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if not self._engine.withdraw(entry.index):
                     return False
@@ -223,7 +239,7 @@ class Session:
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
         """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
         other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
-        self._check_idle()
+        self._engine.subscribers.check_idle()
         history = self._engine.history
         known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
         for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
@@ -274,8 +290,7 @@ class Session:
         return pack
 
     def offer(self, tools: tuple[Tool, ...], fields: Template | None, *, restore: bool = True) -> None:
-        """Set the tools and other body fields of the next requests. ``restore``: whether the tool of that name
-        may be added."""
+        """Set tools and other fields of the next requests. ``restore``: whether that tool may be added."""
         if (asked := (self.settings, fields)) != self._followed:
             self._engine.change(opening.follow_fields(*asked, wire=self.wire, is_set=self._reserves))
             self._followed = asked
@@ -292,14 +307,16 @@ class Session:
         refused_tokens: int | None = None,
         tail: str = "",
     ) -> Pack:
-        """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
-        tail of the last. Raises like ``pack``."""
+        """Build a request with the tools and fields of ``offer``; for a ``cause``, with the last tail. Raises like
+        ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            self._check_idle()
+            self._engine.subscribers.check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            if not cause:
+                self._steps.prepare(tools, extend=self.extend)
             if own and not cause:
-                own.prepare(engine, tail, tools=tools, extend=self.extend, stops=self.events)
+                own.prepare(engine, tail, extend=self.extend, stops=self.events)
             make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
@@ -307,18 +324,10 @@ class Session:
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
 
-    def _check_idle(self) -> None:
-        """Raise InputError where a subscriber calls, in the middle of a call."""
-        if self._engine.subscribers.is_publishing:
-            raise InputError(WHILE_PUBLISHING)
-
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
-        to its end. It is stored when this returns; its usage calibrates the counts.
-
-        Given twice since the last request, it is added once; a cut stream never (``complete`` is False). Raises
-        WireError.
-        """
+        to its end. It is stored when this returns; its usage calibrates the counts. Given twice since the last
+        request, it is added once; a cut stream (not ``complete``) never. Raises WireError."""
         answered = reply_from(response, wire=self.wire)
         with self._lock:
             named = answered.id, (known_as := fingerprint(answered.message))
@@ -338,26 +347,18 @@ class Session:
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
-        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
+        message = message_from(reply, wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
-        return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
-            calls,
-            entries,
-            session=self.settings.owner,
-            count=self._engine.count,
-            room_tokens=room_tokens,
-            shows_pictures=self.wire.allows_media_in_results,
-        )
+        # Without the lock: a search may take a while, and needs nothing that changes.
+        answer = partial(answer_calls, calls, entries, session=self.settings.owner, count=self._engine.count)
+        return answer(room_tokens=room_tokens, shows_pictures=self.wire.allows_media_in_results)
 
     def retry(self, error: object) -> Pack:
-        """Build the last request again, strictly smaller, after a "prompt too long" error.
-
-        ``error``: the exception of the provider's SDK, its text or its body. Raises other errors again,
-        ContextOverflow when the smaller request was too long as well, WindowExceeded when nothing can be removed.
-        """
+        """Build the last request again, strictly smaller, after a "prompt too long" error: the exception of the
+        provider's SDK, its text or its body. Raises other errors again, ContextOverflow when the smaller request
+        was too long as well, WindowExceeded when nothing can be removed."""
         found, cause = read_overflow(error_text(error)), error if isinstance(error, BaseException) else None
         if found is None:
             raise cause or InputError("The error does not say that a prompt is too long; retry() is for that only.")
