@@ -261,4 +261,5 @@ def _describe_tool(one: StepTool, declared: Tool | None) -> StepTool:
         return one
     properties = (declared.schema or {}).get("properties", {})
     inputs = one.inputs or ", ".join(map(str, properties) if isinstance(properties, Mapping) else ())
-    return StepTool(one.name, one.purpose or declared.description.split("\n")[0], inputs, one.outputs)
+    purpose = one.purpose or declared.description.split("\n")[0]
+    return msgspec.structs.replace(one, purpose=purpose, inputs=inputs)
