@@ -34,7 +34,7 @@ class Lading(Generic[C]):
         """Begin a step, as ``Session.begin``: in the client's session (``session(name)``), or else in the one used
         last. Before the first call it begins with that call. Raises InputError, UnknownName, PlanError."""
         if step is not None and not (isinstance(step, str) and task is None):
-            read_begun(step, task, options or TaskOptions())
+            read_begun(step, task=task, options=options or TaskOptions())
         self.conversations.begin_step(
             lambda session: session.begin(step, task=task, options=options), name=self._name
         )

@@ -43,7 +43,7 @@ class TaskSteps:
                 return
             known = self._payload
             options = options or (known.options if known else TaskOptions())
-            of, found = read_begun(step, task, options, known=known.task if known else None)
+            of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
             check_contract(options, self._engine)
             self._payload = StepPayload(of, found, options, store=self._store)
 
@@ -62,9 +62,9 @@ class TaskSteps:
 
 def read_begun(
     step: TaskStep | Mapping[str, Any] | str,
+    *,
     task: GivenTask,
     options: object,
-    *,
     known: Task | None = None,
 ) -> tuple[Task, TaskStep]:
     """Return the task (``known``: that of the step before) and the step that ``begin`` is given. Raises InputError,

@@ -20,7 +20,7 @@ from lading.task.evidence import (
     write_evidence,
     write_memory,
 )
-from lading.task.overflow import Overflow
+from lading.task.overflow import OverflowSteps
 from lading.task.selection import select
 from lading.task.task import Checklist
 
@@ -43,7 +43,7 @@ class Candidates(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """What is shown, the most useful last, and what is not."""
+    """The evidence and memories that are shown, the most useful last, and the drops."""
 
     evidence: Sequence[tuple[Evidence, Mapping[str, float]]]
     """With what each piece covers."""
@@ -116,7 +116,7 @@ def choose_by_document(
     """Choose in the document's overflow order. ``brief``: shorter values of the places ``tools`` and ``summary``.
     ``room_tokens``: for evidence and memory, and these places."""
     values = {name: values[name] for name in brief}
-    overflow = Overflow(of.evidence, of.memory, values=values, room_tokens=room_tokens, count=count)
+    overflow = OverflowSteps(of.evidence, of.memory, values=values, room_tokens=room_tokens, count=count)
     overflow.resolve(covers=of.covers, terms=terms, brief=brief)
     shown = Shown((), (), overflow.bullets, overflow.notes, overflow.dropped, overflow.values)
     return _order(of, overflow.bullets.keys(), overflow.notes.keys(), worth=range(len(of.evidence)), shown=shown)

@@ -21,8 +21,8 @@ SUMMARY_CHARS = 80
 """Characters of a memory in the summary."""
 
 
-class Overflow:
-    """What a payload shows, while it is made to fit."""
+class OverflowSteps:
+    """The parts of a payload, while they are made to fit."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Overflow:
         self.values = dict(values)
         """and of places of the template."""
         self.dropped: list[Drop] = []
-        """What was shortened or dropped: layer, reason, id."""
+        """Parts that were shortened or dropped."""
         self._evidence, self._memory, self._count = evidence, memory, count
         self._spare = room_tokens - sum(map(count, (*self.bullets.values(), *self.notes.values())))
         self._spare -= sum(map(count, self.values.values()))

@@ -61,8 +61,8 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     contract: Literal["header", "system"] = "header"
     """Where the rules of interpretation are: in the payload, or (``templates.CONTRACT``) in your system prompt."""
     overflow: Literal["value", "document"] = "value"
-    """What gives way: what brings the least for its tokens, within each layer's budget; or the document's order
-    (``overflow.py``)."""
+    """Order in which things give way: first those that bring the least for their tokens, within their layer's
+    budget; or the document's order (``overflow.py``)."""
     recitation: bool = False
     """Ask the model to restate STEP and ACCEPTANCE first."""
     planner: Restate | None = None
@@ -173,10 +173,10 @@ def assemble(context: StepContext, options: TaskOptions, *, use: LayerUse, count
         fixed -= sum(map(count, brief.values()))
         room = use.window_tokens - caps.unused_tokens - caps.tokens["slack_min"] - fixed
         shown = choose_by_document(found, values, brief=brief, terms=terms, room_tokens=room, count=count)
-        used["task"] = count(fill(template, values | shown.values))
+        used["task"] = count(fill(template, {**values, **shown.values}))
     else:
         shown = choose_by_value(found, budgets)
-    values |= shown.values | _write_layers(shown)
+    values |= {**shown.values, **_write_layers(shown)}
     given = [one for one, _ in shown.evidence]
     record = PayloadRecord(
         task_id=context.task.id,
