@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import Struct
 
 from lading.effects import attempt, describe_error, resolve
-from lading.errors import InputError, UnknownName
+from lading.errors import UnknownName
 from lading.events import ALL, NAMES, Event
 from lading.validation import check, did_you_mean
 
 _log = logging.getLogger("lading")
+WHILE_PUBLISHING = "A subscriber cannot add to its session or make a request of it. Do that after the call."
 
 
 class _Subscription(Struct, eq=False):
@@ -32,14 +33,7 @@ class Subscribers:
     def __init__(self) -> None:
         self.groups: list[list[_Subscription]] = [[]]
         """Its own subscriptions, then those of others that it has joined."""
-        self._is_publishing = False
-
-    def check_idle(self) -> None:
-        """Raise InputError where a subscriber calls, in the middle of a call."""
-        if self._is_publishing:
-            raise InputError(
-                "A subscriber cannot add to its session or make a request of it. Do that after the call."
-            )
+        self.is_publishing = False
 
     def join(self, others: Subscribers) -> None:
         """Pass every event on to these subscribers too."""
@@ -62,14 +56,14 @@ class Subscribers:
 
     def publish(self, *events: Event) -> None:
         """Pass events to their subscribers. Never raises what a subscriber raises."""
-        before, self._is_publishing = self._is_publishing, True
+        before, self.is_publishing = self.is_publishing, True
         try:
             for event in events:
                 for one in [one for group in self.groups for one in group]:
                     if one.kind is None or isinstance(event, one.kind):
                         self._give(event, one)
         finally:
-            self._is_publishing = before
+            self.is_publishing = before
 
     def _give(self, event: Event, one: _Subscription) -> None:
         error = attempt(partial(_tell, one.function, event))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from lading.addresses import check_own_name
+from lading.addresses import check_own_name, is_fork_name
 from lading.clients.transport import SESSION_HEADER
 from lading.exchange.conversations import Conversations
 from lading.session.session import Session
@@ -35,9 +35,13 @@ class Lading(Generic[C]):
         last. Before the first call it begins with that call. Raises InputError, UnknownName, PlanError."""
         if step is not None and not (isinstance(step, str) and task is None):
             read_begun(step, task=task, options=options or TaskOptions())
-        self.conversations.begin_step(
-            lambda session: session.begin(step, task=task, options=options), name=self._name
-        )
+        own = [one for one in self.sessions if not self._name or is_fork_name(one.name, self._name)]
+        if own:
+            own[-1].begin(step, task=task, options=options)
+        else:
+            self.conversations.waiting.put(
+                self._name, lambda session: session.begin(step, task=task, options=options)
+            )
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type, of all sessions; return a function that ends it. See

@@ -23,6 +23,7 @@ from lading.exchange.chains import ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
+from lading.exchange.waiting_steps import WaitingSteps
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.models.card import is_same_model
 from lading.models.catalog import find_card
@@ -39,8 +40,6 @@ _MOMENT_S = 1.0  # Least time that a call waits for another process which uses t
 
 ClaimedConversation: TypeAlias = tuple[ClientConversation, int, Lease]
 """A conversation, the position of its first new message, and the lease for its call."""
-BeginStep: TypeAlias = Callable[[SharedSession], None]
-"""Begins a step of a task in a session."""
 
 
 class Conversations:
@@ -62,7 +61,7 @@ class Conversations:
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
-        self.chains = ResponseChains()
+        self.chains, self.waiting = ResponseChains(), WaitingSteps()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -72,8 +71,6 @@ class Conversations:
         """By the session's name; the most recently used one is last."""
         self._groups: WeakValueDictionary[str, Lock] = WeakValueDictionary()
         """A lock for each session name that is being searched, shared by the requests that search it."""
-        self._to_begin: dict[str, list[BeginStep]] = {}
-        """By the name that a call gives its session, or none: the steps that begin with the next such call."""
 
     @property
     def sessions(self) -> tuple[SharedSession, ...]:
@@ -81,17 +78,6 @@ class Conversations:
         self.endings.finish()
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
-
-    def begin_step(self, begin: BeginStep, *, name: str) -> None:
-        """Begin a step in the session of that name, or for no name in the one used last; where there is none yet,
-        in that of the next call with this name. Raises like ``begin``."""
-        self.endings.finish()
-        with self._lock:
-            found = [one.session for own, one in self._open.items() if not name or is_fork_name(own, name)]
-            if not found:
-                self._to_begin.setdefault(name, []).append(begin)
-                return
-        begin(found[-1])
 
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[ClientConversation, Lease]:
         """Find or start the conversation of a request and add its new messages. Return it with the lease for its
@@ -114,10 +100,8 @@ class Conversations:
             conversation.session.narrow(self.windows.get(request.model))
             with self.drop_on_error(conversation.session):
                 conversation.take(body, request.history, position=position)
-                with self._lock:
-                    steps = self._to_begin.pop(name, ())
-                for begin_step in steps:
-                    begin_step(conversation.session)
+                if self.waiting:
+                    self.waiting.begin(conversation.session, name=name)
             undo.pop_all()
         return conversation, lease
 

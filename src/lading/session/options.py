@@ -33,6 +33,7 @@ from lading.wire import Wire, find_default_wire, find_wire
 from lading.wire.coercion import messages_from, plain
 from lading.wire.layout import read_ttl
 from lading.wire.reasoning import ReasoningPolicy
+from lading.wire.replies import Reply
 
 _log = logging.getLogger("lading")
 
@@ -131,6 +132,13 @@ def read_instructions(given: object, *, wire: Wire) -> list[Message]:
     if any(message.role != "system" for message in messages):
         raise InputError("Only system messages can be restated; add() takes others.")
     return messages
+
+
+def read_message(reply: object, *, wire: Wire) -> Message:
+    """Return the message of a reply, or one that is given as such. Raises InputError."""
+    check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+    (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=wire)
+    return message
 
 
 def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:

@@ -39,14 +39,14 @@ from lading.session.task_steps import GivenStep, GivenTask, TaskSteps
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
-from lading.subscribers import PublishedEvents
+from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
 from lading.task.acceptance import Acceptance
 from lading.task.artifacts import Artifacts
 from lading.task.packing import TaskOptions
 from lading.task.task import TaskStep
 from lading.validation import check_count
 from lading.wire import find_wire
-from lading.wire.coercion import Declared, declare, error_text, is_stream, message_from, messages_from, reply_from
+from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
 from lading.wire.replies import Reply
 
@@ -69,14 +69,11 @@ class Session:
         wire: str | None = None,
         options: opening.SessionOptions = opening.DEFAULTS,
     ) -> None:
-        """Open the stored session of that name, or start it.
-
-        ``store``: a store, a SQLite store's folder, or None for one in memory. ``window`` and ``output_reserve`` in
-        tokens; their defaults, and the wire, come from the model's card. ``when`` to compact: "pays", "full", or a
-        share of the window. ``summarizer``: a function, ``Summarizer("provider:model", client=...)``, None: rules.
-        ``providers``: functions that give text for each request. Raises InputError, UnknownName, StoreError;
-        SessionBusy when another process writes the session.
-        """
+        """Open the stored session of that name, or start it. ``store``: a store, a SQLite store's folder, None: in
+        memory. ``window`` and ``output_reserve`` in tokens; their defaults, and the wire, are the model card's.
+        ``when`` to compact: "pays", "full", or a share of the window. ``summarizer``: a function,
+        ``Summarizer("provider:model", client=...)``, None: rules. ``providers``: functions that give text for each
+        request. Raises InputError, UnknownName, StoreError; SessionBusy when another process writes the session."""
         card, events = opening.find_session_card(model)
         self.events: list[Event] = [*events]
         """Events about the model's name, and of everything that happens outside of a pack."""
@@ -116,8 +113,7 @@ class Session:
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
-        self._steps = TaskSteps(self._engine, self.store, self._lock)
-        self.artifacts = Artifacts(self.store, self.settings.owner)  # Named ones, and results of tools in steps.
+        self._steps: TaskSteps | None = None
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
     @property
@@ -136,20 +132,26 @@ class Session:
         return [*list_observations(self.entries)]
 
     @property
+    def artifacts(self) -> Artifacts:
+        """The session's named artifacts, and the results of tools in its steps."""
+        return Artifacts(self.store, self.settings.owner)
+
+    @property
     def step(self) -> TaskStep | None:
         """The step of a task that was begun; None: there is none."""
-        return self._steps.step
+        return self._steps.step if self._steps else None
 
     def begin(self, step: GivenStep, *, task: GivenTask = None, options: TaskOptions | None = None) -> None:
         """Begin a step (a TaskStep, a mapping, the id of a step of the task; None ends the task): from the next
         request on, its payload is in the final user message. ``task`` and ``options`` default to those before.
         Raises InputError, UnknownName, PlanError; ``pack`` PackInvalid, and FloorsExceedWindow: split the step."""
+        self._steps = self._steps or TaskSteps(self._engine, self.store, self._lock)
         self._steps.begin(step, task=task, options=options)
 
     def check_acceptance(self, output: str | None = None) -> Acceptance:
         """Check an answer (None: the newest) by the step's checklist, and store the outcome; where it fails, the
         next request asks to repair it, ``repairs_left`` times. Raises InputError without a step, StoreError."""
-        return self._steps.check_acceptance(output)
+        return (self._steps or TaskSteps(self._engine, self.store, self._lock)).check_acceptance(output)
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type; return a function that ends it."""
@@ -162,8 +164,7 @@ class Session:
         objects or ``Message`` values. They are stored when this returns. ``pin``: the new ones stay verbatim in all
         requests. Returns the session that has them: this one, or with ``changed="fork"`` a new one where the
         history differs from the known one; else PastChanged is raised. Raises InputError, WireError,
-        IllegalRequest, StoreError.
-        """
+        IllegalRequest, StoreError."""
         with self._lock:
             start, rest, known = self._given.find_new(messages, self.known, history=self._engine.history)
             given = messages_from(rest, wire=self.wire, leads=not start and not self.entries)
@@ -197,7 +198,7 @@ class Session:
         """Append new messages, each with its fingerprint in the caller's history (empty: it is not in there).
         ``pin``: keep them verbatim. ``stored``: at once, else with the next request."""
         with self._lock:
-            self._engine.subscribers.check_idle()
+            self._check_idle()
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
@@ -207,11 +208,8 @@ class Session:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
 
     def instruct(self, messages: object) -> None:
-        """Replace the system messages at the start, from the next request on.
-
-        A text is one system message. The whole request is then new to the prompt cache; its manifest records it.
-        Raises PastChanged when their number differs, InputError for other messages.
-        """
+        """Replace the system messages at the start (a text: one) from the next request on. It is then new to the
+        prompt cache; its manifest records it. Raises PastChanged for another number, InputError for others."""
         given = opening.read_instructions(messages, wire=self.wire)
         with self._lock:
             systems = sum(1 for _ in takewhile(lambda entry: entry.message.role == "system", self.entries))
@@ -228,7 +226,7 @@ class Session:
         messages on both sides; nothing is changed then. Raises InputError for no number from 0 on."""
         check_count(position, name="position")
         with self._lock:
-            self._engine.subscribers.check_idle()
+            self._check_idle()
             if (entry := next(islice(self._engine.history.known, position, None), None)) is not None:
                 if not self._engine.withdraw(entry.index):
                     return False
@@ -239,7 +237,7 @@ class Session:
     def update(self, given: Sequence[Message], *, start: int, end: int, marked: bool = False) -> int:
         """Replace the known messages from ``start`` to ``end`` that are given in another form (``marked``: or with
         other cache marks). Return where new ones begin: before ``end`` if one cannot be replaced alone."""
-        self._engine.subscribers.check_idle()
+        self._check_idle()
         history = self._engine.history
         known = history.list_newest_known(len(self.known) - start)[: max(end - start, 0)]
         for at, message in find_reformed(given, known, history=history, settings=self.settings, marked=marked):
@@ -271,13 +269,10 @@ class Session:
         at_s: float | None = None,
         tail: str = "",
     ) -> Pack:
-        """Build the request for the next call.
-
-        ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``: the body's other fields
-        (temperature ...). None: those of the last call. ``tail``: text at the end of this request alone. The tool
-        ``restore`` is added to the given tools where the strategy can remove anything. Raises like ``Engine.pack``,
-        and LoopStopped.
-        """
+        """Build the request for the next call. ``tools``: declarations of any wire, or ``lading.Tool``; ``fields``:
+        the body's other fields (temperature ...). None: those of the last call. ``tail``: text at the end of this
+        request alone. The tool ``restore`` is added to the given tools where the strategy can remove anything.
+        Raises like ``Engine.pack``, and LoopStopped."""
         with self._lock, ExitStack() as undo:
             undo.callback(self.offer, self._tools, self._fields, restore=self.offers_restore)
             if tools is not None and tools != self._declared.given:
@@ -311,9 +306,9 @@ class Session:
         ``pack``."""
         tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
-            self._engine.subscribers.check_idle()
+            self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
-            if not cause:
+            if self._steps and not cause:
                 self._steps.prepare(tools, extend=self.extend)
             if own and not cause:
                 own.prepare(engine, tail, extend=self.extend, stops=self.events)
@@ -323,6 +318,11 @@ class Session:
             self._retried = cause == "retry"
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
+
+    def _check_idle(self) -> None:
+        """Raise InputError where a subscriber calls, in the middle of a call."""
+        if self._engine.subscribers.is_publishing:
+            raise InputError(WHILE_PUBLISHING)
 
     def reply(self, response: object) -> Reply:
         """Add the provider's answer: a response (SDK object, dict, JSON), or the events of a stream, which is read
@@ -347,7 +347,7 @@ class Session:
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
         """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        message = message_from(reply, wire=self.wire)
+        message = opening.read_message(reply, wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens

@@ -22,7 +22,7 @@ from lading.effects import attempt, describe_error
 from lading.errors import IllegalRequest, InputError, WireError
 from lading.jsontypes import DEEPEST_LEVELS, check_json
 from lading.messages import Message, Tool, user_text
-from lading.validation import check, check_count
+from lading.validation import check_count
 from lading.wire import COMMON, Wire, find_wire, list_wires
 from lading.wire.layout import CERTAINLY
 from lading.wire.replies import Reply, SseEvent, make_event
@@ -207,13 +207,6 @@ def reply_from(response: object, *, wire: Wire) -> Reply:
 def is_stream(response: object) -> bool:
     """Whether a response that ``reply_from`` takes is the events of a stream."""
     return not isinstance(response, Reply | str | bytes) and not isinstance(plain(response), dict)
-
-
-def message_from(reply: object, *, wire: Wire) -> Message:
-    """Return the message of a reply, or one that is given as such. Raises InputError."""
-    check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
-    (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=wire)
-    return message
 
 
 def error_text(error: object) -> str:
