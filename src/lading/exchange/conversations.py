@@ -23,6 +23,7 @@ from lading.exchange.chains import ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
+from lading.exchange.waiting_steps import WaitingSteps
 from lading.exchange.wrapping import SharedSession, WrapOptions, attempt, log_safely
 from lading.models.card import is_same_model
 from lading.models.catalog import find_card
@@ -60,7 +61,7 @@ class Conversations:
         if on_event is not None:
             # Every call has its usage; it is given to those who subscribe to it.
             self.subscribers.subscribe(ALL, lambda one: None if type(one) is ContextUsage else on_event(one))
-        self.chains = ResponseChains()
+        self.chains, self.waiting = ResponseChains(), WaitingSteps()
         self._unpacked: dict[str, Unpacked] = {}
         self.plugged: tuple[Wire, ...] | None = None  # The provider formats of entry points, once listed.
         self.windows: dict[str, int] = {}
@@ -99,6 +100,8 @@ class Conversations:
             conversation.session.narrow(self.windows.get(request.model))
             with self.drop_on_error(conversation.session):
                 conversation.take(body, request.history, position=position)
+                if self.waiting:
+                    self.waiting.begin(conversation.session, name=name)
             undo.pop_all()
         return conversation, lease
 

@@ -18,7 +18,7 @@ from lading.effects import ContextProvider, Provide, RequestContext, Summarizer
 from lading.engine import Engine
 from lading.errors import InputError
 from lading.events import Event, ModelChanged, ToolsLeftOut
-from lading.messages import Template, Tool
+from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
@@ -30,9 +30,10 @@ from lading.settings import Settings, apply_profile, settings_for
 from lading.stores import SessionStore
 from lading.validation import check, did_you_mean
 from lading.wire import Wire, find_default_wire, find_wire
-from lading.wire.coercion import plain
+from lading.wire.coercion import messages_from, plain
 from lading.wire.layout import read_ttl
 from lading.wire.reasoning import ReasoningPolicy
+from lading.wire.replies import Reply
 
 _log = logging.getLogger("lading")
 
@@ -123,6 +124,21 @@ def add_providers(options: SessionOptions, given: Iterable[ContextProvider | Pro
     check(given, Iterable, advice="providers is a list of functions")
     found = read_providers((*options.providers, *given))
     return replace(options, providers=found) if found != options.providers else options
+
+
+def read_instructions(given: object, *, wire: Wire) -> list[Message]:
+    """Read system messages; a text is one. Raises InputError for other messages."""
+    messages = messages_from(Message("system", (Text(given),)) if isinstance(given, str) else given, wire=wire)
+    if any(message.role != "system" for message in messages):
+        raise InputError("Only system messages can be restated; add() takes others.")
+    return messages
+
+
+def read_message(reply: object, *, wire: Wire) -> Message:
+    """Return the message of a reply, or one that is given as such. Raises InputError."""
+    check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
+    (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=wire)
+    return message
 
 
 def find_own_text(options: SessionOptions, engine: Engine, *, wire: Wire) -> OwnText | None:

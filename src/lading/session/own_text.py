@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from lading.engine import Engine
 from lading.errors import WindowExceeded
 from lading.events import Event
-from lading.messages import Message, Tool, own_words
+from lading.messages import Message, own_words
 from lading.request.pack import Pack
 from lading.session.loop_detection import LoopDetection, detect
 from lading.session.providers import ContextProviders, Provided
-from lading.session.step_payload import StepPayload
 
 
 class MakePack(Protocol):
@@ -34,24 +33,18 @@ class OwnText:
         self._provided = Provided()
         self._fresh: int | None = None
         """The log entry of the first stable text that no request has shown."""
-        self.payload: StepPayload | None = None
-        """The payload of a task's step (``Session.begin``)."""
 
     def prepare(
         self,
         engine: Engine,
         tail: str,
         *,
-        tools: Sequence[Tool] = (),
         extend: Callable[..., None],
         stops: list[Event],
     ) -> None:
-        """Make the step's payload, detect loops, ask the providers, and add to the log what stays
-        (``Session.extend``), before a request of the caller with this tail. Raises LoopStopped, whose event is
-        added to ``stops``, and like ``StepPayload.prepare``."""
+        """Detect loops, ask the providers, and add to the log what stays (``Session.extend``), before a request of
+        the caller with this tail. Raises LoopStopped, whose event is added to ``stops``."""
         stay: list[Message] = []
-        if self.payload is not None:
-            self.payload.prepare(engine, tools, extend=extend)
         if (options := self._loop_detection) is not None:
             self._looped, warnings = detect(engine, options=options, judged=self._looped, stops=stops)
             if not options.transient:

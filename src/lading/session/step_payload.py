@@ -195,9 +195,10 @@ class StepPayload:
         return know_evidence(self._store, owner, records=records, results=results, entries=engine.shown)
 
 
-def find_step(step: object, task: Task | None, *, known: StepPayload | None) -> tuple[Task, TaskStep]:
-    """Return the task and the step that ``Session.begin`` is given. Raises InputError, UnknownName."""
-    task = task or (known.task if known else None)
+def find_step(step: object, task: Task | None, *, known: Task | None) -> tuple[Task, TaskStep]:
+    """Return the task (``known``: that of the step before) and the step that ``Session.begin`` is given. Raises
+    InputError, UnknownName."""
+    task = task or known
     if isinstance(step, str):
         if task is None:
             raise InputError(f"The step {step!r} is of no task. Give task=, or a TaskStep.")
@@ -260,4 +261,5 @@ def _describe_tool(one: StepTool, declared: Tool | None) -> StepTool:
         return one
     properties = (declared.schema or {}).get("properties", {})
     inputs = one.inputs or ", ".join(map(str, properties) if isinstance(properties, Mapping) else ())
-    return StepTool(one.name, one.purpose or declared.description.split("\n")[0], inputs, one.outputs)
+    purpose = one.purpose or declared.description.split("\n")[0]
+    return msgspec.structs.replace(one, purpose=purpose, inputs=inputs)

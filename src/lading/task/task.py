@@ -93,6 +93,8 @@ class StepTool(Struct, frozen=True):
     inputs: str = ""
     """Names of the parameters, such as ``query, max_results``."""
     outputs: str = ""
+    examples: tuple[str, ...] = ()
+    """Example calls."""
 
 
 class TaskStep(Struct, frozen=True, kw_only=True):
