@@ -48,10 +48,18 @@ class PackedCall:
     """A packed call, made by ``begin``."""
 
     def __init__(
-        self, conversations: Conversations, conversation: ClientConversation, *, body: bytes, lease: Lease
+        self,
+        conversations: Conversations,
+        conversation: ClientConversation,
+        *,
+        body: bytes,
+        lease: Lease,
+        is_streamed: bool = False,
     ) -> None:
+        """``is_streamed``: whether the request asks for a stream."""
         self.conversations, self.conversation, self.session = conversations, conversation, conversation.session
         self.body, self._lease, self.fail_open = body, lease, conversations.wrapping.fail_open
+        self.is_streamed = is_streamed
         self.restores = 0
         """Number of replies with ``restore`` calls that were answered without the caller seeing them."""
         self._ids: list[str] = []
@@ -220,8 +228,9 @@ def _pack(conversations: Conversations, body: bytes, wire: Wire, *, name: str, p
                 pack = session.request(at_s=conversations.clock())
         except LoopStopped as stopped:
             raise conversations.wrapping.stopped(kind=stopped.kind, times=stopped.times) from None
+        is_streamed = layout.demands(value).is_streamed
         undo.pop_all()
-    return PackedCall(conversations, conversation, body=pack.body, lease=lease)
+    return PackedCall(conversations, conversation, body=pack.body, lease=lease, is_streamed=is_streamed)
 
 
 def find_wire_by_path(conversations: Conversations, method: str, *, path: str) -> Wire | None:
