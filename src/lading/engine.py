@@ -6,7 +6,6 @@ proportion to what is new since the last one. Messages go in by ``append``, a re
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 
@@ -44,8 +43,6 @@ from lading.tokens.calibration import Calibration
 from lading.wire import find_wire
 from lading.wire.checking import find_added, illegal
 from lading.wire.fitting import find_needs
-
-_log = logging.getLogger("lading")
 
 
 class Engine:
@@ -149,15 +146,7 @@ class Engine:
             return
         self.recorder.known = known.with_usage(usage, self.settings, history=self.history)
         if self.recorder.known.has_doubted and not known.has_doubted:
-            counted = known.last.counted.tokens
-            self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, counted))
-            _log.warning(
-                "The session %s: %d input tokens were reported where %d were counted. That cannot be: counts are "
-                "not calibrated by it.",
-                self.settings.session,
-                usage.input_tokens,
-                counted,
-            )
+            self.pending.append(UsageDoubted(known.last.call, usage.input_tokens, known.last.counted.tokens))
         if any(self.subscribers.groups):
             self.subscribers.publish(known.measure_usage(self.settings, usage))
 

@@ -119,7 +119,7 @@ class PackedCall:
             self.session.extend([reply.message], known_as=[known_as], usage=reply.usage)
         self._ids.append(reply.id)
         if shown and self.session.wire.layout.items.continues:
-            self.conversations.chains.remember(self._ids, self.session, shown)
+            self.conversations.chains.remember(self._ids, self.session, shown=shown)
 
     def answer(self, reply: Reply) -> None:
         """Add the results of the reply's ``restore`` calls to the log."""

@@ -41,7 +41,7 @@ class ResponseChains:
         """By fingerprint, the answers that differ from the reply in the log: without its calls of ``restore``, or
         with what replies before it said."""
 
-    def remember(self, ids: Iterable[str], session: SharedSession, shown: Message) -> None:
+    def remember(self, ids: Iterable[str], session: SharedSession, *, shown: Message) -> None:
         """Remember that the newest message of a session is the reply with these ids; ``shown``: as its caller sees
         it."""
         entry = session.find_newest_known()
