@@ -19,7 +19,7 @@ from lading.addresses import fork_prefix, free_names, is_fork_name
 from lading.errors import LadingError, SessionBusy
 from lading.events import ALL, ContextUsage, Event, Forked, PackingFailed, ReplyLost, Unpacked
 from lading.exchange.bodies import Bodies
-from lading.exchange.chains import ResponseChains
+from lading.exchange.chains import FoundLog, ResponseChains
 from lading.exchange.client_conversation import ClientConversation
 from lading.exchange.endings import Endings
 from lading.exchange.history import ConversationRequest
@@ -78,6 +78,17 @@ class Conversations:
         self.endings.finish()
         with self._lock:
             return tuple(conversation.session for conversation in self._open.values())
+
+    def find_log(self, name: str) -> FoundLog | None:
+        """Return the log of a session, open or stored; None if there is none. Raises StoreError."""
+        with self._lock:
+            known = self._open.get(name)
+        if known is not None:
+            return known.session.entries, known.session.edits
+        if not self._is_stored(name):
+            return None
+        stored = self._store.load(self.wrapping.options.tenant, name)
+        return stored.entries, stored.edits
 
     def begin(self, body: dict[str, Any], wire: Wire, *, name: str = "") -> tuple[ClientConversation, Lease]:
         """Find or start the conversation of a request and add its new messages. Return it with the lease for its

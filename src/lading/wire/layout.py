@@ -56,6 +56,8 @@ class Demands(NamedTuple):
     is_several: bool = False
     """Whether there are several at once that cannot be made anew if one of them is a call of ``restore``, because
     they are streamed, or may be."""
+    is_streamed: bool = False
+    """Whether it is a stream, as far as the body says so."""
 
 
 def read_demands(body: Object) -> Demands:
@@ -63,7 +65,8 @@ def read_demands(body: Object) -> Demands:
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
-    return Demands(is_forced, bool(body.get("stream")) and body.get("n") not in (None, 1))
+    is_streamed = bool(body.get("stream"))
+    return Demands(is_forced, is_streamed and body.get("n") not in (None, 1), is_streamed)
 
 
 def read_ttl(mark: object) -> str | None:
