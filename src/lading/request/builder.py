@@ -80,7 +80,7 @@ class RequestBuilder:
         self._systems = next((at for at, message in enumerate(head) if message.role != "system"), len(head))
         self._envelope, self._opening, self._bare = envelope, self._begin(data), b""
         self._truncate(0)
-        read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.unread)}
+        read = {name: envelope[name] for name in sorted(envelope.keys() - self.wire.layout.list_unread(envelope))}
         self.chain, self.prompt = [_link("", data)], [_link("", jsonbytes.dump_at("body", read))]
         self.ends = [view.tokens_before(len(leading)) + tools_tokens]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from lading.messages import Message, Role, Template
+from lading.messages import Message, Role, Template, Tool
 from lading.models.card import Card
 from lading.validation import snake_case
 
@@ -129,6 +129,17 @@ class CacheMarks(Struct, frozen=True):
         return {**item, "content": [*blocks[:-1], {self.field: mark} | blocks[-1]]}
 
 
+class ToolChoice(Struct, frozen=True):
+    """How requests of one format limit the calls of their answer to some of the declared tools. The limit is no part
+    of the prompt: it changes what the model may write, not what it reads."""
+
+    limit: Callable[[Object, Sequence[Tool]], Template | None]
+    """Return the fields of a body with the limit to these tools; None where the caller's own choice of a tool, or of
+    none, leaves nothing to limit."""
+    find: Callable[[Object], str]
+    """Return the field of a body that holds such a limit; empty: there is none."""
+
+
 class Extend(Protocol):
     """Append a text of the user to an item of the user or a tool; None where it must be an item of its own."""
 
@@ -203,6 +214,15 @@ class Layout(Struct, frozen=True):
     to omit it."""
     marks: CacheMarks | None = None
     """How requests mark what is to be cached; None: they do not."""
+    choice: ToolChoice | None = None
+    """How requests limit calls to some of the declared tools; None: they do not."""
+    refer: Callable[[str], Template] | None = None
+    """Return the block of a result that shows the model a deferred tool; None: tools cannot be deferred."""
+
+    def list_unread(self, body: Object) -> frozenset[str]:
+        """Return the fields of a body that are no part of its prompt."""
+        limit = self.choice.find(body) if self.choice else ""
+        return self.unread | {limit} if limit else self.unread
 
     def respell(self, fields: Mapping[str, V]) -> dict[str, V]:
         """Return the fields of a body by the names in this layout: who takes camelCase takes snake_case too."""
