@@ -12,7 +12,7 @@ from lading.validation import check_fields
 Scope: TypeAlias = Literal["provider", "text", "priced", "step-only"]
 """provider: by the provider's own constraint of the choice, where the model has one. text: only in the payload's
 section TOOLS, as ``provider`` does elsewhere. priced: the tools array shrinks to the step's tools once carrying the
-others has cost as much as the change, or the prompt cache is cold. step-only: the array always has the step's tools
+others has cost as much as the change. step-only: the array always has the step's tools
 alone, and each change of it breaks the prompt cache."""
 
 
@@ -33,4 +33,4 @@ class ToolPolicy(Struct, frozen=True, kw_only=True):
         if self.shown < 0:
             raise InputError("shown is a number of tools from 0 on.")
         if self.search and self.scope in ("priced", "step-only"):
-            raise InputError(f"With search the tools array stays as it is: the scope {self.scope} does not go with it.")
+            raise InputError(f"With search the tools array stays as it is. Leave out the scope {self.scope}.")

@@ -84,6 +84,8 @@ class Recorder:
         """Settings, tools and fields of the last request."""
         self.task = ""
         """Digest of the stored record of the payload that the next requests show; empty: they show none."""
+        self.tools = ""
+        """Digest of the stored record of the tools that the next requests offer; empty: all that were given."""
 
     def resume(self, stored: Stored, recent: Sequence[Manifest], *, history: History) -> Manifest | None:
         """Restore the history of a stored session, and learn the usage reported since its last manifest. Returns
@@ -97,7 +99,7 @@ class Recorder:
         if not recent:
             return None
         last = recent[-1]
-        self.task = last.place.task
+        self.task, self.tools = last.place.task, last.place.tools
         shown = rebuild(history.entries[: last.seen.entries], history.edits[: last.seen.edits])
         known = Known(last.sent.expected.calibration if last.sent.expected else self.known.calibration)
         seen = Last(
@@ -152,6 +154,8 @@ class Recorder:
         is_keyframe = framed != self.frame or last.call % KEYFRAME_EVERY == 0
         decided = plan.edits[last.edits :]
         prefix = self._compare(built, plan, last, front=offer.transient.text.front)
+        if self.tools and not prefix.units and self.frame is not None and framed.tools != self.frame.tools:
+            prefix = replace(prefix, why="the tools of the step changed")
         transient, tail_tokens = offer.transient.digest, offer.transient.counts.get("tail", 0)
         counted = RequestCount(built.ends[-1] + tail_tokens, len(plan.view))
         kept = known.extends_learned and not prefix.first_changed and not transient
@@ -163,7 +167,9 @@ class Recorder:
         manifest, data = seal(
             Manifest(
                 format=FORMAT,
-                place=RequestPlace(settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task),
+                place=RequestPlace(
+                    settings.tenant, settings.session, call, facts.at_s, facts.cause, self.task, self.tools
+                ),
                 parent=last.checksum,
                 seen=log,
                 counts=dict(facts.counts),

@@ -1,8 +1,8 @@
-"""Search a catalogue of tools by words: BM25 over names, descriptions and parameters, and what tools have in common.
+"""Search a catalogue of tools by words: BM25 over names, descriptions and parameters, and what tools share.
 
-Words are compared by their stems, identifiers in parts (``getUserId``: get, user, id). Tools whose descriptions share
-a sentence form a *toolset*. A tool ranks higher where its toolset matches the query or was used, where it was used
-itself, and where it gives what a parameter of one of the best tools asks for.
+Words are compared by their stems, identifiers in parts (``getUserId``: get, user, id). Tools whose descriptions
+share a sentence form a *toolset*. A tool ranks higher where its toolset matches the query or was used, where it was
+used itself, and where it gives what a parameter of one of the best tools asks for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ K1, B = 1.2, 0.5
 NAME_WEIGHT = 3
 """Weight of a word of the name; a word of the description or of a parameter has weight 1."""
 TOOLSET_SHARE, USED_TOOLSET_SHARE, USED_SHARE, GIVEN_SHARE = 0.3, 0.3, 0.1, 0.3
-"""What is added to a tool's score, in shares of the best match: its toolset matches, was used; it was used itself; it
-gives what a better tool needs."""
+"""What is added to a tool's score, in shares of the best match: its toolset matches, was used; it was used itself;
+it gives what a better tool needs."""
 LEAST_GIVEN = 0.4
 """Smallest share of a tool's name that a parameter must have for the tool to give it."""
 NEEDY_TOOLS = 5
@@ -36,9 +36,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _QUOTED = re.compile(r"(?<!\w)'[^']{1,400}'(?!\w)|\"[^\"]{1,400}\"")
 _STOP_WORDS = frozenset(
     """
-    a an the of to in on for and or by is be with this that which it its from as at if i my your you can could would
-    please me we our their his her are was were will has have had not but so into than then them they he she what how
-    when where
+    a an the of to in on for and or by is be with this that which it its from as at if i my your you can could
+    would please me we our their his her are was were will has have had not but so into than then them they he she
+    what how when where
     """.split()  # noqa: SIM905 - a list of words reads as words
 )
 _MOST_QUERY_CHARS = 20_000
@@ -161,8 +161,8 @@ class ToolIndex:
         return raised
 
     def _measure_given(self, giver: int, needy: int) -> float:
-        """Return the share of a tool's name, rare words count more, that one parameter of a tool of the same toolset
-        has; 0 for a small share."""
+        """Return the share of a tool's name, rare words count more, that one parameter of a tool of the same
+        toolset has; 0 for a small share."""
         if self._toolsets[giver] != self._toolsets[needy]:
             return 0.0
         name, idf = dict.fromkeys(self._names[giver]), self._index.idf
@@ -181,8 +181,8 @@ def _list_parameters(schema: Mapping[str, Any]) -> list[list[str]]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return []
-    described = ((name, of.get("description") if isinstance(of, Mapping) else "") for name, of in properties.items())
-    return [list_stems(f"{name} {text if isinstance(text, str) else ''}") for name, text in described]
+    texts = {name: of.get("description") if isinstance(of, Mapping) else "" for name, of in properties.items()}
+    return [list_stems(f"{name} {text if isinstance(text, str) else ''}") for name, text in texts.items()]
 
 
 def _scale(scores: Sequence[float]) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +22,10 @@ from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
+from lading.models.tool_policy import ToolPolicy
+from lading.request.manifest import Frame
 from lading.request.summary_calls import find_summarizer
+from lading.request.tool_record import load_tool_record
 from lading.session.loop_detection import LoopDetection
 from lading.session.own_text import OwnText
 from lading.session.providers import ContextProviders, read_providers
@@ -64,10 +67,13 @@ class SessionOptions(Struct, frozen=True):
     """The argument ``providers``, for those who keep their options together."""
     user: str = ""
     """The user's name for context providers."""
+    tools: ToolPolicy = ToolPolicy()
+    """How the tools of steps are set apart, and whether the model searches for tools."""
 
     def __post_init__(self) -> None:
         check(self.tenant, str, advice="tenant is a name")
         check(self.user, str, advice="user is a name")
+        check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
         check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")
@@ -240,7 +246,7 @@ def load_offer(
         # No request names the model that the log was repaired for.
         engine.pending += engine.history.refit(call=engine.call)
         return (), None, ()
-    tools, fields = load_frame(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
+    tools, fields = _load_given(engine, frame, store)
     is_same, same_wire = is_same_model(frame.card, settings.card), frame.wire == settings.wire
     if is_same and frame.budget.is_learned:
         engine.change(lower_window(settings, frame.budget.window_tokens))
@@ -257,6 +263,15 @@ def load_offer(
     ):
         events.append(ToolsLeftOut(settings.session, lost, settings.wire))
     return tools, body_fields(model, settings=settings, fields=kept), tuple(events)
+
+
+def _load_given(engine: Engine, frame: Frame, store: SessionStore) -> tuple[tuple[Tool, ...], Template | None]:
+    """Load the tools and fields as the caller gave them: a request may offer others."""
+    blob = partial(store.blob, *engine.settings.owner)
+    if engine.recorder.tools:
+        given = load_tool_record(blob(digest=engine.recorder.tools))
+        frame = replace(frame, tools=given.tools, template=given.template)
+    return load_frame(frame, lambda digest: blob(digest=digest))
 
 
 def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from lading.addresses import RESTORE
-from lading.audit.restore import SCHEMA, answer_calls, apply_changes
+from lading.audit.restore import SCHEMA
 from lading.audit.verdicts import Explanation
 from lading.audit.why import why
 from lading.compaction import DEFAULT, Strategy, When, apply_options
@@ -26,7 +26,7 @@ from lading.errors import ContextOverflow, InputError, PackError, PastChanged
 from lading.events import Event, Forked, UsageMissing
 from lading.history.log import Entry, Reported
 from lading.history.observations import ObservationResult, list_observations
-from lading.messages import Message, MessageLike, Template, Text, Tool
+from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
@@ -35,12 +35,14 @@ from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
 from lading.session.given import GivenItems
 from lading.session.matching import Changed, fingerprint, list_known, match, read_roles
+from lading.session.own_tools import answer_own_calls, get_tool_index, limit_tools, list_given
 from lading.session.task_steps import begin_step, check_output, get_artifacts, get_step
+from lading.session.tool_scope import ToolScope
 from lading.settings import Settings
 from lading.stores import SessionStore, SharedStore, resolve_store
 from lading.stores.leases import Lease
 from lading.subscribers import WHILE_PUBLISHING, PublishedEvents
-from lading.validation import check, check_count
+from lading.validation import check_count
 from lading.wire import find_wire
 from lading.wire.coercion import Declared, declare, error_text, is_stream, messages_from, reply_from
 from lading.wire.overflow import read_overflow
@@ -50,8 +52,8 @@ from lading.wire.replies import Reply
 class Session:
     """One conversation with one model, in a store."""
 
-    begin, check_acceptance = begin_step, check_output
-    artifacts, step = property(get_artifacts), property(get_step)
+    begin, check_acceptance, handle = begin_step, check_output, answer_own_calls
+    artifacts, step, tools = property(get_artifacts), property(get_step), property(get_tool_index)
 
     def __init__(
         self,
@@ -114,6 +116,7 @@ class Session:
         self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
+        self._scope = ToolScope(self.options.tools, self.wire, card=self.settings.card)
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 
@@ -182,7 +185,7 @@ class Session:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
-                if pin:
+                if pin or self._scope.keeps(self.entries):
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
@@ -294,13 +297,14 @@ class Session:
     ) -> Pack:
         """Build the request for the next call with the tools and fields of ``offer``; one with a ``cause`` has the
         tail of the last. Raises like ``pack``."""
-        tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
+            tools = self._scope.shape(list_given(self), self.entries)
             if own and not cause:
                 own.prepare(engine, tail, tools=tools, extend=self.extend, stops=self.events)
-            make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
+            tools, fields = limit_tools(self, tools)
+            make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
@@ -335,22 +339,6 @@ class Session:
         if not any(isinstance(event, UsageMissing) for event in self.events):
             advice = opening.usage_advice(self.wire, self._fields or {}, is_stream=is_stream)
             self.events.append(UsageMissing(self.name, advice))
-
-    def handle(self, reply: Reply | MessageLike) -> list[Message]:
-        """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
-        check(reply, (Reply, Message, Mapping), advice="give what reply() returned, or its message")
-        (message,) = messages_from([reply.message if isinstance(reply, Reply) else reply], wire=self.wire)
-        with self._lock:
-            calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
-            entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
-        return answer_calls(  # Without the lock: a search may take a while, and needs nothing that changes.
-            calls,
-            entries,
-            session=self.settings.owner,
-            count=self._engine.count,
-            room_tokens=room_tokens,
-            shows_pictures=self.wire.allows_media_in_results,
-        )
 
     def retry(self, error: object) -> Pack:
         """Build the last request again, strictly smaller, after a "prompt too long" error.

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from lading.engine import Engine
 from lading.session.own_text import OwnText
 from lading.session.step_payload import StepPayload, check_contract, find_step
+from lading.session.tool_scope import ToolScope
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
 from lading.task.artifacts import Artifacts
@@ -24,6 +25,7 @@ class Holder(Protocol):
     _engine: Engine
     _lock: RLock
     _own_text: OwnText | None
+    _scope: ToolScope
 
 
 def get_artifacts(session: Holder) -> Artifacts:
@@ -64,7 +66,7 @@ def begin_step(
         )
         if session._own_text is None:
             session._own_text = OwnText(None, None)
-        session._own_text.payload = StepPayload(of, found, options, store=session.store)
+        session._own_text.payload = StepPayload(of, found, options, store=session.store, scope=session._scope)
 
 
 def check_output(session: Holder, output: str | None = None) -> Acceptance:

@@ -294,7 +294,8 @@ def _list_constraints(task: Constraints, step: Constraints) -> list[str]:
 
 def _write_tool(tool: StepTool) -> str:
     call = f"{tool.name}({tool.inputs})" + (f" -> {tool.outputs}" if tool.outputs else "")
-    return f"{call}: {tool.purpose}" if tool.purpose else call
+    described = f"{call}: {tool.purpose}" if tool.purpose else call
+    return f"{described}\n{tool.schema}" if tool.schema else described
 
 
 def _sort_out_evidence(given: Sequence[Evidence]) -> tuple[list[Evidence], list[Drop]]:

@@ -130,14 +130,16 @@ class CacheMarks(Struct, frozen=True):
 
 
 class ToolChoice(Struct, frozen=True):
-    """How requests of one format limit the calls of their answer to some of the declared tools. The limit is no part
-    of the prompt: it changes what the model may write, not what it reads."""
+    """How requests of one format limit the calls of their answer to some of the declared tools. The limit is no
+    part of the prompt: it changes what the model may write, not what it reads."""
 
     limit: Callable[[Object, Sequence[Tool]], Template | None]
-    """Return the fields of a body with the limit to these tools; None where the caller's own choice of a tool, or of
-    none, leaves nothing to limit."""
+    """Return the fields of a body with the limit to these tools; None where the caller's own choice of a tool, or
+    of none, leaves nothing to limit."""
     find: Callable[[Object], str]
     """Return the field of a body that holds such a limit; empty: there is none."""
+    provider: str
+    """The provider whose API takes it; other hosts of the format may not."""
 
 
 class Extend(Protocol):

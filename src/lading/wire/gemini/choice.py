@@ -10,7 +10,7 @@ from lading.wire.gemini.decoding import find_key
 from lading.wire.layout import Object, ToolChoice
 
 _FIELD, _INNER, _NAMES = "toolConfig", "functionCallingConfig", "allowedFunctionNames"
-_MODES = {"": "VALIDATED", "MODE_UNSPECIFIED": "VALIDATED", "AUTO": "VALIDATED", "VALIDATED": "VALIDATED", "ANY": "ANY"}
+_MODES = {**dict.fromkeys(("", "MODE_UNSPECIFIED", "AUTO", "VALIDATED"), "VALIDATED"), "ANY": "ANY"}
 """Only VALIDATED and ANY take names; VALIDATED lets the model answer with text, like AUTO."""
 
 
@@ -34,4 +34,4 @@ def _object_at(holder: Object, name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-CHOICE = ToolChoice(_limit, _find)
+CHOICE = ToolChoice(_limit, _find, "google")

@@ -11,11 +11,13 @@ from lading.wire.layout import Object, ToolChoice
 _FIELD, _KIND = "tool_choice", "allowed_tools"
 
 
-def make_limit(choice: Object, tools: Sequence[Tool], *, write: Callable[[str, Sequence[Tool]], Any]) -> Template | None:
+def make_limit(
+    fields: Object, tools: Sequence[Tool], *, write: Callable[[str, Sequence[Tool]], Any]
+) -> Template | None:
     """Return the fields with the limit that ``write`` makes of its mode and the tools; None where the caller forces
     one tool, none, or has a limit of his own."""
-    mode = choice.get(_FIELD, "auto")
-    return {**choice, _FIELD: write(mode, tools)} if mode in ("auto", "required") else None
+    mode = fields.get(_FIELD, "auto")
+    return {**fields, _FIELD: write(mode, tools)} if mode in ("auto", "required") else None
 
 
 def find_limit(body: Object) -> str:
@@ -33,4 +35,4 @@ def _name(tool: Tool) -> Template:
     return {"type": kind, kind: {"name": tool.name}}
 
 
-CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit)
+CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit, "openai")

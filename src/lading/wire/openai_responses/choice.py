@@ -20,4 +20,4 @@ def _name(tool: Tool) -> Template:
     return {key: own[key] for key in ("type", "name", "server_label") if isinstance(own.get(key), str)}
 
 
-CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit)
+CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit, "openai")
