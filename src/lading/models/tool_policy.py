@@ -17,7 +17,7 @@ alone, and each change of it breaks the prompt cache."""
 
 
 class ToolPolicy(Struct, frozen=True, kw_only=True):
-    """How the tools of a session are offered. Raises InputError for a value that cannot be used."""
+    """How the tools of a step are offered. Raises InputError for a value that cannot be used."""
 
     scope: Scope = "provider"
     search: bool = False

@@ -22,7 +22,6 @@ from lading.messages import Template, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
-from lading.models.tool_policy import ToolPolicy
 from lading.request.manifest import Frame
 from lading.request.summary_calls import find_summarizer
 from lading.request.tool_record import load_tool_record
@@ -67,13 +66,10 @@ class SessionOptions(Struct, frozen=True):
     """The argument ``providers``, for those who keep their options together."""
     user: str = ""
     """The user's name for context providers."""
-    tools: ToolPolicy = ToolPolicy()
-    """How the tools of steps are set apart, and whether the model searches for tools."""
 
     def __post_init__(self) -> None:
         check(self.tenant, str, advice="tenant is a name")
         check(self.user, str, advice="user is a name")
-        check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
         check(self.providers, tuple, advice="providers is a tuple of functions")
         check(self.restore, bool, advice="restore is True or False")
         check(self.strict, bool, advice="strict is True or False")

@@ -116,7 +116,7 @@ class Session:
         self._given = GivenItems(self.wire)
         self._declared = Declared([], ())  # The tools that the caller gave last.
         self._last: Pack | None = None
-        self._scope = ToolScope(self.options.tools, self.wire, card=self.settings.card)
+        self._scope = ToolScope(self.wire, self.settings.card)
         self._own_text = opening.find_own_text(self.options, self._engine, wire=self.wire)
         self._retried, self._tail = False, ""  # The caller's text for the last request alone.
 

@@ -66,6 +66,7 @@ def begin_step(
         )
         if session._own_text is None:
             session._own_text = OwnText(None, None)
+        session._scope.follow(options.tools)
         session._own_text.payload = StepPayload(of, found, options, store=session.store, scope=session._scope)
 
 

@@ -50,14 +50,13 @@ class Step(Struct, frozen=True):
 class ToolScope:
     """The tools of one session."""
 
-    def __init__(self, policy: ToolPolicy, wire: Wire, *, card: Card) -> None:
-        self._policy, self._wire = policy, wire
-        self._scope: str = "text" if policy.scope == "provider" else policy.scope
+    def __init__(self, wire: Wire, card: Card) -> None:
+        choice = wire.layout.choice
         is_own = card.conduct.dialect == "first_party" and card.conduct.host is UNSET
-        choice, way = wire.layout.choice, card.conduct.tool_scope if is_own else UNSET
-        if policy.scope == "provider" and way == "choice" and choice and card.provider == choice.provider:
-            self._scope = "choice"
+        way = card.conduct.tool_scope if is_own else UNSET
+        self._choice = choice if choice and way == "choice" and choice.provider == card.provider else None
         self._refer = wire.layout.refer if way == "deferral" else None
+        self._policy = ToolPolicy()
         self._given: tuple[Tool, ...] = ()
         """The tools that the caller gave last."""
         self._by_name: dict[str, Tool] = {}
@@ -73,6 +72,12 @@ class ToolScope:
         """Names of the tools in the last array that was narrowed."""
         self._account = 0.0
         self._recorded: tuple[object, ...] = ()
+
+    def follow(self, policy: ToolPolicy) -> None:
+        """Follow this policy from the next request on, also after the end of its task: the array stays as it is."""
+        if policy.scope != self._policy.scope:
+            self._array, self._account = None, 0.0
+        self._policy = policy
 
     @property
     def index(self) -> ToolIndex:
@@ -130,17 +135,18 @@ class ToolScope:
         names = step.names if step else None
         self._among = step.task.tools if step else None
         if names is None:
+            self._array = None
             return tools, fields
         self._read_log(engine.history.entries)
         kept = {*names, *_OWN}
-        is_priced = self._scope == "priced"
-        if self._scope == "step-only" or (is_priced and self._is_worth_narrowing(engine, tools, kept)):
+        is_priced = self._policy.scope == "priced"
+        if self._policy.scope == "step-only" or (is_priced and self._is_worth_narrowing(engine, tools, kept)):
             narrow = tuple(tool for tool in tools if tool.name in kept)
             self._array, self._account = frozenset(tool.name for tool in narrow), 0.0
             return narrow, fields
         if is_priced and self._array is not None:
             return tuple(tool for tool in tools if tool.name in self._array), fields
-        choice = self._wire.layout.choice if self._scope == "choice" else None
+        choice = self._choice if self._policy.scope == "provider" else None
         allowed = [tool for tool in tools if tool.schema is None or tool.name in kept | self._list_sticky()]
         limited = choice.limit(fields or {}, allowed) if choice and allowed else None
         return tools, limited or fields

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
+from lading.models.tool_policy import ToolPolicy
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
@@ -44,6 +45,7 @@ from lading.task.signals import (
 )
 from lading.task.task import Checklist, Constraints, StepTool, Task, TaskStep
 from lading.task.templates import RULES, fill, find_template, read_templates
+from lading.validation import check
 
 FindEvidence: TypeAlias = Callable[["StepContext"], Iterable[Evidence]]
 FindMemories: TypeAlias = Callable[["StepContext"], Iterable[Memory]]
@@ -79,8 +81,11 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     checks: Checks = Checks()
     """Functions and the judge of acceptance."""
     most_repairs: int = 2
+    tools: ToolPolicy = ToolPolicy()
+    """How the step's tools are set apart, and whether the model searches for others."""
 
     def __post_init__(self) -> None:
+        check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
         for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is {given!r}; give a function.")
