@@ -64,7 +64,7 @@ def _stem(word: str) -> str:
 class Bm25:
     """BM25 over documents, each given as weights of its words."""
 
-    def __init__(self, documents: Sequence[Mapping[str, float]]) -> None:
+    def __init__(self, documents: Sequence[Mapping[str, float]], *, k1: float = K1, b: float = B) -> None:
         count = len(documents)
         sizes = [sum(document.values()) for document in documents]
         average = sum(sizes) / count if sum(sizes) else 1.0
@@ -75,7 +75,7 @@ class Bm25:
         self._gains: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for at, (document, size) in enumerate(zip(documents, sizes, strict=True)):
             for word, weight in document.items():
-                gain = self.idf[word] * weight * (K1 + 1) / (weight + K1 * (1 - B + B * size / average))
+                gain = self.idf[word] * weight * (k1 + 1) / (weight + k1 * (1 - b + b * size / average))
                 self._gains[word].append((at, gain))
 
     def score(self, words: Collection[str]) -> list[float]:

@@ -56,6 +56,7 @@ class ToolScope:
         way = card.conduct.tool_scope if is_own else UNSET
         self._choice = choice if choice and way == "choice" and choice.provider == card.provider else None
         self._refer = wire.layout.refer if way == "deferral" else None
+        self._origin = wire.name if self._refer else ""
         self._policy = ToolPolicy()
         self._given: tuple[Tool, ...] = ()
         """The tools that the caller gave last."""
@@ -164,7 +165,7 @@ class ToolScope:
         rates, cached = engine.settings.rates, engine.recorder.known.last.counted.tokens
         self._account += rent(rates, removable_tokens=engine.settings.meter.count_tools(others))
         price = edit_price(rates, cached_suffix_tokens=cached, inserted_tokens=0)
-        return bool(others) and is_due(self._account, price)
+        return bool(others and cached) and is_due(self._account, price)
 
     def answer(self, calls: Iterable[ToolCall]) -> list[Message]:
         """Answer the calls of ``search_tools``."""
@@ -173,7 +174,8 @@ class ToolScope:
         results: list[ToolResult] = [
             answer_search(call, self.index, used=used, among=self._among, refer=self._refer) for call in asked
         ]
-        return [Message("tool", (result,)) for result in results]
+        # Only a message of the format itself may refer to tools.
+        return [Message("tool", (result,), origin=self._origin) for result in results]
 
     def keeps(self, entries: Sequence[Entry]) -> bool:
         """Whether the newest message must stay verbatim: the model sees deferred tools by its references."""

@@ -1,7 +1,8 @@
 """aether-frame's rules for the history, under its own names and with its own numbers.
 
-``step_tools.py`` is its scope of tools, ``tail.py`` the strategy ``aether_frame/conversation_tail``, ``overflow.py`` its ordered steps for a request that
-does not fit, ``history/truncations.py`` converts decisions to the document's ``truncation_events``.
+``tail.py`` is the strategy ``aether_frame/conversation_tail``, ``overflow.py`` its ordered steps for a request that
+does not fit, ``step_tools.py`` its scope of tools, ``history/truncations.py`` converts decisions to the document's
+``truncation_events``.
 ``docs/reference/presets/aether-frame.md`` lists the differences from the document, with reasons.
 """
 
