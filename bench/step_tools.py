@@ -154,7 +154,9 @@ def change_scopes(model: str, wire: str, *, policy: ToolPolicy, scopes: int) -> 
         for number, first in enumerate(islice(cycle(range(0, 40, 3)), scopes)):
             names = [tools[(first + more) % 40].name for more in range(3)]
             step = {"id": f"s{number}", "text": "Go on.", "checklist": CHECKLIST, "tools": names}
-            session.begin(step, options=lading.TaskOptions(tools=policy))
+            # A task of its own: its payload lists no results of others.
+            task = {"id": f"t{number}", "goal": "Go on."}
+            session.begin(step, task=task, options=lading.TaskOptions(tools=policy))
             pack = session.pack(tools)
             if pack.manifest.prefix.first_changed and number:
                 breaks, price = breaks + 1, price + pack.manifest.prefix.price

@@ -62,6 +62,10 @@ class ToolScope:
         """The tools that the caller gave last."""
         self._by_name: dict[str, Tool] = {}
         self._index: ToolIndex | None = None
+        self._shaped: tuple[Tool, ...] = ()
+        """Of these tools, the last array,"""
+        self._shaped_for: tuple[tuple[str, ...], ...] = ()
+        """and the names of those that were whole, and found."""
         self.searches = False
         """Whether the last request offered ``search_tools``."""
         self._read = 0
@@ -90,15 +94,19 @@ class ToolScope:
     def shape(self, tools: tuple[Tool, ...], entries: Sequence[Entry]) -> tuple[Tool, ...]:
         """Return the tools array of any step: with a search, tools stand in it by name."""
         if tools != self._given:
-            self._given, self._index, self._read = tools, None, 0
+            self._given, self._index, self._shaped_for, self._read = tools, None, (), 0
             self._by_name = {tool.name: tool for tool in tools if tool.schema is not None and tool.name != RESTORE}
         self.searches = self._policy.search and bool(self._by_name) and SEARCH_TOOLS not in self._by_name
         if not self.searches:
             return tools
         self._read_log(entries)
-        whole = {*self._policy.always, RESTORE}
-        shaped = tuple(tool if tool.name in whole else self._hide(tool) for tool in tools)
-        return (*shaped, name_deferred(shaped) if self._refer else SCHEMA)
+        shown = (self._policy.always, tuple(self._found) if self._refer else ())
+        if shown != self._shaped_for:
+            whole = {*self._policy.always, RESTORE}
+            shaped = tuple(tool if tool.name in whole else self._hide(tool) for tool in tools)
+            self._shaped = (*shaped, name_deferred(shaped) if self._refer else SCHEMA)
+            self._shaped_for = shown
+        return self._shaped
 
     def _hide(self, tool: Tool) -> Tool:
         if tool.schema is None:
