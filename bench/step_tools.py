@@ -9,6 +9,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,9 @@ from lading.request.tool_index import Bm25, ToolIndex
 
 DOCS, TURNS = "bfcl_tool_docs.json.gz", "bfcl_multi_turn.jsonl.gz"
 SHOWN = 10
-SCOPES = 500
+TOOLS = 40
+SESSIONS, SCOPES = 10, 50
+"""Changes of scope in each session."""
 SCOPED = (
     ("gpt-5", "openai_chat"),
     ("gpt-5", "openai_responses"),
@@ -145,25 +148,27 @@ class ScopeCost(NamedTuple):
     """Of the last request."""
 
 
-def change_scopes(model: str, wire: str, *, policy: ToolPolicy, scopes: int) -> ScopeCost:
-    """Begin so many steps, each with other tools, with a call and an answer in each."""
-    tools = [_make_tool(number) for number in range(40)]
+def change_scopes(model: str, wire: str, *, policy: ToolPolicy, scopes: int, sessions: int = 1) -> ScopeCost:
+    """Begin steps in some sessions, each with other tools and ``scopes`` changes of them, with a call and an answer
+    in each."""
+    tools = [_make_tool(number) for number in range(TOOLS)]
     breaks, price, tokens = 0, 0.0, 0
-    with lading.Session(model, wire=wire, strategy="append-only", window=10**6) as session:
-        session.add("Begin.")
-        for number, first in enumerate(islice(cycle(range(0, 40, 3)), scopes)):
-            names = [tools[(first + more) % 40].name for more in range(3)]
-            step = {"id": f"s{number}", "text": "Go on.", "checklist": CHECKLIST, "tools": names}
-            # A task of its own: its payload lists no results of others.
-            task = {"id": f"t{number}", "goal": "Go on."}
-            session.begin(step, task=task, options=lading.TaskOptions(tools=policy))
-            pack = session.pack(tools)
-            if pack.manifest.prefix.first_changed and number:
-                breaks, price = breaks + 1, price + pack.manifest.prefix.price
-            tokens = pack.tokens
-            call = lading.ToolCall(f"c{number}", names[0], "{}")
-            session.add([lading.Message("assistant", (call,)), lading.tool_result(call.id, "done")])
-            session.add([lading.Message("assistant", (lading.Text("Done."),))])
+    for at in range(sessions):
+        with lading.Session(model, wire=wire, strategy="append-only") as session:
+            session.add("Begin.")
+            for number, first in enumerate(islice(cycle(range(at, TOOLS, 3)), scopes + 1)):
+                names = [tools[(first + more) % TOOLS].name for more in range(3)]
+                step = {"id": f"s{number}", "text": "Go on.", "checklist": CHECKLIST, "tools": names}
+                # A task of its own: its payload lists no results of others.
+                task = {"id": f"t{number}", "goal": "Go on."}
+                session.begin(step, task=task, options=lading.TaskOptions(tools=policy))
+                pack = session.pack(tools)
+                if pack.manifest.prefix.first_changed and number:
+                    breaks, price = breaks + 1, price + pack.manifest.prefix.price
+                tokens = pack.tokens
+                call = lading.ToolCall(f"c{number}", names[0], "{}")
+                session.add([lading.Message("assistant", (call,)), lading.tool_result(call.id, "done")])
+                session.add([lading.Message("assistant", (lading.Text("Done."),))])
     return ScopeCost(breaks, price, tokens)
 
 
@@ -195,12 +200,15 @@ def _shown() -> list[Figure]:
 
 
 def _changes() -> Iterator[Figure]:
+    change, changes = partial(change_scopes, scopes=SCOPES, sessions=SESSIONS), SESSIONS * SCOPES
     for model, wire in SCOPED:
-        cost = change_scopes(model, wire, policy=ToolPolicy(), scopes=SCOPES)
-        yield below(f"{SCOPES} scopes, {model} ({wire}): prefix breaks", cost.breaks, 0, unit="", digits=0)
-    searching = change_scopes("claude-sonnet-4-5", "anthropic", policy=ToolPolicy(search=True), scopes=SCOPES)
+        cost = change(model, wire, policy=ToolPolicy())
+        yield below(
+            f"{changes} changes of scope, {model} ({wire}): prefix breaks", cost.breaks, 0, unit="", digits=0
+        )
+    searching = change("claude-sonnet-4-5", "anthropic", policy=ToolPolicy(search=True))
     yield below("  with search (deferred tools): prefix breaks", searching.breaks, 0, unit="", digits=0)
-    narrow = change_scopes("gpt-5", "openai_chat", policy=STEP_ONLY, scopes=SCOPES)
+    narrow = change("gpt-5", "openai_chat", policy=STEP_ONLY)
     yield plain("step-only array of aether-frame, gpt-5: prefix breaks", f"{narrow.breaks}")
     yield plain(
         f"  their price in tokens of input (the last request has {narrow.tokens:,})", f"{narrow.price:,.0f}"

@@ -227,7 +227,7 @@ def test_step_only_tools_replace_the_tools_of_the_request_and_the_policy_is_logg
     named = [tool["function"]["name"] for tool in pack.request["tools"]]
     assert named == ["search_web", "file_read", "restore"]
     assert manifest["tool_scope"]["scope"] == "step-only"
-    assert manifest["tool_scope"]["withheld"] == ["send_mail"]
+    assert manifest["tool_scope"]["withheld"] == ("send_mail",)
 
 
 # Table: Key Concepts

@@ -19,7 +19,7 @@ K1, B = 1.2, 0.5
 NAME_WEIGHT = 3
 """Weight of a word of the name; a word of the description or of a parameter has weight 1."""
 TOOLSET_SHARE, USED_TOOLSET_SHARE, USED_SHARE, GIVEN_SHARE = 0.3, 0.3, 0.1, 0.3
-"""What is added to a tool's score, in shares of the best match: its toolset matches, was used; it was used itself;
+"""Added to a tool's score, in shares of the best match: its toolset matches, was used; it was used itself;
 it gives what a better tool needs."""
 LEAST_GIVEN = 0.4
 """Smallest share of a tool's name that a parameter must have for the tool to give it."""

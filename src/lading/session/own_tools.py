@@ -12,7 +12,7 @@ from lading.engine import Engine
 from lading.messages import Message, MessageLike, Template, Tool
 from lading.request.tool_index import ToolIndex
 from lading.session.own_text import OwnText
-from lading.session.tool_scope import Step, ToolScope
+from lading.session.tool_scope import ScopedStep, ToolScope
 from lading.stores import SessionStore
 from lading.validation import check
 from lading.wire import Wire
@@ -49,7 +49,7 @@ def list_given(session: Offering) -> tuple[Tool, ...]:
 def limit_tools(session: Offering, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], Template | None]:
     """Return tools and fields of the next request, in the scope of the step that was begun."""
     payload, scope, given = session._own_text and session._own_text.payload, session._scope, session._fields
-    step = Step(payload.task, payload.step, payload.schemas) if payload else None
+    step = ScopedStep(payload.task, payload.step, payload.schemas) if payload else None
     offered, fields = scope.limit(session._engine, tools, fields=given, step=step)
     scope.record(session._engine, session.store, tools=offered, fields=(given, fields), step=step)
     return offered, fields

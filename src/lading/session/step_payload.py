@@ -102,7 +102,7 @@ class StepPayload:
             request=asked[1].text if asked else "",
             request_uri=relative(str(asked[0])) if asked and has_been_shown else "",
             tier=settings.card.tier,
-            tools=self._scope.describe(self.step, self.task, asked[1].text if asked else ""),
+            tools=self._scope.describe(self.step, self.task, request=asked[1].text if asked else ""),
             failed=self._failed,
             repair=self._repair,
             summary="Older messages are summarized at the start of the conversation."

@@ -27,11 +27,12 @@ from lading.session.tool_search import SCHEMA, SEARCH_TOOLS, answer_search, list
 from lading.stores import SessionStore
 from lading.task.task import StepTool, Task, TaskStep
 from lading.wire import Wire
+from lading.wire.tool_choice import find_choice
 
 _OWN = (RESTORE, SEARCH_TOOLS)
 
 
-class Step(Struct, frozen=True):
+class ScopedStep(Struct, frozen=True):
     """The step in force, as far as tools go."""
 
     task: Task
@@ -51,11 +52,11 @@ class ToolScope:
     """The tools of one session."""
 
     def __init__(self, wire: Wire, card: Card) -> None:
-        choice = wire.layout.choice
-        is_own = card.conduct.dialect == "first_party" and card.conduct.host is UNSET
-        way = card.conduct.tool_scope if is_own else UNSET
-        self._choice = choice if choice and way == "choice" and choice.provider == card.provider else None
-        self._refer = wire.layout.refer if way == "deferral" else None
+        choice, conduct = find_choice(wire.name), card.conduct
+        is_own = conduct.dialect == "first_party" and conduct.host is UNSET
+        way = conduct.tool_scope if is_own and choice and choice.provider == card.provider else UNSET
+        self._choice = choice if way == "choice" else None
+        self._refer = choice.refer if choice and way == "deferral" else None
         self._origin = wire.name if self._refer else ""
         self._policy = ToolPolicy()
         self._given: tuple[Tool, ...] = ()
@@ -115,7 +116,7 @@ class ToolScope:
             return reduce_tools((tool,), "names")[0]
         return replace(tool, deferred="found" if tool.name in self._found else "waiting")
 
-    def describe(self, step: TaskStep, task: Task, request: str) -> tuple[StepTool, ...]:
+    def describe(self, step: TaskStep, task: Task, *, request: str) -> tuple[StepTool, ...]:
         """Return the tools that the payload of a step lists: the step's, completed from their declarations; with a
         search and none named, those that fit the step and the request."""
         named = step.tools
@@ -138,7 +139,7 @@ class ToolScope:
         return StepTool(one.name, purpose, inputs, one.outputs, write_schema(declared) if hidden else "")
 
     def limit(
-        self, engine: Engine, tools: tuple[Tool, ...], *, fields: Template | None, step: Step | None
+        self, engine: Engine, tools: tuple[Tool, ...], *, fields: Template | None, step: ScopedStep | None
     ) -> tuple[tuple[Tool, ...], Template | None]:
         """Return the tools and fields of the next request, with the scope of the step."""
         names = step.names if step else None
@@ -198,7 +199,7 @@ class ToolScope:
             calls = entry.message.calls
             self._asked |= {call.id for call in calls if call.name == SEARCH_TOOLS}
             self._used |= dict.fromkeys(call.name for call in calls if call.name in self._by_name)
-            self._found |= dict.fromkeys(list_found(entry.message.results, self._by_name, self._asked))
+            self._found |= dict.fromkeys(list_found(entry.message.results, self._by_name, asked=self._asked))
         self._read = len(entries)
 
     def record(
@@ -208,7 +209,7 @@ class ToolScope:
         *,
         tools: tuple[Tool, ...],
         fields: tuple[Template | None, Template | None],
-        step: Step | None,
+        step: ScopedStep | None,
     ) -> None:
         """Store what the next request offers, and why. ``fields``: as given, and as sent."""
         names = step.names if step else None

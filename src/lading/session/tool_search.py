@@ -58,7 +58,7 @@ def write_schema(tool: Tool) -> str:
     return jsonbytes.dump(declared).decode("utf-8", "replace")
 
 
-def list_found(results: Iterable[ToolResult], known: Collection[str], asked: Collection[str]) -> Iterator[str]:
+def list_found(results: Iterable[ToolResult], known: Collection[str], *, asked: Collection[str]) -> Iterator[str]:
     """Yield the names of known tools in the answers to the calls of these ids."""
     for result in results:
         for part in result.parts if result.call_id in asked else ():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from lading.messages import Message, Role, Template, Tool
+from lading.messages import Message, Role, Template
 from lading.models.card import Card
 from lading.validation import snake_case
 
@@ -62,6 +62,10 @@ def read_demands(body: Object) -> Demands:
     """Return what a request demands of its answer, in fields of Anthropic and OpenAI."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind == "allowed_tools" and isinstance(choice, dict):
+        # A limit of the choice: its mode says what the answer has to be.
+        limit = choice.get("allowed_tools", choice)
+        choice = kind = limit.get("mode") if isinstance(limit, dict) else None
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
     return Demands(is_forced, bool(body.get("stream")) and body.get("n") not in (None, 1))
 
@@ -127,19 +131,6 @@ class CacheMarks(Struct, frozen=True):
         if not blocks or not isinstance(blocks[-1], dict):
             return item
         return {**item, "content": [*blocks[:-1], {self.field: mark} | blocks[-1]]}
-
-
-class ToolChoice(Struct, frozen=True):
-    """How requests of one format limit the calls of their answer to some of the declared tools. The limit is no
-    part of the prompt: it changes what the model may write, not what it reads."""
-
-    limit: Callable[[Object, Sequence[Tool]], Template | None]
-    """Return the fields of a body with the limit to these tools; None where the caller's own choice of a tool, or
-    of none, leaves nothing to limit."""
-    find: Callable[[Object], str]
-    """Return the field of a body that holds such a limit; empty: there is none."""
-    provider: str
-    """The provider whose API takes it; other hosts of the format may not."""
 
 
 class Extend(Protocol):
@@ -216,15 +207,6 @@ class Layout(Struct, frozen=True):
     to omit it."""
     marks: CacheMarks | None = None
     """How requests mark what is to be cached; None: they do not."""
-    choice: ToolChoice | None = None
-    """How requests limit calls to some of the declared tools; None: they do not."""
-    refer: Callable[[str], Template] | None = None
-    """Return the block of a result that shows the model a deferred tool; None: tools cannot be deferred."""
-
-    def list_unread(self, body: Object) -> frozenset[str]:
-        """Return the fields of a body that are no part of its prompt."""
-        limit = self.choice.find(body) if self.choice else ""
-        return self.unread | {limit} if limit else self.unread
 
     def respell(self, fields: Mapping[str, V]) -> dict[str, V]:
         """Return the fields of a body by the names in this layout: who takes camelCase takes snake_case too."""

@@ -174,7 +174,6 @@ LAYOUT = layout.Layout(
     system="system",
     required=lambda answer_tokens: {"max_tokens": answer_tokens or 1024},
     marks=layout.CacheMarks("cache_control", MAX_CACHE_MARKS, own={"type": "ephemeral"}, stay=True, look_back=20),
-    refer=lambda name: {"type": "tool_reference", "tool_name": name},
 )
 
 WIRE = Wire(

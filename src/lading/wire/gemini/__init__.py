@@ -16,7 +16,6 @@ from lading.history.repair import Needs, Placement, Repair
 from lading.messages import Message, Template, ToolCall
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
-from lading.wire.gemini.choice import CHOICE
 from lading.wire.gemini.decoding import NAME, decode, find_key, read_role, unites
 from lading.wire.gemini.encoding import (
     ANY_SIGNATURE,
@@ -130,7 +129,6 @@ LAYOUT = layout.Layout(
     system="systemInstruction",
     demands=read_demands,
     kept={"cachedContent": ""},
-    choice=CHOICE,
 )
 
 WIRE = Wire(

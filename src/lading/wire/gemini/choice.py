@@ -7,7 +7,8 @@ from typing import Any
 
 from lading.messages import Template, Tool
 from lading.wire.gemini.decoding import find_key
-from lading.wire.layout import Object, ToolChoice
+from lading.wire.layout import Object
+from lading.wire.tool_choice import ToolChoice
 
 _FIELD, _INNER, _NAMES = "toolConfig", "functionCallingConfig", "allowedFunctionNames"
 _MODES = {**dict.fromkeys(("", "MODE_UNSPECIFIED", "AUTO", "VALIDATED"), "VALIDATED"), "ANY": "ANY"}
@@ -34,4 +35,4 @@ def _object_at(holder: Object, name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-CHOICE = ToolChoice(_limit, _find, "google")
+CHOICE = ToolChoice(provider="google", limit=_limit, find=_find)

@@ -11,7 +11,6 @@ from lading.history.repair import Needs, Placement, Repair
 from lading.messages import Message, Template
 from lading.models.card import Card
 from lading.wire import Wire, alternation, layout
-from lading.wire.openai_chat.choice import CHOICE
 from lading.wire.openai_chat.decoding import NAME, PARTS, ROLES, decode
 from lading.wire.openai_chat.encoding import encode_group, envelope, extend, joins
 from lading.wire.openai_chat.replies import REPLIES
@@ -104,7 +103,6 @@ LAYOUT = layout.Layout(
         "reasoning.max_tokens",
     ),
     marks=layout.CacheMarks("cache_control", 4),
-    choice=CHOICE,
 )
 
 WIRE = Wire(

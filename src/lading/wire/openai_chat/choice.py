@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lading.messages import Template, Tool
-from lading.wire.layout import Object, ToolChoice
+from lading.wire.layout import Object
+from lading.wire.tool_choice import ToolChoice
 
 _FIELD, _KIND = "tool_choice", "allowed_tools"
 
@@ -35,4 +36,6 @@ def _name(tool: Tool) -> Template:
     return {"type": kind, kind: {"name": tool.name}}
 
 
-CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit, "openai")
+CHOICE = ToolChoice(
+    provider="openai", limit=lambda fields, tools: make_limit(fields, tools, write=_write), find=find_limit
+)

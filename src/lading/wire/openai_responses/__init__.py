@@ -15,7 +15,6 @@ from lading.history.validity import Invariant
 from lading.messages import Message, Opaque, Part, Reasoning, Text, ToolResult
 from lading.models.card import Card
 from lading.wire import Wire, layout, list_wires
-from lading.wire.openai_responses.choice import CHOICE
 from lading.wire.openai_responses.decoding import PARTS, decode, read_part
 from lading.wire.openai_responses.encoding import MAX_ID_CHARS, count_leading, encode_group, envelope, joins
 from lading.wire.openai_responses.items import NAME, USER_PARTS, claim, read_role, spread, unites
@@ -137,7 +136,6 @@ LAYOUT = layout.Layout(
     unread=_UNREAD,
     limits=("max_output_tokens",),
     kept=_KEPT,
-    choice=CHOICE,
 )
 
 WIRE = Wire(

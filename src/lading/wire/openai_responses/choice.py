@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lading.messages import Template, Tool
-from lading.wire.layout import ToolChoice
 from lading.wire.openai_chat.choice import find_limit, make_limit
+from lading.wire.tool_choice import ToolChoice
 
 
 def _write(mode: str, tools: Sequence[Tool]) -> Template:
@@ -20,4 +20,6 @@ def _name(tool: Tool) -> Template:
     return {key: own[key] for key in ("type", "name", "server_label") if isinstance(own.get(key), str)}
 
 
-CHOICE = ToolChoice(lambda fields, tools: make_limit(fields, tools, write=_write), find_limit, "openai")
+CHOICE = ToolChoice(
+    provider="openai", limit=lambda fields, tools: make_limit(fields, tools, write=_write), find=find_limit
+)
