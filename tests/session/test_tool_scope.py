@@ -16,6 +16,7 @@ from lading.presets.aether_frame import STEP_ONLY
 from lading.request.tool_record import ToolRecord, load_tool_record
 from lading.session.tool_search import SEARCH_TOOLS
 from lading.stores.memory import MemoryStore
+from lading.wire import find_wire
 
 FORMATS = (
     ("gpt-5", "openai_chat"),
@@ -355,3 +356,10 @@ def test_a_policy_that_cannot_be_followed_is_refused(options: dict[str, Any]) ->
         ToolPolicy(**options)
     with pytest.raises(InputError):
         TaskOptions(tools="step-only")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("mode", "forced"), [("auto", False), ("required", True)])
+def test_a_limit_forces_a_call_only_if_its_mode_does(mode: str, forced: bool) -> None:
+    inner = {"mode": mode, "tools": []}
+    for choice in ({"type": "allowed_tools", "allowed_tools": inner}, {"type": "allowed_tools", **inner}):
+        assert find_wire("openai_chat").layout.demands({"tool_choice": choice}).is_forced is forced
