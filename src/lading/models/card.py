@@ -77,9 +77,6 @@ class Conduct(Struct, frozen=True):
     """A13: the conversation may end with an assistant message."""
     thinking_budget: bool = True
     """A19: ``thinking.type = enabled`` with a token budget is accepted."""
-    tool_scope: Literal["choice", "deferral"] | UnsetType = UNSET
-    """How a request sets the tools of a step apart while its tools array stays: by a limit of the choice, or by
-    tools that are left out of the prompt until they are found; unset: by text alone."""
     reasoning_echo: Literal["none", "signed", "reasoning_content"] = "none"
     """The reasoning that must be sent back: none, signed blocks (A14 to A17), or C9's field."""
 

@@ -6,6 +6,7 @@ stays in the scope of later steps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -54,9 +55,9 @@ class ToolScope:
     def __init__(self, wire: Wire, card: Card) -> None:
         choice, conduct = find_choice(wire.name), card.conduct
         is_own = conduct.dialect == "first_party" and conduct.host is UNSET
-        way = conduct.tool_scope if is_own and choice and choice.provider == card.provider else UNSET
-        self._choice = choice if way == "choice" else None
-        self._refer = choice.refer if choice and way == "deferral" else None
+        if choice and not (is_own and choice.provider == card.provider and re.match(choice.models, card.name)):
+            choice = None
+        self._choice, self._refer = choice, choice.refer if choice else None
         self._origin = wire.name if self._refer else ""
         self._policy = ToolPolicy()
         self._given: tuple[Tool, ...] = ()

@@ -29,6 +29,8 @@ class ToolChoice(Struct, frozen=True, kw_only=True):
 
     provider: str
     """The provider whose API takes them; other hosts of the format may not."""
+    models: str
+    """A regular expression for the start of the names of its models that take them."""
     limit: Callable[[Object, Sequence[Tool]], Template | None] = lambda _fields, _tools: None
     """Return the fields of a body with the limit to these tools; None where the format has no limit, and where the
     caller's own choice of a tool, or of none, leaves nothing to limit."""

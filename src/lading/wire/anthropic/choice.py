@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from lading.wire.tool_choice import ToolChoice
 
-CHOICE = ToolChoice(provider="anthropic", refer=lambda name: {"type": "tool_reference", "tool_name": name})
+CHOICE = ToolChoice(
+    provider="anthropic",
+    models=r"claude-[a-z]+-(?:4-[5-9]|[5-9])",
+    refer=lambda name: {"type": "tool_reference", "tool_name": name},
+)

@@ -35,4 +35,4 @@ def _object_at(holder: Object, name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-CHOICE = ToolChoice(provider="google", limit=_limit, find=_find)
+CHOICE = ToolChoice(provider="google", models=r"gemini-(?:2\.5|[3-9])", limit=_limit, find=_find)

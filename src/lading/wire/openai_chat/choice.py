@@ -9,6 +9,7 @@ from lading.messages import Template, Tool
 from lading.wire.layout import Object
 from lading.wire.tool_choice import ToolChoice
 
+MODELS = r"gpt-[5-9](?!.*chat)"
 _FIELD, _KIND = "tool_choice", "allowed_tools"
 
 
@@ -37,5 +38,8 @@ def _name(tool: Tool) -> Template:
 
 
 CHOICE = ToolChoice(
-    provider="openai", limit=lambda fields, tools: make_limit(fields, tools, write=_write), find=find_limit
+    provider="openai",
+    models=MODELS,
+    limit=lambda fields, tools: make_limit(fields, tools, write=_write),
+    find=find_limit,
 )

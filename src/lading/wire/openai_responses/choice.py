@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lading.messages import Template, Tool
-from lading.wire.openai_chat.choice import find_limit, make_limit
+from lading.wire.openai_chat.choice import MODELS, find_limit, make_limit
 from lading.wire.tool_choice import ToolChoice
 
 
@@ -21,5 +21,8 @@ def _name(tool: Tool) -> Template:
 
 
 CHOICE = ToolChoice(
-    provider="openai", limit=lambda fields, tools: make_limit(fields, tools, write=_write), find=find_limit
+    provider="openai",
+    models=MODELS,
+    limit=lambda fields, tools: make_limit(fields, tools, write=_write),
+    find=find_limit,
 )
