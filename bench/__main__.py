@@ -27,6 +27,7 @@ from bench import (
     sessions,
     shrinkers,
     step_payloads,
+    step_tools,
     store,
     warm_pack,
     wrapped,
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "extremes": extremes.run,
     "allocation": allocation.run,
     "step-payloads": step_payloads.run,
+    "step-tools": step_tools.run,
 }
 
 

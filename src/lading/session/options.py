@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +22,9 @@ from lading.messages import Message, Template, Text, Tool
 from lading.models.card import Card, is_same_model
 from lading.models.catalog import find_card, list_cards
 from lading.models.profiles import ProfileLike, find_profile
+from lading.request.manifest import Frame
 from lading.request.summary_calls import find_summarizer
+from lading.request.tool_record import load_tool_record
 from lading.session.loop_detection import LoopDetection
 from lading.session.own_text import OwnText
 from lading.session.providers import ContextProviders, read_providers
@@ -256,7 +258,7 @@ def load_offer(
         # No request names the model that the log was repaired for.
         engine.pending += engine.history.refit(call=engine.call)
         return (), None, ()
-    tools, fields = load_frame(frame, lambda digest: store.blob(settings.tenant, settings.session, digest=digest))
+    tools, fields = _load_given(engine, frame, store)
     is_same, same_wire = is_same_model(frame.card, settings.card), frame.wire == settings.wire
     if is_same and frame.budget.is_learned:
         engine.change(lower_window(settings, frame.budget.window_tokens))
@@ -273,6 +275,15 @@ def load_offer(
     ):
         events.append(ToolsLeftOut(settings.session, lost, settings.wire))
     return tools, body_fields(model, settings=settings, fields=kept), tuple(events)
+
+
+def _load_given(engine: Engine, frame: Frame, store: SessionStore) -> tuple[tuple[Tool, ...], Template | None]:
+    """Load the tools and fields as the caller gave them: a request may offer others."""
+    blob = partial(store.blob, *engine.settings.owner)
+    if engine.recorder.tools:
+        given = load_tool_record(blob(digest=engine.recorder.tools))
+        frame = replace(frame, tools=given.tools, template=given.template)
+    return load_frame(frame, lambda digest: blob(digest=digest))
 
 
 def usage_advice(wire: Wire, fields: Mapping[str, Any], *, is_stream: bool) -> str:

@@ -29,6 +29,7 @@ from lading.messages import Message, MessageLike, Template, Tool
 from lading.models.card import Card
 from lading.request.manifest import Cause
 from lading.request.pack import Pack
+from lading.request.tool_index import ToolIndex
 from lading.session import options as opening
 from lading.session.forking import start_beside
 from lading.session.forms import find_reformed
@@ -145,13 +146,21 @@ class Session:
         """Begin a step (a TaskStep, a mapping, the id of a step of the task; None ends the task): from the next
         request on, its payload is in the final user message. ``task`` and ``options`` default to those before.
         Raises InputError, UnknownName, PlanError; ``pack`` PackInvalid, and FloorsExceedWindow: split the step."""
-        self._steps = self._steps or TaskSteps(self._engine, self.store, self._lock)
-        self._steps.begin(step, task=task, options=options)
+        self._find_steps().begin(step, task=task, options=options)
 
     def check_acceptance(self, output: str | None = None) -> Acceptance:
         """Check an answer (None: the newest) by the step's checklist, and store the outcome; where it fails, the
         next request asks to repair it, ``repairs_left`` times. Raises InputError without a step, StoreError."""
-        return (self._steps or TaskSteps(self._engine, self.store, self._lock)).check_acceptance(output)
+        return self._find_steps().check_acceptance(output)
+
+    @property
+    def tools(self) -> ToolIndex:
+        """The tools that were given last: ``search`` finds some by words, ``find`` one by its name."""
+        return self._find_steps().index(self._list_tools())
+
+    def _find_steps(self) -> TaskSteps:
+        self._steps = self._steps or TaskSteps(self._engine, self.store, self._lock)
+        return self._steps
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type; return a function that ends it."""
@@ -202,7 +211,7 @@ class Session:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
-                if pin:
+                if pin or self._scope.keeps(self.entries):
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
@@ -304,20 +313,25 @@ class Session:
     ) -> Pack:
         """Build a request with the tools and fields of ``offer``; for a ``cause``, with the last tail. Raises like
         ``pack``."""
-        tools = (*self._tools, SCHEMA) if self.offers_restore else self._tools
         with self._lock:
             self._check_idle()
             own, engine, self._tail = self._own_text, self._engine, self._tail if cause else tail
-            if self._steps and not cause:
-                self._steps.prepare(tools, extend=self.extend)
+            tools, fields = self._list_tools(), self._fields
+            if self._steps:
+                tools = self._steps.prepare(tools, extend=None if cause else self.extend)
             if own and not cause:
                 own.prepare(engine, tail, extend=self.extend, stops=self.events)
-            make = partial(engine.pack, tools=tools, template=self._fields, at_s=at_s, most_tokens=most_tokens)
+            if self._steps:
+                tools, fields = self._steps.limit(tools, fields)
+            make = partial(engine.pack, tools=tools, template=fields, at_s=at_s, most_tokens=most_tokens)
             make = partial(make, cause=cause, refused_tokens=refused_tokens)
             self._last = own.pack(make, engine, tail=self._tail) if own else make(tail=self._tail)
             self._retried = cause == "retry"
             self._replies.clear()  # Some servers name all answers alike.
             return self._last
+
+    def _list_tools(self) -> tuple[Tool, ...]:
+        return (*self._tools, SCHEMA) if self.offers_restore else self._tools
 
     def _check_idle(self) -> None:
         """Raise InputError where a subscriber calls, in the middle of a call."""
@@ -346,14 +360,15 @@ class Session:
             self.events.append(UsageMissing(self.name, advice))
 
     def handle(self, reply: Reply | MessageLike) -> list[Message]:
-        """Answer the reply's calls of ``restore``. Pass the results to ``add`` together with your own."""
+        """Answer the reply's calls of ``restore`` and ``search_tools``. Add the results with your own."""
         message = opening.read_message(reply, wire=self.wire)
         with self._lock:
             calls = [call for call in message.calls if call.name == RESTORE and self.offers_restore]
             entries, room_tokens = apply_changes(self._engine.history), self._engine.room_tokens
+            found = self._steps.answer(message.calls) if self._steps else []
         # Without the lock: a search may take a while, and needs nothing that changes.
         answer = partial(answer_calls, calls, entries, session=self.settings.owner, count=self._engine.count)
-        return answer(room_tokens=room_tokens, shows_pictures=self.wire.allows_media_in_results)
+        return [*answer(room_tokens=room_tokens, shows_pictures=self.wire.allows_media_in_results), *found]
 
     def retry(self, error: object) -> Pack:
         """Build the last request again, strictly smaller, after a "prompt too long" error: the exception of the

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from lading.engine import Engine
 from lading.errors import InputError
-from lading.messages import Tool
+from lading.messages import Message, Template, Tool, ToolCall
+from lading.request.tool_index import ToolIndex
 from lading.session.lock import SessionLock
 from lading.session.step_payload import StepPayload, check_contract, find_step
+from lading.session.tool_scope import ScopedStep, ToolScope
 from lading.stores import SessionStore
 from lading.task.acceptance import Acceptance
 from lading.task.packing import TaskOptions
 from lading.task.task import Task, TaskStep, read_task
 from lading.validation import check
+from lading.wire import find_wire
 
 GivenStep: TypeAlias = TaskStep | Mapping[str, Any] | str | None
 """A step, a mapping, the id of a step of the task; None ends the task."""
@@ -29,6 +32,7 @@ class TaskSteps:
         """``lock``: held while a request is made, and here while the step changes."""
         self._engine, self._store, self._lock = engine, store, lock
         self._payload: StepPayload | None = None
+        self._scope = ToolScope(find_wire(engine.settings.wire), engine.settings.card)
 
     @property
     def step(self) -> TaskStep | None:
@@ -45,7 +49,8 @@ class TaskSteps:
             options = options or (known.options if known else TaskOptions())
             of, found = read_begun(step, task=task, options=options, known=known.task if known else None)
             check_contract(options, self._engine)
-            self._payload = StepPayload(of, found, options, store=self._store)
+            self._scope.follow(options.tools)
+            self._payload = StepPayload(of, found, options, store=self._store, scope=self._scope)
 
     def check_acceptance(self, output: str | None = None) -> Acceptance:
         """See ``Session.check_acceptance``."""
@@ -54,10 +59,36 @@ class TaskSteps:
                 raise InputError("There is no step to check. Call begin() first.")
             return self._payload.check(self._engine, output)
 
-    def prepare(self, tools: Sequence[Tool], *, extend: Callable[..., None]) -> None:
-        """Make the payload of the next request. Raises like ``StepPayload.prepare``."""
-        if self._payload is not None:
-            self._payload.prepare(self._engine, tools, extend=extend)
+    def prepare(self, tools: tuple[Tool, ...], *, extend: Callable[..., None] | None) -> tuple[Tool, ...]:
+        """Return the tools array of any step, and add the payload of the next request to the log by ``extend``
+        (None: leave it as it is). Raises like ``StepPayload.prepare``."""
+        shaped = self._scope.shape(tools, self._engine.history.entries)
+        if self._payload is not None and extend is not None:
+            self._payload.prepare(self._engine, shaped, extend=extend)
+        return shaped
+
+    def limit(self, tools: tuple[Tool, ...], given: Template | None) -> tuple[tuple[Tool, ...], Template | None]:
+        """Return the tools and fields of the next request in the scope of the step, and store what it offers and
+        why."""
+        of = self._payload
+        step = ScopedStep(of.task, of.step, of.schemas) if of else None
+        offered, fields = self._scope.limit(self._engine, tools, fields=given, step=step)
+        self._scope.record(self._engine, self._store, tools=offered, fields=(given, fields), step=step)
+        return offered, fields
+
+    def index(self, tools: tuple[Tool, ...]) -> ToolIndex:
+        """Return these tools, to search."""
+        with self._lock:
+            self._scope.shape(tools, self._engine.history.entries)
+            return self._scope.index
+
+    def answer(self, calls: Iterable[ToolCall]) -> list[Message]:
+        """Answer the calls of ``search_tools``."""
+        return self._scope.answer(calls)
+
+    def keeps_newest(self) -> bool:
+        """Whether the newest message must stay verbatim."""
+        return self._scope.keeps(self._engine.history.entries)
 
 
 def read_begun(

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from lading.compaction.excerpts import clip, collapse_spaces
 from lading.errors import FloorsExceedWindow, InputError, PackInvalid
 from lading.jsonbytes import digest
+from lading.models.tool_policy import ToolPolicy
 from lading.stores import NO_BLOBS
 from lading.task.acceptance import Acceptance, Checks
 from lading.task.allocator import BUDGETS, LAYERS, Floors, LayerBudgets, TaskProfile, allocate
@@ -33,6 +34,7 @@ from lading.task.signals import (
 )
 from lading.task.task import Constraints, StepTool, Task, TaskStep
 from lading.task.templates import RULES, fill, find_template, read_templates
+from lading.validation import check
 
 FindEvidence: TypeAlias = Callable[["StepContext"], Iterable[Evidence]]
 FindMemories: TypeAlias = Callable[["StepContext"], Iterable[Memory]]
@@ -70,8 +72,11 @@ class TaskOptions(Struct, frozen=True, kw_only=True):
     checks: Checks = Checks()
     """Functions and the judge of acceptance."""
     most_repairs: int = 2
+    tools: ToolPolicy = ToolPolicy()
+    """How the step's tools are set apart, and whether the model searches for others."""
 
     def __post_init__(self) -> None:
+        check(self.tools, ToolPolicy, advice="tools is ToolPolicy(...)")
         for name, given in (("evidence", self.evidence), ("memory", self.memory), ("planner", self.planner)):
             if given is not None and not callable(given):
                 raise InputError(f"{name} is {given!r}; give a function.")
@@ -302,7 +307,8 @@ def _list_constraints(task: Constraints, step: Constraints) -> list[str]:
 
 def _write_tool(tool: StepTool) -> str:
     call = f"{tool.name}({tool.inputs})" + (f" -> {tool.outputs}" if tool.outputs else "")
-    return f"{call}: {tool.purpose}" if tool.purpose else call
+    described = f"{call}: {tool.purpose}" if tool.purpose else call
+    return f"{described}\n{tool.schema}" if tool.schema else described
 
 
 def _write_examples(tool: StepTool) -> str:

@@ -95,6 +95,8 @@ class StepTool(Struct, frozen=True):
     outputs: str = ""
     examples: tuple[str, ...] = ()
     """Example calls."""
+    schema: str = ""
+    """Its declaration as JSON, where the tools array of the request lacks it."""
 
 
 class TaskStep(Struct, frozen=True, kw_only=True):

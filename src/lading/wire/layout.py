@@ -64,6 +64,10 @@ def read_demands(body: Object) -> Demands:
     """Return what a request demands of its answer, in fields of Anthropic and OpenAI."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind == "allowed_tools" and isinstance(choice, dict):
+        # A limit of the choice: its mode says what the answer has to be.
+        limit = choice.get("allowed_tools", choice)
+        choice = kind = limit.get("mode") if isinstance(limit, dict) else None
     is_forced = kind in ("required", "any", "tool") or (isinstance(choice, dict) and kind not in ("auto", "none"))
     is_streamed = bool(body.get("stream"))
     return Demands(is_forced, is_streamed and body.get("n") not in (None, 1), is_streamed)
