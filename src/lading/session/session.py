@@ -211,7 +211,7 @@ class Session:
             for message, known in zip(messages, known_as, strict=True):
                 self._engine.append([message], usage=usage, known_as=[known])
                 self.known += [known] if known else []
-                if pin or self._scope.keeps(self.entries):
+                if pin or (self._steps and self._steps.keeps_newest()):
                     self._engine.history.pin(len(self.entries) - 1, call=self._engine.call)
             if stored:
                 self._engine.save()  # Even without new messages: an earlier save may have failed.
