@@ -99,6 +99,40 @@ def test_of_two_edits_over_the_same_entries_the_later_stays() -> None:
     assert [(edit.reason, edit.first, edit.last) for edit in edits] == [("b", 2, 7)]
 
 
+def shortening(view: View, now: Pressure) -> Compaction:
+    """Of a caller who knows nothing of edits of several entries: each long result becomes three words."""
+    drafts: list[Draft] = []
+    for item in view.items:
+        if item.message.results and item.tokens > 500:
+            short = ToolResult(item.message.results[0].call_id, (Text("shortened it is"),))
+            shown = view.with_message(item, item.message.with_parts((short,)))
+            drafts.append(Draft("cleared", item.entry, item.entry, shown, "long", (now.address(str(item.entry)),)))
+    return Compaction(tuple(drafts))
+
+
+PARTS = ["agentrail/tool_results", "open_multi_agent/compress_tool_results", "priced", Strategy("own", shortening)]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: getattr(part, "name", part))
+def test_what_a_later_part_makes_of_the_text_of_an_earlier_one_takes_its_place(part: Any) -> None:
+    """The edit of a transform is of the whole block, the later one of the result in it: both were shown once, and
+    as the provider then refuses the request, what the transform had hidden was sent."""
+    found = f"{SECRET} is used.\n" * 1_000
+    history = [user_text("Go."), *tool_loop(1)[2:], Message("assistant", (ToolCall("c", "read", "{}"),))]
+    history += [Message("tool", (ToolResult("c", (Text(found),)),)), *tool_loop(4, result_words=40)[2:], said("Done.")]
+    store = MemoryStore()
+    with Session("gpt-4o", store=store, strategy=compose([redacting, part]), window=9_000) as session:
+        session.add([*history, user_text("And now?")])
+        pack = session.pack(TOOLS)
+    assert [event for event in pack.events if isinstance(event, StrategyOverruled)] == []
+    assert SECRET not in pack.body.decode()
+    edits = {(edit.first, edit.last): edit for edit in session._engine.history.edits}
+    assert len(edits) == len(session._engine.history.edits)
+    hidden = [entry.message for edit in edits.values() for uri in edit.pointers for entry in resolve(store, uri)]
+    assert found in [result.text for message in hidden for result in message.results]
+    assert [outcome.problem for outcome in verify(store, tenant="default", session="session")] == [""]
+
+
 def test_the_last_part_makes_room_and_those_before_it_only_where_it_cannot() -> None:
     history = admitted(tool_loop(40, result_words=60))
     full = pressure(1_000)
