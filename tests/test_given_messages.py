@@ -73,7 +73,9 @@ GEMINI: list[dict[str, Any]] = [
     },
     {
         "role": "user",
-        "parts": [{"functionResponse": {"id": "c1", "name": "file-read", "response": {"output": "def test_slow()"}}}],
+        "parts": [
+            {"functionResponse": {"id": "c1", "name": "file-read", "response": {"output": "def test_slow()"}}}
+        ],
     },
     {"role": "model", "parts": [{"text": "It is test_slow."}]},
     {"role": "user", "parts": [{"text": "And the next?"}]},

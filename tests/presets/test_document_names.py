@@ -59,22 +59,24 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "categorize_tool_name": (lambda: presets.categorize_tool_name("web-search"), "web-search"),
     "derive_result_kind": (lambda: presets.derive_result_kind("file-write", True), "side-effect"),
     "AgentConfig": (
-        lambda: presets.AgentConfig(name="long-runner", model="gpt-4o", compress_tool_results=True).compressed_chars,
+        lambda: (
+            presets.AgentConfig(name="long-runner", model="gpt-4o", compress_tool_results=True).compressed_chars
+        ),
         500,
     ),
     "create_transform_context": (
         lambda: texts(
-            presets.create_transform_context([lambda _: [user_text("note")]], presets.RequestContext("acme", "ada"))(
-                [user_text("ask")]
-            )
+            presets.create_transform_context(
+                [lambda _: [user_text("note")]], presets.RequestContext("acme", "ada")
+            )([user_text("ask")])
         ),
         ["note", "ask"],
     ),
     "compose_transform_contexts": (
         lambda: texts(
-            presets.compose_transform_contexts([lambda given: given[1:], lambda given: [*given, user_text("three")]])(
-                [user_text("one"), user_text("two")]
-            )
+            presets.compose_transform_contexts(
+                [lambda given: given[1:], lambda given: [*given, user_text("three")]]
+            )([user_text("one"), user_text("two")])
         ),
         ["two", "three"],
     ),
@@ -87,7 +89,10 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
         ["ask"],
     ),
     "memory_context": (lambda: len(presets.memory_context({"dataDir": "none"}).providers), 6),
-    "load_messages_with_budget": (lambda: texts(presets.load_messages_with_budget(spoken(), 1_000)), ["Go.", "On."]),
+    "load_messages_with_budget": (
+        lambda: texts(presets.load_messages_with_budget(spoken(), 1_000)),
+        ["Go.", "On."],
+    ),
     "compact_if_needed": (lambda: presets.compact_if_needed(spoken()), None),
     "resolve_synthesis_config_for_strategy": (
         lambda: presets.resolve_synthesis_config_for_strategy({"synthesis": "fast"}, "reactive").mode,

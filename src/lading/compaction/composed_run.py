@@ -83,14 +83,12 @@ def _press_part(pressure: Pressure, staged: Plan, *, before: Plan) -> Pressure:
 
 
 def _keep_newest(edits: Sequence[Edit], pressure: Pressure) -> list[Draft]:
-    """Return the edits as drafts, without those that a later one replaces. That one, made of their text, also stands
-    for those of their entries that it does not name."""
+    """Return the edits as drafts, without those that a later one replaces. It is made of their text, so it also
+    replaces the entries that only they name."""
     kept: dict[int, Draft] = {}
     for edit in edits:
         replaced = [kept.pop(entry) for entry in range(edit.first, edit.last + 1) if entry in kept]
         last = max(edit.last, *(one.last for one in replaced), -1)
         pointers = edit.pointers if last == edit.last else (pressure.address_of(edit.first, last),)
-        kept[edit.first] = Draft(
-            edit.kind, edit.first, last, edit.replacement, edit.reason, pointers, edit.summary
-        )
+        kept[edit.first] = Draft(edit.kind, edit.first, last, edit.replacement, edit.reason, pointers, edit.summary)
     return list(kept.values())

@@ -97,7 +97,9 @@ def test_the_model_is_asked_again_when_all_it_was_asked_about_is_prior_work() ->
     model = Model()
     sent_ = turns(opened(DEEP, model), *range(10))
     assert [len(told(pack)) for pack in sent_] == [1] * 10
-    assert {told(pack)[0].reason for pack in sent_[:3]} == {f"synthesis is deep; fast all the same: {NOTHING_OLDER}"}
+    assert {told(pack)[0].reason for pack in sent_[:3]} == {
+        f"synthesis is deep; fast all the same: {NOTHING_OLDER}"
+    }
     assert len(model.asked) == 3
     assert all(prior(pack)[1:] == LINES for pack in sent_[3:])
     kept = "synthesis is deep; fast all the same: a model was asked less than 3 turns ago"
