@@ -152,9 +152,7 @@ def _synthesize(call: SynthesisCall) -> Compaction | Steps[Compaction]:
     view, pressure, full_turns = call.view, call.pressure, call.window.full_turns
     choice, prior = _choose(call), draft_prior_work(view, pressure, known=call.known, full_turns=full_turns)
     if prior is None:
-        return _decide(
-            call, _fall_back(choice, "no turn became prior work at this call") if choice.path == "deep" else choice
-        )
+        return _decide(call, _fall_back(choice, "there is no prior work yet") if choice.path == "deep" else choice)
     asked, lines = synthesis_deep.find_asked_entry(view, pressure), synthesis_deep.find_model_lines(view)
     if choice.path == "fast":
         return _decide(call, choice, synthesis_deep.append_model_lines(prior, (), asked=asked, pressure=pressure))
@@ -212,6 +210,8 @@ def _decide(
 def _report(
     call: SynthesisCall, choice: PathChoice, drafts: tuple[Draft, ...], *, rejected: tuple[str, ...] = ()
 ) -> Compaction:
+    if not drafts:
+        return Compaction(rejected=rejected)
     event = ContextSynthesized(
         call=call.pressure.past.calls + 1,
         path=choice.path,
