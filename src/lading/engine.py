@@ -61,6 +61,7 @@ class Engine:
         self._request = RequestBuilder(wire, card, strict=settings.strict)
         self.subscribers = to = Subscribers()
         """They are given the events of each pack, and those that happen while it is made."""
+        self.subscribe = to.subscribe
         self.asking = make_runner(settings.summarizer, self._request, history=self.history, publish=to.publish)
         self._offer = make_offer((), None, meter=settings.meter)
         self._detail: Detail = settings.tool_detail

@@ -164,7 +164,7 @@ class Session:
 
     def subscribe(self, of: str | type[Any], function: Callable[[Any], object]) -> Callable[[], None]:
         """Call a function with each event of a name or type; return a function that ends it."""
-        return self._engine.subscribers.subscribe(of, function)
+        return self._engine.subscribe(of, function)
 
     def add(self, messages: object, *, changed: Changed = "error", pin: bool = False) -> Session:
         """Add messages: the whole history or only new messages; known ones are recognised.
