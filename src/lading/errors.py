@@ -21,6 +21,7 @@
     ├── SummaryFailed           a summary was requested and failed; thrown into the strategy
     └── StoreError              the store cannot be used
         ├── SessionBusy         another writer holds the session's lease
+        ├── MemoryFull          a namespace or a record would be over its limit; says which
         ├── StoreFormatError    not a Lading store, damaged, or of a newer format
         └── TamperedError       the stored data differ from what was written
 
@@ -222,6 +223,10 @@ class StoreError(LadingError):
 
 class SessionBusy(StoreError):
     """Another writer holds the session: wait for it, or close it there."""
+
+
+class MemoryFull(StoreError):
+    """The memory's limit is reached: forget records, or raise the limit."""
 
 
 class StoreFormatError(StoreError):
