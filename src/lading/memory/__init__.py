@@ -1,5 +1,5 @@
-"""What an agent knows beyond its log: working notes, long-term records, and the search that finds them again.
+"""Knowledge of an agent beyond its log: working notes, long-term records, and the search that finds them again.
 
 It does not know sessions, requests or provider formats; a session asks it for hits and answers its tools from it.
-Start reading at ``records.py`` (values), then ``store.py`` (what an engine must do), then ``agent_memory.py``.
+Start with ``records.py`` (values), then ``store.py`` (what an engine must do), then ``agent_memory.py``.
 """

@@ -1,4 +1,4 @@
-"""Records: what is remembered, for whom, by whom, and for how long."""
+"""Records: texts that are remembered, each with its namespace, origin and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULE_AUTHORS: tuple[Author, ...] = ("user", "code")
 
 
 class Namespace(Struct, frozen=True, order=True):
-    """Whose records: a tenant, and within it a user, an agent and a session. An empty field stands for all of them.
+    """The owner of records: a tenant, and within it a user, an agent and a session. An empty field means all of them.
 
     Raises AddressError for an illegal name.
     """

@@ -1,4 +1,4 @@
-"""What keeps records: the protocol of a memory store, which every engine implements.
+"""Where records are kept: the protocol of a memory store, which every engine implements.
 
 ``lading.testing`` has the contract as a test class to subclass. Times are inputs, in seconds since 1970: a store
 reads no clock.
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from lading.memory.records import Kind, MemoryRecord, Namespace, Tombstone
 
 
-class Limits(NamedTuple):
+class MemoryLimits(NamedTuple):
     """Bounds of one namespace and of one record."""
 
     most_records: int = 100_000
@@ -36,9 +36,10 @@ class Vectors(NamedTuple):
     by_id: Mapping[str, Sequence[float]]
 
 
-class MemoryStore(Protocol):
-    """Records with their words and vectors, in one place. Every write is one transaction. Methods may be called from
-    any thread and raise StoreError where the engine fails.
+class RecordStore(Protocol):
+    """Records with their words and vectors, in one place.
+
+    Every write is one transaction. Methods may be called from any thread and raise StoreError where the engine fails.
 
     ``reader`` sees the records of the namespaces that ``Namespace.sees`` says, and no others.
     """
@@ -57,7 +58,7 @@ class MemoryStore(Protocol):
     def get(self, reader: Namespace, ids: Collection[str]) -> dict[str, MemoryRecord]:
         """Return the records of these ids that the reader sees, superseded and expired ones too."""
 
-    def list(
+    def list_records(
         self,
         reader: Namespace,
         *,
@@ -69,8 +70,8 @@ class MemoryStore(Protocol):
     ) -> tuple[MemoryRecord, ...]:
         """List records, newest first. ``with_history``: superseded and expired ones too."""
 
-    def around(self, reader: Namespace, id: str, *, count: int, at_s: float) -> tuple[MemoryRecord, ...]:
-        """Return up to ``count`` shown records before and after this one in the order of ids, within its own
+    def around(self, reader: Namespace, record_id: str, *, count: int, at_s: float) -> tuple[MemoryRecord, ...]:
+        """Return up to ``count`` shown records before and after that one in the order of ids, within its own
         namespace; the record itself is not among them."""
 
     def search_words(
@@ -87,7 +88,7 @@ class MemoryStore(Protocol):
         """Return the shown records nearest to a vector by cosine among the vectors of that model and of the same
         size, best first; equal ones by id."""
 
-    def lacking_vectors(self, tenant: str, *, model: str, limit: int) -> tuple[MemoryRecord, ...]:
+    def list_without_vectors(self, tenant: str, *, model: str, limit: int) -> tuple[MemoryRecord, ...]:
         """Return records of a tenant that have no vector of that model, by id: what is left to embed."""
 
     def set_vectors(self, tenant: str, vectors: Vectors) -> None:
@@ -97,7 +98,7 @@ class MemoryStore(Protocol):
         """Remove records with their words and vectors, from the bytes of the engine's files too, and leave a
         tombstone for each."""
 
-    def tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
+    def list_tombstones(self, reader: Namespace) -> tuple[Tombstone, ...]:
         """Return the traces of what was forgotten, oldest first."""
 
     def close(self) -> None:
