@@ -20,7 +20,7 @@ RULE_AUTHORS: tuple[Author, ...] = ("user", "code")
 
 
 class Namespace(Struct, frozen=True, order=True):
-    """The owner of records: a tenant, and within it a user, an agent and a session. An empty field means all of them.
+    """The owner of records: a tenant, and within it a user, an agent and a session; an empty field means all.
 
     Raises AddressError for an illegal name.
     """

@@ -39,7 +39,8 @@ class Vectors(NamedTuple):
 class RecordStore(Protocol):
     """Records with their words and vectors, in one place.
 
-    Every write is one transaction. Methods may be called from any thread and raise StoreError where the engine fails.
+    Every write is one transaction. Methods may be called from any thread, and raise StoreError where
+    the engine fails.
 
     ``reader`` sees the records of the namespaces that ``Namespace.sees`` says, and no others.
     """
